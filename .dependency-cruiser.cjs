@@ -24,7 +24,7 @@ const LAYERS = {
 
 /** The rooms of the runtime, from the ground up: each imports itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
+  ...["contract", "kit", "project", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 
@@ -49,6 +49,7 @@ const OWNERS = {
   "drizzle-orm": ["src/db"],
   openai: ["src/clients"],
   hono: ["src/api"],
+  jose: ["src/runtime"],
   "@jax-js/jax": ["packages/trainer"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],

@@ -31,6 +31,7 @@ CREATE TABLE `datasets` (
 	`created_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE INDEX `datasets_stored` ON `datasets` (`org_id`,`bytes`);--> statement-breakpoint
 CREATE INDEX `datasets_by_time` ON `datasets` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `datasets_name` ON `datasets` (`org_id`,`project_id`,`name`);--> statement-breakpoint
 CREATE TABLE `deletions` (
@@ -77,6 +78,7 @@ CREATE TABLE `idempotency_keys` (
 	PRIMARY KEY(`org_id`, `project_id`, `operation`, `key`)
 );
 --> statement-breakpoint
+CREATE INDEX `idempotency_keys_by_time` ON `idempotency_keys` (`org_id`,`project_id`,`created_at`);--> statement-breakpoint
 CREATE TABLE `invitations` (
 	`id` text PRIMARY KEY NOT NULL,
 	`org_id` text NOT NULL,
@@ -100,6 +102,7 @@ CREATE TABLE `judge_verdicts` (
 	PRIMARY KEY(`org_id`, `project_id`, `key`)
 );
 --> statement-breakpoint
+CREATE INDEX `judge_verdicts_by_time` ON `judge_verdicts` (`org_id`,`project_id`,`created_at`);--> statement-breakpoint
 CREATE TABLE `members` (
 	`org_id` text NOT NULL,
 	`person_id` text NOT NULL,
@@ -165,6 +168,8 @@ CREATE TABLE `runs` (
 CREATE INDEX `runs_by_dataset` ON `runs` (`org_id`,`project_id`,`dataset_id`);--> statement-breakpoint
 CREATE INDEX `runs_by_endpoint` ON `runs` (`org_id`,`project_id`,`endpoint_id`);--> statement-breakpoint
 CREATE INDEX `runs_by_time` ON `runs` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `runs_of_organization` ON `runs` (`org_id`,`status`);--> statement-breakpoint
+CREATE INDEX `runs_stored` ON `runs` (`org_id`,`stored_bytes`);--> statement-breakpoint
 CREATE INDEX `runs_by_status` ON `runs` (`org_id`,`project_id`,`status`,`created_at`,`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `runs_idempotency_key` ON `runs` (`org_id`,`project_id`,`idempotency_key`);--> statement-breakpoint
 CREATE TABLE `secrets` (

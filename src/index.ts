@@ -3,6 +3,7 @@ import { createApp } from "./api/app.ts";
 import type { RunMessage } from "./runtime/contract/wire.ts";
 import { refuseExit } from "./runtime/environment/stage-clock.ts";
 import { logError } from "./runtime/kit/log.ts";
+import { outlive } from "./runtime/kit/outlive.ts";
 import { RunObject as Run } from "./runtime/run/object.ts";
 import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
@@ -11,6 +12,7 @@ import { services } from "./runtime/service/services.ts";
 export { AuditObject } from "./runtime/account/audit-object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
+export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";
@@ -25,6 +27,7 @@ refuseExit();
 const app = createApp({
   services,
   now: () => Date.now(),
+  outlive,
   report: (error, requestId) => logError("request failed", requestId, error),
 });
 

@@ -19,6 +19,7 @@ import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
+import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -89,6 +90,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...projectOperations,
   ...keyOperations,
   ...peopleOperations,
+  ...deletionOperations,
   ...auditOperations,
 ];
 
@@ -138,9 +140,11 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("requestId", requestId);
     context.set("services", dependencies.services);
     context.set("now", dependencies.now);
+    context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
     await next();
-    context.header("x-request-id", requestId);
+    const headers = { "x-request-id": requestId, ...context.var.limitHeaders };
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
   };
 }
 

@@ -34,7 +34,6 @@ export const auditOperations: readonly Operation[] = [
     permission: "audit:read",
     reach: "organization",
     summary: "Read who changed what in the organisation, newest first",
-    description: "A key of one project reads what was done in that project, or by keys of it.",
     query: AuditLogQuery,
     reply: { description: "A page of entries", schema: AuditList },
     handle: listAuditLog,
@@ -51,29 +50,45 @@ export async function withAudit(
     await carryOut();
     return;
   }
+  const entry = await begin(context, operation);
+  await carryOut();
+  if (entry === null) return;
+  const { status, headers } = context.res;
+  const made = status < 300 ? (headers.get("location")?.split("/").at(-1) ?? null) : null;
+  // What was done is done: an entry without its outcome says so. It is written though the caller may have gone away.
+  const log = auditObject(context.env, context.var.caller.orgId);
+  await context.var.outlive(log.end(entry, { status, made })).catch((thrown: unknown) => {
+    logError("audit log", context.var.requestId, thrown);
+  });
+}
+
+/** Null: the log cannot be written, and the change is one that must not wait for it. */
+async function begin(context: ApiContext, { id, reach, urgent }: Operation): Promise<number | null> {
   const { caller, requestId, now } = context.var;
-  const log = auditObject(context.env, caller.orgId);
-  const entry = await log.begin({
+  const change = {
     at: now(),
     who: caller.who,
-    action: operation.id,
-    project_id: operation.reach === "organization" ? caller.projectId : context.var.scope.projectId,
+    action: id,
+    project_id: reach === "organization" ? null : context.var.scope.projectId,
     target: context.req.param("id")?.slice(0, TARGET_CHARACTERS) ?? null,
     request_id: requestId,
-  });
-  await carryOut();
-  const { status, headers } = context.res;
-  const target = headers.get("location")?.split("/").at(-1) ?? null;
-  // What was done is done: an entry without its outcome says so.
-  await log.end(entry, { status, target }).catch((thrown: unknown) => logError("audit log", requestId, thrown));
+  };
+  try {
+    return await auditObject(context.env, caller.orgId).begin(change);
+  } catch (thrown) {
+    if (urgent !== true) throw thrown;
+    logError("audit log", requestId, thrown);
+    return null;
+  }
 }
 
 async function listAuditLog(context: ApiContext): Promise<Response> {
   const { after, limit, who, action, target } = readQuery(context, AuditLogQuery);
-  const asked = { who: who ?? null, action: action ?? null, target: target ?? null };
-  const { orgId, projectId: project_id } = context.var.caller;
+  const { orgId, projectId } = context.var.caller;
+  // Whoever is of one project reads what was done there.
+  const asked = { who: who ?? null, action: action ?? null, target: target ?? null, project_id: projectId };
   const log = auditObject(context.env, orgId);
-  const { entries, dropped } = await log.list({ ...asked, project_id, before: after ?? null, limit: limit + 1 });
+  const { entries, dropped } = await log.list({ ...asked, before: after ?? null, limit: limit + 1 });
   return context.json({ ...pageOf(entries.map(viewOf), limit), dropped });
 }
 

@@ -3,13 +3,15 @@
  *
  * Invariants. A token that this deployment never made is refused by arithmetic: it costs no look-up, and too many of
  * them from one address are 429. A key is looked up by its SHA-256, so the database never holds one that works. What was
- * found stays in this isolate for less than 5 s: a key that is revoked, expires or loses its organisation is refused
- * everywhere within that time, and a request that lasts longer is asked again before it is answered. A trainer's token
+ * found stays in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused everywhere
+ * within 5 s, and a request that lasts longer than those 2 s is asked again before it is answered. A trainer's token
  * is good for what is marked as a trainer's, of its own run; anything else of that run is forbidden to it, and another
  * run does not exist. On a full disk, where the database does not answer, what was found last holds.
  */
 import type { MiddlewareHandler } from "hono";
+import { DEFAULT_PROJECT } from "../contract/accounts.ts";
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
+import type { Scope } from "../contract/scope.ts";
 import { parseId, tokenKind } from "../core/ids.ts";
 import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
 import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
@@ -23,9 +25,15 @@ import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
 
 /** How long what was found of a caller, or of a project's name, is remembered. */
-export const REMEMBERED_MS = 4000;
+export const REMEMBERED_MS = 2000;
+/** Who counts requests and did not answer is not asked again for so long. */
+const UNCOUNTED_MS = 1000;
 const REMEMBERED = 2000;
 const WRONG_KEYS_PERIOD_S = 60;
+/** No address is written with more. */
+const ADDRESS_CHARACTERS = 64;
+/** What a project is known by: an id of ours, or a name. */
+const NAME_OR_ID = /^[\w.-]{1,200}$/;
 export const PROJECT_HEADER = "rollcall-project";
 
 interface Remembered<T> {
@@ -43,6 +51,8 @@ export class Guard {
   /** Addresses that tried too many keys, until when nobody is asked about them. */
   readonly #strangers = new LruCache<number>(REMEMBERED);
   readonly #requests = new RequestLeases();
+  /** Counters that did not answer, until when they are not asked. */
+  readonly #uncounted = new LruCache<number>(REMEMBERED);
 
   constructor(now: () => number) {
     this.#now = now;
@@ -54,21 +64,31 @@ export class Guard {
       const begun = this.#now();
       const caller = await this.#caller(context);
       await this.#count(context, caller);
-      this.#allow(context, caller, operation);
+      const scope = await this.#admit(context, caller, operation);
       context.set("caller", caller);
-      if (operation.reach !== "organization") context.set("scope", await this.#scope(context, caller));
-      context.set("stillAllowed", () => this.#stillAllowed(context));
+      if (scope !== null) context.set("scope", scope);
+      const stillAllowed = () => this.#stillAllowed(context, operation, scope);
+      context.set("stillAllowed", stillAllowed);
       await withAudit(context, operation, next);
-      if (this.#now() - begun < REMEMBERED_MS || (await this.#stillAllowed(context))) return;
+      if (this.#now() - begun < REMEMBERED_MS || (await stillAllowed())) return;
       await context.res.body?.cancel();
-      throw unauthorized("this key was revoked while the request was waiting");
+      // Nothing of the reply goes out, its headers neither.
+      context.res = undefined;
+      throw unauthorized("this key lost its right while the request was waiting");
     };
   }
 
-  async #stillAllowed(context: ApiContext): Promise<boolean> {
+  /** The project of an operation that is about one. */
+  async #admit(context: ApiContext, caller: Caller, operation: Operation): Promise<Scope | null> {
+    this.#allow(context, caller, operation);
+    return operation.reach === "organization" ? null : await this.#scope(context, caller);
+  }
+
+  /** True while the same request would be let in to the same project. */
+  async #stillAllowed(context: ApiContext, operation: Operation, scope: Scope | null): Promise<boolean> {
     try {
-      await this.#caller(context);
-      return true;
+      const now = await this.#admit(context, await this.#caller(context), operation);
+      return now?.projectId === scope?.projectId;
     } catch (thrown) {
       if (thrown instanceof Refusal) return false;
       throw thrown;
@@ -88,9 +108,12 @@ export class Guard {
   async #found(env: Env, hash: string, kind: "rk" | "rct"): Promise<Caller | null> {
     const known = this.#callers.get(hash);
     if (known !== undefined && known.until > this.#now()) return known.value;
+    const until = this.#now() + REMEMBERED_MS;
     try {
       const value = await (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash));
-      this.#callers.set(hash, { value, until: this.#now() + REMEMBERED_MS });
+      const since = this.#callers.get(hash);
+      // A look-up that began earlier and ends later knows less.
+      if (since === undefined || since.until <= until) this.#callers.set(hash, { value, until });
       return value;
     } catch (thrown) {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
@@ -100,10 +123,9 @@ export class Guard {
 
   /** Where one address tries too many keys, each place of the network counts for itself. */
   async #refuseStranger({ env, req }: ApiContext): Promise<never> {
-    const address = req.header("cf-connecting-ip") ?? "unknown";
+    const address = networkOf(req.header("cf-connecting-ip") ?? "unknown");
     const refused = (this.#strangers.get(address) ?? 0) > this.#now();
-    const { success } = refused ? { success: false } : await env.WRONG_KEYS.limit({ key: address });
-    if (success) throw unauthorized("no such key");
+    if (!refused && (await mayTryAgain(env, address))) throw unauthorized("no such key");
     if (!refused) this.#strangers.set(address, this.#now() + REMEMBERED_MS);
     const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
     throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
@@ -112,36 +134,34 @@ export class Guard {
   /** Counts the request against the key's own limit and its organisation's. */
   async #count(context: ApiContext, caller: Caller): Promise<void> {
     const { own, organization } = caller.perMinute;
-    const counters: [string | null, number | null][] = [
-      [null, organization],
-      [caller.who, own],
-    ];
-    const taken: Taken[] = [];
-    for (const [keyId, limit] of counters) {
-      if (limit === null) continue;
-      const counter = requestsObject(context.env, caller.orgId, keyId);
-      const name = `${caller.orgId}/${keyId ?? ""}`;
-      try {
-        taken.push(await this.#requests.take(name, limit, this.#now, (asked) => counter.take(asked)));
-      } catch (thrown) {
-        // Who counts is not there: better a request too many than a platform that answers nobody.
-        logError("requests are not counted", name, thrown);
-      }
-    }
-    const tightest = taken.toSorted((a, b) => rank(a) - rank(b))[0];
+    // What its own limit refuses takes nothing from the others of the organisation.
+    const taken = await this.#take(context.env, caller.orgId, caller.who, own);
+    const shared = taken?.refusedMs ? null : await this.#take(context.env, caller.orgId, null, organization);
+    const tightest = [taken, shared].flatMap((one) => one ?? []).toSorted((a, b) => rank(a) - rank(b))[0];
     if (tightest === undefined) return;
-    const headers = {
+    context.set("limitHeaders", {
       "x-ratelimit-limit-requests": String(tightest.limit),
       "x-ratelimit-remaining-requests": String(tightest.remaining),
       "x-ratelimit-reset-requests": `${Math.ceil(tightest.resetMs / 1000)}s`,
-    };
-    if (tightest.refusedMs === null) {
-      for (const [name, value] of Object.entries(headers)) context.header(name, value);
-      return;
-    }
+    });
+    if (tightest.refusedMs === null) return;
     const message = `this is more than ${tightest.limit} requests a minute`;
-    const retry = { "retry-after": String(Math.ceil(tightest.refusedMs / 1000)) };
-    throw new Refusal({ code: "rate_limited", message, param: null }, { headers: { ...headers, ...retry } });
+    const headers = { "retry-after": String(Math.ceil(tightest.refusedMs / 1000)) };
+    throw new Refusal({ code: "rate_limited", message, param: null }, { headers });
+  }
+
+  /** Null: there is no limit, or who counts is not there. Better a request too many than a platform that answers nobody. */
+  async #take(env: Env, orgId: string, keyId: string | null, limit: number | null): Promise<Taken | null> {
+    const name = `${orgId}/${keyId ?? ""}`;
+    if (limit === null || (this.#uncounted.get(name) ?? 0) > this.#now()) return null;
+    const counter = requestsObject(env, orgId, keyId);
+    try {
+      return await this.#requests.take(name, limit, { now: this.#now, pause }, (asked) => counter.take(asked));
+    } catch (thrown) {
+      this.#uncounted.set(name, this.#now() + UNCOUNTED_MS);
+      logError("requests are not counted", name, thrown);
+      return null;
+    }
   }
 
   #allow(context: ApiContext, caller: Caller, { permission, trainer }: Operation): void {
@@ -157,25 +177,33 @@ export class Guard {
   }
 
   /** The project that the key is for, or that the request names. */
-  async #scope(context: ApiContext, { orgId, projectId }: Caller): Promise<{ orgId: string; projectId: string }> {
-    const named = context.req.header(PROJECT_HEADER);
-    if (named === undefined) {
-      if (projectId !== null) return { orgId, projectId };
-      const message = "this key is for a whole organisation: name a project in the header Rollcall-Project";
-      throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Project" });
-    }
-    const found = named === projectId ? named : await this.#projectId(context.env, orgId, named);
+  async #scope(context: ApiContext, { orgId, projectId }: Caller): Promise<Scope> {
+    const given = context.req.header(PROJECT_HEADER);
+    if (projectId !== null && (given === undefined || given === projectId)) return { orgId, projectId };
+    const named = given ?? DEFAULT_PROJECT;
+    // Of any other text nothing is remembered, and nobody is asked.
+    const found = NAME_OR_ID.test(named) ? await this.#projectId(context.env, orgId, named) : null;
     if (found !== null && (projectId === null || projectId === found)) return { orgId, projectId: found };
-    throw new Refusal({ code: "not_found", message: `no project ${named}`, param: "Rollcall-Project" });
+    if (given !== undefined) {
+      throw new Refusal({ code: "not_found", message: `no project ${named}`, param: "Rollcall-Project" });
+    }
+    const message = "this key is for a whole organisation: name a project in the header Rollcall-Project";
+    throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Project" });
   }
 
   async #projectId(env: Env, orgId: string, named: string): Promise<string | null> {
     const name = `${orgId}/${named}`;
     const known = this.#projects.get(name);
     if (known !== undefined && known.until > this.#now()) return known.value;
-    const value = await findProjectId(env.DB, orgId, named);
-    this.#projects.set(name, { value, until: this.#now() + REMEMBERED_MS });
-    return value;
+    const until = this.#now() + REMEMBERED_MS;
+    try {
+      const value = await findProjectId(env.DB, orgId, named);
+      this.#projects.set(name, { value, until });
+      return value;
+    } catch (thrown) {
+      if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
+      throw thrown;
+    }
   }
 }
 
@@ -187,6 +215,31 @@ function tokenOf(header: string | undefined): string {
   const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
   if (token !== undefined) return token;
   throw unauthorized("send your key as: Authorization: Bearer <key>");
+}
+
+/** Where the limit itself does not answer, a wrong key is a wrong key. */
+async function mayTryAgain(env: Env, address: string): Promise<boolean> {
+  try {
+    return (await env.WRONG_KEYS.limit({ key: address })).success;
+  } catch (thrown) {
+    logError("wrong keys are not counted", address, thrown);
+    return true;
+  }
+}
+
+/** Of an IPv6 address its /64: who has one address of that has all. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address.slice(0, ADDRESS_CHARACTERS);
+  const [head = "", tail = ""] = address.slice(0, ADDRESS_CHARACTERS).split("::");
+  const groups = head.split(":").filter((group) => group !== "");
+  const after = tail.split(":").filter((group) => group !== "");
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => "0");
+  const whole = address.includes("::") ? [...groups, ...zeros, ...after] : groups;
+  return `${whole.slice(0, 4).join(":")}::/64`;
+}
+
+async function pause(ms: number): Promise<void> {
+  await scheduler.wait(ms);
 }
 
 async function ownerOf(database: D1Database, hash: string): Promise<Caller | null> {

@@ -100,7 +100,7 @@ export const batchOperations: readonly Operation[] = [
     },
     errors: ["batch_void", "too_large"],
     handle: async (context) => {
-      const stored = await ask(context, context.var.services.streamSamples, stepOf(context));
+      const stored = await ask(context, context.var.services.streamSamples, stepOf(context), context.var.stillAllowed);
       return bytesReply(stored, "application/gzip");
     },
   },

@@ -124,7 +124,7 @@ async function receiveDataset(context: ApiContext): Promise<Response> {
     environment: environment ?? null,
     environment_args: argsOf(environment, environment_args),
   };
-  const options = { idempotencyKey, now: context.var.now() };
+  const options = { idempotencyKey, now: context.var.now(), allowed: context.var.stillAllowed };
   const made = await context.var.services.createDataset(context.env, context.var.scope, upload, raw.body, options);
   const { dataset, replayed } = unwrap(made);
   return creationReply(context, { folder: "/v1/datasets", status: 201 }, dataset, replayed);

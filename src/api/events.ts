@@ -19,7 +19,7 @@ import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
 /** Between two looks at whether the caller may still follow. */
-const LOOK_MS = 4000;
+const LOOK_MS = 2500;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
 

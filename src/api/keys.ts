@@ -62,6 +62,7 @@ export const keyOperations: readonly Operation[] = [
   },
   {
     id: "rotateApiKey",
+    urgent: true,
     route: `POST ${ONE}/rotate`,
     permission: "admin",
     reach: "organization",
@@ -76,6 +77,7 @@ export const keyOperations: readonly Operation[] = [
   },
   {
     id: "revokeApiKey",
+    urgent: true,
     route: `DELETE ${ONE}`,
     permission: "admin",
     reach: "organization",

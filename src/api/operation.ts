@@ -13,6 +13,8 @@ export interface ApiDependencies {
   readonly services: Services;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /** The same promise, whose work goes on though the caller has gone away. */
+  readonly outlive: <T>(work: Promise<T>) => Promise<T>;
   /** Told of every exception that became a 500, or that ended an event stream. */
   readonly report: (error: unknown, requestId: string) => void;
 }
@@ -25,6 +27,8 @@ export interface ApiTypes {
     caller: Caller;
     /** Whether the caller would still be let in. */
     stillAllowed: () => Promise<boolean>;
+    /** What the reply says of the limit on requests. */
+    limitHeaders: Readonly<Record<string, string>> | undefined;
     requestId: string;
   };
 }
@@ -70,6 +74,8 @@ export interface Operation {
   readonly reach?: "organization";
   /** True: the token of the run's trainer is good for it, as a key is. */
   readonly trainer?: true;
+  /** True: it limits damage, so it is carried out even where the audit log cannot be written. */
+  readonly urgent?: true;
   /** True: a change that the audit log does not name, since it comes with every step of a training. */
   readonly unlogged?: true;
   readonly query?: z.ZodObject;

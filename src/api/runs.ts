@@ -82,6 +82,7 @@ export const runOperations: readonly Operation[] = [
   },
   {
     id: "cancelRun",
+    urgent: true,
     route: "POST /v1/runs/{id}/cancel",
     permission: "runs:write",
     summary: "End a run early; asking again changes nothing",

@@ -1,6 +1,8 @@
 /** The trainer of a training run: registration, leases, weight versions, its token. docs/training.md tells the whole contract. */
 import * as z from "zod";
+import { permits } from "../contract/identity.ts";
 import type { Json } from "../contract/json.ts";
+import { wholeNumber } from "../contract/primitives.ts";
 import {
   Acked,
   AckRequest,
@@ -18,7 +20,7 @@ import { parseId } from "../core/ids.ts";
 import { readMetrics } from "../core/training/read-metrics.ts";
 import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
 import { idMac } from "../runtime/kit/secrets.ts";
-import { answer, readBody } from "./answer.ts";
+import { answer, ask, readBody, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
@@ -27,11 +29,16 @@ const FOLDER = "/v1/runs/{id}/weight-versions";
 const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
 const NO_HARM = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
 const Kept = z.object({ expires_at: z.int().meta({ example: 1_795_303_800 }) });
+/** In seconds; a day at most. */
+const RotateTokenQuery = z.strictObject({
+  overlap_s: wholeNumber(0, 86_400).default(3600).describe("how long the token before this one still works"),
+});
 const GivenBack = z.object({ state: z.enum(["ready", "dead"]) });
 
 export const trainerOperations: readonly Operation[] = [
   {
     id: "registerTrainer",
+    unlogged: true,
     route: "POST /v1/runs/{id}/trainer/register",
     permission: "trainer",
     trainer: true,
@@ -67,16 +74,22 @@ export const trainerOperations: readonly Operation[] = [
   },
   {
     id: "rotateTrainerToken",
+    urgent: true,
     route: "POST /v1/runs/{id}/trainer/token",
     permission: "runs:write",
     summary: "Make another token for the run's trainer",
-    description: "The one before works for another hour. Asked twice, it makes two.",
+    description:
+      "The one before works for another hour, or as `overlap_s` says: 0 ends it within 5 s. Those before that end at once. Asked twice, it makes two.",
+    query: RotateTokenQuery,
     headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
     reply: {
       description: "The token, shown this once; what offers are signed by stays as it is",
       schema: TrainerSecrets,
     },
-    handle: (context) => answer(context, context.var.services.rotateTrainerToken, context.var.now()),
+    handle: (context) => {
+      const { overlap_s } = readQuery(context, RotateTokenQuery);
+      return answer(context, context.var.services.rotateTrainerToken, context.var.now(), overlap_s * 1000);
+    },
   },
   {
     id: "heartbeatLease",
@@ -139,7 +152,7 @@ export const weightOperations: readonly Operation[] = [
     body: { schema: WeightVersionReport },
     reply: { description: "The ledger after it", schema: WeightLedger },
     errors: ["epoch_fenced", "version_ahead", "conflict"],
-    handle: (context) => askTrainer(context, WeightVersionReport, (trainer, asked) => trainer.report(asked)),
+    handle: reportWeights,
   },
   {
     id: "listWeightVersions",
@@ -168,6 +181,29 @@ async function tell<T>(
   call: (trainer: TrainerRpc) => Promise<Answer<T>>,
 ): Promise<T> {
   return unwrap(await context.var.services.askTrainer(context.env, context.var.scope, runId, call));
+}
+
+/** Who serves weights says what it serves; that there are new ones is for the trainer to say. */
+async function reportWeights(context: ApiContext): Promise<Response> {
+  const asked = await readBody(context, WeightVersionReport);
+  if (!permits(context.var.caller.permissions, "trainer")) await allowEngine(context, asked);
+  return Response.json(await tell(context, pathParam(context, "id"), (trainer) => trainer.report(asked)));
+}
+
+async function allowEngine(
+  context: ApiContext,
+  { state, replica, version }: z.output<typeof WeightVersionReport>,
+): Promise<void> {
+  const served = state === "applied" || state === "failed";
+  if (!served || replica === undefined) {
+    const message =
+      "a key without the scope trainer reports what a replica serves: state applied or failed, and replica";
+    throw new Refusal({ code: "forbidden", message, param: served ? "replica" : "state" });
+  }
+  const { published } = await ask(context, context.var.services.readWeightLedger);
+  if (version <= published) return;
+  const message = `version ${version} is not published yet: the trainer says so first`;
+  throw new Refusal({ code: "version_ahead", message, param: "version" });
 }
 
 async function leaseOne(context: ApiContext): Promise<Response> {

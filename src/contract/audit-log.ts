@@ -8,11 +8,12 @@ export const AuditEntry = named("AuditEntry", {
   at: Seconds,
   who: z
     .string()
-    .describe("the key, the person, or the run whose trainer it was")
+    .describe("the key, the person whom Access named, or the run whose trainer it was")
     .meta({ example: "key_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
   action: z.string().describe("the id of the operation").meta({ example: "cancelRun" }),
-  project_id: MaybeText.describe("null: of the organisation, by a key of no project").meta({ example: null }),
-  target: MaybeText.describe("what was changed or made").meta({ example: EXAMPLE.run }),
+  project_id: MaybeText.meta({ example: null }),
+  target: MaybeText.describe("what was changed, as the request named it").meta({ example: EXAMPLE.run }),
+  made: MaybeText.describe("the id of what was made").meta({ example: null }),
   request_id: z.string().meta({ example: "7f3d9c52-6a0e-4a39-9d54-5c0c2d1f7b11" }),
   status: z
     .int()
@@ -25,3 +26,4 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 export const AuditList = listOf(AuditEntry, "AuditList", "41").extend({
   dropped: Count.describe("older entries that are kept no longer").meta({ example: 0 }),
 });
+export type AuditList = z.infer<typeof AuditList>;

@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 /**
- * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`. `admin` includes everything inside the
+ * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`, and `runs:write` more (`INCLUDES`). `admin` includes everything inside the
  * key's reach but `operator`, which is about the deployment: it makes organisations and sets their limits, and sees
  * nothing of theirs. `trainer` is what a training run's trainer does, `engine` what a server of weights reports.
  */
@@ -28,15 +28,23 @@ export const PERMISSIONS = [
 export const Permission = z.enum(PERMISSIONS);
 export type Permission = z.infer<typeof Permission>;
 
+/**
+ * What includes other permissions. Whoever starts runs names their endpoint, and with that reads whatever a run is given:
+ * rows of datasets, and rollouts that it forks or scores again; and is shown the token of its trainer.
+ */
+const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
+  "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
+  "rollouts:write": ["rollouts:read"],
+  "datasets:write": ["datasets:read"],
+  "endpoints:write": ["endpoints:read"],
+  "secrets:write": ["secrets:read"],
+};
+
 /** True if whoever has `held` may do what `needed` names. */
 export function permits(held: readonly Permission[], needed: Permission): boolean {
   if (held.includes(needed)) return true;
   if (needed === "operator") return false;
-  return held.includes("admin") || (needed.endsWith(":read") && held.some((one) => one === writeOf(needed)));
-}
-
-function writeOf(read: Permission): string {
-  return read.replace(/:read$/, ":write");
+  return held.includes("admin") || held.some((one) => INCLUDES[one]?.includes(needed));
 }
 
 export const ROLES = ["owner", "developer", "viewer"] as const;

@@ -130,8 +130,8 @@ export const LIMITS = {
   sliceObjects: 250,
   sliceRows: 1000,
   eventsPerRun: 10_000,
-  /** Changes an organisation's audit log keeps; the oldest go. About 0.3 kB each. */
-  auditEntries: 1_000_000,
+  /** Changes an organisation's audit log keeps; the oldest go. About 0.5 kB each, indexes included. */
+  auditEntries: 5_000_000,
   segmentRollouts: 100,
   /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
   pageBytes: 16 * MIB,

@@ -13,6 +13,7 @@ export const EXAMPLE = {
   endpoint: "ep_01ks2h9q4e7mxw3f0tbn8vc5zb5r2j6wqd",
   secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
   dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
+  deletion: "del_01ks2h9q4e7mxw3f0tbn8vc5ze8h2n5kvt",
   lease: "ls_01ks2h9q4e7mxw3f0tbn8vc5za_1_w7c3nq2e",
   organization: "org_01ks2h9q4e7mxw3f0tbn8vc5zfh4s2nq7b",
   project: "pj_01ks2h9q4e7mxw3f0tbn8vc5zg3kd6wmy5",

@@ -2,7 +2,7 @@
  * API keys and the tokens of trainers. Their look-ups have no scope, because they are what gives a request its scope.
  * Nothing is found of an organisation or a project whose deletion has begun.
  */
-import { and, eq, isNull, or } from "drizzle-orm";
+import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import {
@@ -11,6 +11,7 @@ import {
   members,
   organizations,
   projects,
+  runs,
   type TrainerTokenRow,
   trainerTokens,
 } from "./schema.ts";
@@ -31,9 +32,11 @@ export async function findKey(database: D1Database, hash: string): Promise<Found
     .select({ key: apiKeys, limits: organizations.limits, role: members.role })
     .from(apiKeys)
     .innerJoin(organizations, and(eq(organizations.id, apiKeys.org_id), isNull(organizations.deleted_at)))
-    .leftJoin(projects, eq(projects.id, apiKeys.project_id))
+    .leftJoin(projects, and(eq(projects.id, apiKeys.project_id), eq(projects.org_id, apiKeys.org_id)))
     .leftJoin(members, and(eq(members.org_id, apiKeys.org_id), eq(members.person_id, apiKeys.person_id)))
-    .where(and(eq(apiKeys.hash, hash), isNull(projects.deleted_at)));
+    .where(
+      and(eq(apiKeys.hash, hash), isNull(projects.deleted_at), or(isNull(apiKeys.project_id), isNotNull(projects.id))),
+    );
   return rows[0] ?? null;
 }
 
@@ -55,7 +58,8 @@ export async function findTrainerToken(database: D1Database, hash: string): Prom
     .from(trainerTokens)
     .innerJoin(organizations, and(eq(organizations.id, trainerTokens.org_id), isNull(organizations.deleted_at)))
     .innerJoin(projects, and(eq(projects.id, trainerTokens.project_id), isNull(projects.deleted_at)))
-    .where(eq(trainerTokens.hash, hash));
+    .leftJoin(runs, eq(runs.id, trainerTokens.run_id))
+    .where(and(eq(trainerTokens.hash, hash), isNull(runs.deleted_at)));
   return rows[0] ?? null;
 }
 
@@ -67,7 +71,7 @@ export async function findProjectId(database: D1Database, orgId: string, nameOrI
   return (rows.find(({ id }) => id === nameOrId) ?? rows[0])?.id ?? null;
 }
 
-/** Adds a token of the run. Those before it work until `before_expire_at`, epoch milliseconds. */
+/** Adds a token of the run. The one before it works until `before_expire_at`, epoch milliseconds, and older ones go. */
 export async function replaceTrainerToken(
   database: D1Database,
   scope: Scope,
@@ -76,7 +80,9 @@ export async function replaceTrainerToken(
 ): Promise<void> {
   const project = inProject(database, scope);
   const latest = [eq(trainerTokens.run_id, token.run_id), isNull(trainerTokens.expires_at)];
+  const replaced = [eq(trainerTokens.run_id, token.run_id), isNotNull(trainerTokens.expires_at)];
   await project.batch([
+    project.delete(trainerTokens, ...replaced),
     project.update(trainerTokens, { expires_at: before_expire_at }, ...latest),
     project.insert(trainerTokens, { ...token, expires_at: null }),
   ]);

@@ -1,12 +1,11 @@
 /** Organisations: made by the bootstrap or by an operator, with a first project and a first key in the same batch. */
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import type { ListedOrganization, OrganizationView } from "../contract/accounts.ts";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../contract/identity.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type ApiKeyRow, apiKeys, type OrganizationRow, organizations, type ProjectRow, projects } from "./schema.ts";
-import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
+import { type InOrganization, inOrganization, type Statement, unscoped } from "./scoped.ts";
 
 /** What an organisation begins with. */
 export interface Founding {
@@ -83,7 +82,7 @@ export async function insertFirstOrganization(database: D1Database, founding: Fo
 }
 
 /** Its project and its key, where the organisation was made by what stands before them. */
-function withFirst(owned: InOrganization, { project, key }: Founding): BatchItem<"sqlite">[] {
+function withFirst(owned: InOrganization, { project, key }: Founding): Statement<unknown>[] {
   const there = sql`exists ${owned.select(organizations)}`;
   return [owned.insertIf(there, projects, project), owned.insertIf(there, apiKeys, key)];
 }

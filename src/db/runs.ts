@@ -2,16 +2,17 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { eq, exists, inArray, like, or, SQL, sql } from "drizzle-orm";
+import { count, eq, exists, inArray, isNull, like, or, SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts";
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
+import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
-import { type Condition, inProject, type Rows } from "./scoped.ts";
+import { type EndpointRow, endpoints, projects, type RunRow, runs } from "./schema.ts";
+import { type Condition, inOrganization, inProject, type Rows } from "./scoped.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
@@ -30,9 +31,12 @@ export interface RunFilter extends Page {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** What came of writing a run. `full`: the organisation has as many unfinished runs as it may; `gone`: its project is. */
+export type Inserted = "inserted" | "conflict" | "full" | "gone";
+
 /**
- * Writes a run and the endpoint that came with it, if one did, both or neither, in one call. `conflict`: a run with
- * this idempotency key is already there, and nothing was written.
+ * Writes a run and the endpoint that came with it, if one did, all or nothing, in one call. `conflict`: a run with this
+ * idempotency key is already there. `most`: how many unfinished runs the organisation may have; null for no limit.
  */
 export async function insertRun(
   database: D1Database,
@@ -40,20 +44,33 @@ export async function insertRun(
   run: NewRun,
   endpoint: InlineEndpointRow | null,
   judges: readonly InlineEndpointRow[] = [],
-): Promise<"inserted" | "conflict"> {
+  most: number | null = null,
+): Promise<Inserted> {
   const project = inProject(database, scope);
+  const owned = inOrganization(database, scope.orgId);
   const beside = endpoint === null ? judges : [endpoint, ...judges];
   // A refused run must not leave an endpoint behind.
   const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
-  const [inserted] = await project.batch([
-    project
-      .insert(runs, run)
-      .onConflictDoNothing({ target: [runs.org_id, runs.project_id, runs.idempotency_key] })
-      .returning({ id: runs.id }),
-    ...beside.map((row) => project.insertIf(isThere, endpoints, row)),
-  ]);
-  return inserted.length === 1 ? "inserted" : "conflict";
+  const open = exists(
+    owned.columns({ id: projects.id }, projects, eq(projects.id, scope.projectId), isNull(projects.deleted_at)),
+  );
+  const unfinished = () => owned.columns({ n: count() }, runs, inArray(runs.status, UNFINISHED));
+  const room = most === null ? open : sql`${open} and ${unfinished()} < ${most}`;
+  try {
+    const [inserted, [standing]] = await project.batch([
+      project.insertIf(room, runs, run).returning({ id: runs.id }),
+      unfinished(),
+      ...beside.map((row) => project.insertIf(isThere, endpoints, row)),
+    ]);
+    if (inserted.length === 1) return "inserted";
+    return most !== null && (standing?.n ?? 0) >= most ? "full" : "gone";
+  } catch (thrown) {
+    if (violatedTable(thrown) !== "runs") throw thrown;
+    return "conflict";
+  }
 }
+
+const UNFINISHED: RunStatus[] = ["queued", "running", "paused"];
 
 export async function getRun(database: D1Database, scope: Scope, id: string): Promise<RunRecord | null> {
   const rows = await selectRuns(database, scope, eq(runs.id, id));
@@ -83,7 +100,7 @@ export const RUNS_TOLD = 32;
 
 /** The ids of runs that meet the condition and have not ended. */
 export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
-  const unfinished = inArray(runs.status, ["queued", "running", "paused"]);
+  const unfinished = inArray(runs.status, UNFINISHED);
   return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
 }
 
@@ -92,7 +109,9 @@ export async function updateRun(
   database: D1Database,
   scope: Scope,
   id: string,
-  changes: Partial<Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters">>,
+  changes: Partial<
+    Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters" | "stored_bytes">
+  >,
 ): Promise<void> {
   await inProject(database, scope).update(runs, changes, eq(runs.id, id));
 }
@@ -114,7 +133,8 @@ export async function changeRun(
 function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
   const { id, name, base_url, api_key_last4 } = endpoints;
   const shown = { run: runs, endpoint: { id, name, base_url, api_key_last4 } };
-  return inProject(database, scope).joined(shown, [runs, endpoints], eq(id, runs.endpoint_id), ...conditions);
+  const there = isNull(runs.deleted_at);
+  return inProject(database, scope).joined(shown, [runs, endpoints], eq(id, runs.endpoint_id), there, ...conditions);
 }
 
 function conditionsOf(filter: RunFilter): SQL[] {

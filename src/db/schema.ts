@@ -8,6 +8,7 @@
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { DeletionKind } from "../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
 import type { JsonObject } from "../contract/json.ts";
@@ -140,7 +141,7 @@ export const deletions = sqliteTable(
     org_id: text().notNull(),
     /** Null: of the whole organisation. */
     project_id: text(),
-    kind: text().$type<"run" | "dataset" | "project" | "organization">().notNull(),
+    kind: text().$type<DeletionKind>().notNull(),
     target_id: text().notNull(),
     state: text().$type<"queued" | "running" | "done">().notNull(),
     /** How many of each kind of thing are gone: objects, stored files, bytes, rows. */
@@ -231,6 +232,7 @@ export const datasets = sqliteTable(
   },
   (table) => [
     unique("datasets_name").on(table.org_id, table.project_id, table.name),
+    index("datasets_stored").on(table.org_id, table.bytes),
     index("datasets_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
   ],
 );
@@ -249,7 +251,10 @@ export const idempotencyKeys = sqliteTable(
     resource_id: text().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.operation, table.key] })],
+  (table) => [
+    primaryKey({ columns: [table.org_id, table.project_id, table.operation, table.key] }),
+    index("idempotency_keys_by_time").on(table.org_id, table.project_id, table.created_at),
+  ],
 );
 
 export const runs = sqliteTable(
@@ -287,6 +292,8 @@ export const runs = sqliteTable(
     index("runs_by_endpoint").on(table.org_id, table.project_id, table.endpoint_id),
     unique("runs_idempotency_key").on(table.org_id, table.project_id, table.idempotency_key),
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
+    index("runs_of_organization").on(table.org_id, table.status),
+    index("runs_stored").on(table.org_id, table.stored_bytes),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );
@@ -303,6 +310,9 @@ export const judgeVerdicts = sqliteTable(
     verdict: text({ mode: "json" }).$type<{ readonly value: VerdictValue; readonly reason: string | null }>().notNull(),
     created_at: integer().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.key] })],
+  (table) => [
+    primaryKey({ columns: [table.org_id, table.project_id, table.key] }),
+    index("judge_verdicts_by_time").on(table.org_id, table.project_id, table.created_at),
+  ],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;

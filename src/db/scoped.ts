@@ -37,11 +37,13 @@ export type ProjectTable =
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
   | typeof tables.apiKeys
+  | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
   | typeof tables.members
   | typeof tables.organizations
-  | typeof tables.projects;
+  | typeof tables.projects
+  | typeof tables.runs;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;

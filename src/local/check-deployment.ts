@@ -25,7 +25,7 @@ const DEAD = "-dead";
 const NO_DATABASE = /^[0-]*$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Values that are set with `wrangler secret put` and stand in no file. */
-const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_BOOTSTRAP_TOKEN"];
+const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN"];
 
 /** Errors first. */
 export function checkDeployment(check: Check): Finding[] {
@@ -190,18 +190,20 @@ function checkVariables({ vars }: Deployment): Finding[] {
   return found;
 }
 
-/** Cloudflare Access in front: who signs its tokens, and for whom, go together. */
+/** Cloudflare Access in front: who signs its assertions, and for which application, go together. */
 function checkAccess({ vars }: Deployment): Finding[] {
-  const { ACCESS_TEAM_URL: team = "", ACCESS_AUDIENCE: audience = "" } = vars;
+  const [team, audience] = ["ACCESS_TEAM_URL", "ACCESS_AUDIENCE"].map((name) => String(vars[name] ?? ""));
   if (team === "" && audience === "") return [];
+  const found: Finding[] = [];
   if (audience === "") {
-    const what = "ACCESS_TEAM_URL without ACCESS_AUDIENCE: a token for any application of the team would be taken";
-    return [error(what, 'ACCESS_AUDIENCE = "…", the AUD tag of the application')];
+    const what = "ACCESS_TEAM_URL without ACCESS_AUDIENCE: nobody is signed in by Access";
+    found.push(error(what, 'ACCESS_AUDIENCE = "…", the AUD tag of the application'));
   }
-  const valid = /^https:\/\/[^/]+$/.test(String(team));
-  return valid
-    ? []
-    : [error("ACCESS_TEAM_URL is no https origin", 'ACCESS_TEAM_URL = "https://TEAM.cloudflareaccess.com"')];
+  if (!/^https:\/\/[^/]+\/?$/.test(team ?? "")) {
+    const what = "ACCESS_TEAM_URL is no https address of a team: nobody is signed in by Access";
+    found.push(error(what, 'ACCESS_TEAM_URL = "https://TEAM.cloudflareaccess.com"'));
+  }
+  return found;
 }
 
 /** `wrangler deploy` refuses a Worker whose required secrets are not set; whether they are, only Cloudflare knows. */

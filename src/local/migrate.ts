@@ -91,7 +91,8 @@ function migrationsIn(folder: string): string[] {
 
 /**
  * The organisation and the project of a local platform, and the key that may do everything there: the database knows
- * only its hash. What is there already stays. `now`: epoch milliseconds.
+ * only its hash. It is let in at every boot, since whoever has the directory has all that is in it. `now`: epoch
+ * milliseconds.
  */
 export async function seedAccount(
   database: Database,
@@ -112,9 +113,10 @@ export async function seedAccount(
     database
       .prepare(
         "INSERT INTO api_keys (id, org_id, project_id, name, hash, prefix, last4, scopes, created_by, created_at) " +
-          "VALUES (?, ?, ?, 'local', ?, ?, ?, ?, 'bootstrap', ?) " +
-          "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, prefix = excluded.prefix, last4 = excluded.last4",
+          "VALUES (?, ?, NULL, 'local', ?, ?, ?, ?, 'bootstrap', ?) " +
+          "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, prefix = excluded.prefix, last4 = excluded.last4, " +
+          "revoked_at = NULL, expires_at = NULL",
       )
-      .bind(keyId, orgId, projectId, hash, key.slice(0, 7), key.slice(-4), scopes, now),
+      .bind(keyId, orgId, hash, key.slice(0, 7), key.slice(-4), scopes, now),
   ]);
 }

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
 import type { Scope } from "../contract/scope.ts";
-import { type Mac, mintId, mintToken } from "../core/ids.ts";
+import { type Mac, mintId, mintToken, tokenKind } from "../core/ids.ts";
 import { createFile, hasCode, readIfThere, replaceFile } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
 
@@ -60,7 +60,10 @@ export function secretOf(directory: string): string {
 
 export function apiKeyOf(directory: string): string {
   const mac = macOf(secretOf(directory));
-  return readOrMake(join(directory, "api-key"), () => mintToken("rk", { random: randomBytes, mac }));
+  const file = join(directory, "api-key");
+  // Made under another secret, or by another release: nobody would let it in.
+  if (tokenKind(readIfThere(file)?.trim() ?? "", mac) === null) rmSync(file, { force: true });
+  return readOrMake(file, () => mintToken("rk", { random: randomBytes, mac }));
 }
 
 /** Where all of a local platform is: the same at every boot of the directory. */

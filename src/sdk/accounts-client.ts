@@ -23,8 +23,10 @@ import type {
   RotateRequestInput,
   WhoAmI,
 } from "../contract/accounts.ts";
+import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted } from "../contract/endpoint.ts";
-import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
 
 export class AccountsClient {
@@ -115,6 +117,18 @@ export class AccountsClient {
     return eachOf(query, (page) => this.listKeys(page, options));
   }
 
+  /** Deletes a project with everything in it, by a job. It takes a key of the whole organisation. */
+  deleteProject(idOrName: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/projects/${encodeURIComponent(idOrName)}`, { ...options, method: "DELETE" });
+  }
+
+  /** Deletes the organisation of the key with everything in it, this key too. `confirm`: its name. */
+  deleteOrganization(confirm: string, options: CallOptions = {}): Promise<DeletionView> {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ confirm });
+    return this.#requests.json("/organization", { ...options, method: "DELETE", headers, body });
+  }
+
   /** Only what is named changes. */
   updateKey(id: string, patch: KeyPatch, options: CallOptions = {}): Promise<ApiKeyView> {
     return this.#requests.patch(`/keys/${encodeURIComponent(id)}`, patch, options);
@@ -170,5 +184,14 @@ export class AccountsClient {
 
   deleteInvitation(id: string, options: CallOptions = {}): Promise<Deleted> {
     return this.#requests.delete(`/invitations/${encodeURIComponent(id)}`, options);
+  }
+
+  /** One page of what was changed in the organisation, newest first. */
+  listAuditLog(query: AuditLogQuery = {}, options: CallOptions = {}): Promise<AuditList> {
+    return this.#requests.json(`/audit-log${search(query)}`, options);
+  }
+
+  auditLog(query: AuditLogQuery = {}, options: CallOptions = {}): AsyncGenerator<AuditEntry> {
+    return eachOf(query, (page) => this.listAuditLog(page, options));
   }
 }

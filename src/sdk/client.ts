@@ -8,8 +8,10 @@
  * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
+
 import type { RunAudit } from "../contract/audit.ts";
 import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
@@ -63,6 +65,7 @@ export type {
   WhoAmI,
 } from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
+export type { AuditEntry } from "../contract/audit-log.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type * from "./options.ts";
@@ -130,6 +133,23 @@ export class RollcallClient extends AccountsClient {
     return this.#requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
   }
 
+  /** Deletes a run and all it left, by a job; asked again, it gives the same deletion. */
+  deleteRun(runId: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, { ...options, method: "DELETE" });
+  }
+
+  getDeletion(id: string, options: CallOptions = {}): Promise<DeletionView> {
+    return this.#requests.json(`/deletions/${encodeURIComponent(id)}`, options);
+  }
+
+  listDeletions(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DeletionView>> {
+    return this.#requests.json(`/deletions${search(query)}`, options);
+  }
+
+  deletions(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DeletionView> {
+    return eachOf(query, (page) => this.listDeletions(page, options));
+  }
+
   /** Dispatches nothing more until it is resumed; what runs finishes. */
   pauseRun(runId: string, options: PostOptions = {}): Promise<RunView> {
     return this.#requests.post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
@@ -190,10 +210,12 @@ export class RollcallClient extends AccountsClient {
     return this.#requests.json(ofRun(runId, "metrics", query), options);
   }
 
-  /** Another token for a training run's trainer; the one before works for an hour more. */
-  rotateTrainerToken(runId: string, options: PostOptions = {}): Promise<TrainerSecrets> {
-    const path = `/runs/${encodeURIComponent(runId)}/trainer/token`;
-    return this.#requests.post(path, {}, options);
+  /** Another token for a training run's trainer; the one before works for an hour more, or `overlap_s` seconds. */
+  rotateTrainerToken(
+    runId: string,
+    { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
+  ): Promise<TrainerSecrets> {
+    return this.#requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */

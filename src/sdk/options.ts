@@ -20,6 +20,20 @@ export interface ListQuery {
   readonly order?: "asc" | "desc" | undefined;
 }
 
+/** What is left out is not asked about. Newest first. */
+export interface AuditLogQuery {
+  /** Id of the last entry of the page before. */
+  readonly after?: string | undefined;
+  /** Entries a page: 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+  /** The key or the person who changed something. */
+  readonly who?: string | undefined;
+  /** Id of the operation: `cancelRun`. */
+  readonly action?: string | undefined;
+  /** What was changed or made. */
+  readonly target?: string | undefined;
+}
+
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long the call may go without an answer, in milliseconds. Default: the client's. */

@@ -37,7 +37,7 @@ test("a deleted key works for less than 5 s more in this isolate", async () => {
   const { ask, clock, scope } = await openDoor(listNothing);
   expect((await ask("/v1/environments")).status).toBe(200);
   await env.DB.prepare("delete from api_keys where org_id = ?").bind(scope.orgId).run();
-  clock.now += 3_999;
+  clock.now += 1_999;
   expect((await ask("/v1/environments")).status).toBe(200);
   clock.now += 1;
   expect((await ask("/v1/environments")).status).toBe(401);
@@ -192,6 +192,100 @@ test("a request that outlasts its key is not answered with what it waited for", 
   });
   const reply = await door.ask("/v1/environments");
   expect([reply.status, await reply.json()]).toMatchObject([401, { error: { message: /revoked/ } }]);
+});
+
+test("a reply that is withheld leaves none of its headers", async () => {
+  const door = await openDoor({
+    readManifest: async () => {
+      await env.DB.prepare("update api_keys set revoked_at = 1 where org_id = ?").bind(door.scope.orgId).run();
+      door.clock.now += 30_000;
+      const body = new Response("x".repeat(5000)).body;
+      return { ok: true, value: { body, bytes: 5000 } };
+    },
+  });
+  const reply = await door.ask("/v1/runs/run_x/batches/1?max_wait_s=30");
+  expect(reply.status).toBe(401);
+  expect(reply.headers.get("content-length")).not.toBe("5000");
+  expect(await reply.json()).toMatchObject({ error: { code: "unauthorized" } });
+});
+
+test("every reply tells the limit, those that refuse too", async () => {
+  const readRun: Services["readRun"] = async () => {
+    return { ok: false, error: { code: "not_found", message: "no such run", param: "id" } };
+  };
+  const door = await openDoor({ listEnvironments, readRun });
+  for (const path of ["/v1/environments", "/v1/runs/run_x", "/v1/runs?limit=none"]) {
+    const reply = await door.ask(path);
+    expect([path, reply.headers.get("x-ratelimit-limit-requests")]).toEqual([path, "6000"]);
+    expect(reply.headers.get("x-request-id")).not.toBeNull();
+  }
+});
+
+test("a key beyond its own limit takes nothing from the others of its organisation", async () => {
+  const door = await openDoor({ listEnvironments });
+  await env.DB.prepare(`update organizations set limits = '{"requests_per_minute":20}' where id = ?`)
+    .bind(door.scope.orgId)
+    .run();
+  const headers = { authorization: `Bearer ${await admit(door.scope, { requests_per_minute: 4 })}` };
+  for (let at = 0; at < 30; at += 1) await door.ask("/v1/environments", { headers });
+  for (let at = 0; at < 16; at += 1) expect((await door.ask("/v1/environments")).status).toBe(200);
+});
+
+test("where who counts does not answer, nobody is refused for it", async () => {
+  const door = await openDoor({ listEnvironments });
+  const REQUESTS = { getByName: () => ({ take: () => Promise.reject(new Error("overloaded")) }) };
+  const headers = { authorization: `Bearer ${door.token}` };
+  const reply = await door.app.request("/v1/environments", { headers }, { ...env, REQUESTS });
+  expect(reply.status).toBe(200);
+});
+
+test("a key of a whole organisation that names no project has the one called default", async () => {
+  const scopes: unknown[] = [];
+  const readRun: Services["readRun"] = async (_env, scope) => {
+    scopes.push(scope);
+    return { ok: false, error: { code: "not_found", message: "no such run", param: "id" } };
+  };
+  const door = await openDoor({ readRun });
+  await env.DB.prepare("update projects set name = 'default' where id = ?").bind(door.scope.projectId).run();
+  const headers = { authorization: `Bearer ${await admit(door.scope, { project_id: null })}` };
+  expect((await door.ask("/v1/runs/run_x", { headers })).status).toBe(404);
+  expect(scopes).toEqual([door.scope]);
+});
+
+test("a project named by what is no name is not looked for", async () => {
+  const door = await openDoor({ listEnvironments });
+  const token = await admit(door.scope, { project_id: null });
+  expect((await door.ask("/v1/environments", { headers: { authorization: `Bearer ${token}` } })).status).toBe(400);
+  const headers = { authorization: `Bearer ${token}`, "rollcall-project": "x".repeat(5000) };
+  const DB = new Proxy(env.DB, { get: refusing });
+  expect((await door.app.request("/v1/environments", { headers }, { ...env, DB })).status).toBe(404);
+});
+
+test("addresses of one IPv6 network are one", async () => {
+  const door = await openDoor({ listEnvironments });
+  const network = crypto.randomUUID().slice(0, 4);
+  const from = async (address: string) => {
+    const headers = { authorization: `Bearer rk_${"0".repeat(48)}`, "cf-connecting-ip": address };
+    return (await door.ask("/v1/environments", { headers })).status;
+  };
+  for (let at = 0; at < 100; at += 1) await from(`2001:db8:${network}:1::${at.toString(16)}`);
+  expect(await from(`2001:db8:${network}:1:ffff:1:2:3`)).toBe(429);
+  expect(await from(`2001:db8:${network}:2::1`)).toBe(401);
+});
+
+test("what limits damage is carried out though the audit log cannot be written, and nothing else is", async () => {
+  const cancelRun: Services["cancelRun"] = async () => {
+    return { ok: false, error: { code: "conflict", message: "it has ended", param: null } };
+  };
+  const door = await openDoor({ cancelRun });
+  const AUDIT = { getByName: () => ({ begin: () => Promise.reject(new Error("away")) }) };
+  const headers = { authorization: `Bearer ${door.token}`, "content-type": "application/json" };
+  const post = async (path: string) => {
+    const init = { method: "POST", headers, body: "{}" };
+    return (await door.app.request(path, init, { ...env, AUDIT })).status;
+  };
+  expect(await post("/v1/runs/run_x/cancel")).toBe(409);
+  expect(await post("/v1/secrets")).toBe(500);
 });
 
 function refusing(): never {

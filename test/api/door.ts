@@ -30,6 +30,7 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   const app = createApp({
     services: { ...unwritten(), ...services },
     now: () => clock.now,
+    outlive: (work) => work,
     report: (error) => reported.push(error),
   });
   const ask = checked(async (path, init = {}) => {
@@ -105,5 +106,9 @@ function unwritten(): Services {
     takeBackInvitation: refuse,
     changePerson: refuse,
     removePerson: refuse,
+    deleteRun: refuse,
+    deleteProject: refuse,
+    deleteOrganization: refuse,
+    readDeletion: refuse,
   };
 }

@@ -44,9 +44,9 @@ test("an unknown path is 404", async () => {
 
 test("a known path under another method is 405 and names the methods it takes", async () => {
   const { ask } = await openDoor();
-  const run = await ask("/v1/runs/run_x", { method: "DELETE" });
+  const run = await ask("/v1/runs/run_x", { method: "PUT" });
   expect(run.status).toBe(405);
-  expect(run.headers.get("allow")).toBe("GET, PATCH");
+  expect(run.headers.get("allow")).toBe("GET, PATCH, DELETE");
   const runs = await ask("/v1/runs", { method: "PUT" });
   expect(runs.headers.get("allow")).toBe("POST, GET");
 });

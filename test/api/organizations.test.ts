@@ -10,7 +10,7 @@ const TOKEN = "the deployment's own token";
 
 /** Asks a deployment that has this token. */
 async function bootstrapWith(own: string | undefined, given: string, body: object = { name: "Example Labs" }) {
-  const app = createApp({ services, now: () => 1_792_000_000_000, report: () => undefined });
+  const app = createApp({ services, now: () => 1_792_000_000_000, outlive: (work) => work, report: () => undefined });
   const deployment = own === undefined ? env : { ...env, ROLLCALL_BOOTSTRAP_TOKEN: own };
   const ask = checked(async (path, init) => await app.request(`http://platform.test${path}`, init, deployment));
   const reply = await ask("/v1/bootstrap", {

@@ -7,6 +7,7 @@ import { insertRun } from "../../src/db/runs.ts";
 import { minting } from "../../src/runtime/kit/secrets.ts";
 import { rotateTrainerToken } from "../../src/runtime/service/ask-trainer.ts";
 import { issueToken } from "../../src/runtime/service/issue-token.ts";
+import { admit } from "./accounts.ts";
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 
@@ -26,7 +27,7 @@ test("a token that was replaced works for an hour more, the new one from the sta
   const endpoint = endpointRow();
   const run = runRow(endpoint, { id, kind: "training", status: "running" });
   await insertRun(env.DB, scope, run, endpoint);
-  const first = await issueToken(env, scope, id, clock.now);
+  const first = await issueToken(env, scope, id, clock.now, clock.now);
   const statusOf = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return (await door.ask(`/v1/runs/${id}/weight-versions`, { headers })).status;
@@ -39,4 +40,36 @@ test("a token that was replaced works for an hour more, the new one from the sta
   expect([await statusOf(first), await statusOf(token)]).toEqual([200, 200]);
   clock.now += MINUTE;
   expect([await statusOf(first), await statusOf(token)]).toEqual([401, 200]);
+  // A token that leaked is ended at once, and of those before nothing stays.
+  const again = await door.post(`/v1/runs/${id}/trainer/token?overlap_s=0`, {});
+  const last = TrainerSecrets.parse(await again.json()).token;
+  clock.now += 5000;
+  expect([await statusOf(token), await statusOf(last)]).toEqual([401, 200]);
+  const kept = await env.DB.prepare("select count(*) as kept from trainer_tokens where run_id = ?")
+    .bind(id)
+    .first("kept");
+  expect(kept).toBe(2);
+});
+
+test("who serves weights says what it serves, and not that there are new ones", async () => {
+  const reported: unknown[] = [];
+  const door = await openDoor({
+    readWeightLedger: async () => ({ ok: true, value: { ...LEDGER, published: 3 } }),
+    askTrainer: async (...args: readonly unknown[]) => {
+      reported.push(args);
+      return { ok: false, error: { code: "conflict", message: "said before", param: null } };
+    },
+  });
+  const headers = { authorization: `Bearer ${await admit(door.scope, { scopes: ["engine"] })}` };
+  const report = async (body: object) => {
+    const reply = await door.post("/v1/runs/run_x/weight-versions", { epoch: 1, ...body }, headers);
+    return (await reply.json<{ error: { code: string; param: string | null } }>()).error;
+  };
+  expect(await report({ version: 3, state: "published" })).toMatchObject({ code: "forbidden", param: "state" });
+  expect(await report({ version: 3, state: "applied" })).toMatchObject({ code: "forbidden", param: "replica" });
+  const early = { version: 4, state: "applied", replica: "gpu-0" };
+  expect(await report(early)).toMatchObject({ code: "version_ahead", param: "version" });
+  expect(reported).toEqual([]);
+  expect(await report({ ...early, version: 3 })).toMatchObject({ code: "conflict" });
+  expect(reported.length).toBe(1);
 });

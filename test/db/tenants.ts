@@ -37,7 +37,8 @@ export const TENANT_TABLES = {
 export async function threeTenants(): Promise<[Tenant, Tenant, Tenant]> {
   const [here, elsewhere] = [`org_${crypto.randomUUID()}`, `org_${crypto.randomUUID()}`];
   const [one, beside, far] = [newTenant(here), newTenant(here), newTenant(elsewhere)];
-  await Promise.all([one, beside, far].map(settle));
+  // The organisation of two is named by the first.
+  for (const tenant of [one, beside, far]) await settle(tenant);
   return [one, beside, far];
 }
 
@@ -55,12 +56,21 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: null, ...at };
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
-  const about = { kind: "dataset" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  // Unlike another tenant's.
+  const days = 1 + Math.floor(Math.random() * 30_000);
+  const gone = { id: `del-done_${mark}`, ...about, target_id: `run-gone_${mark}`, state: "done" as const };
+  const ended = runRow(endpoint, {
+    ...{ id: `run-ended_${mark}`, idempotency_key: `${run.id}/eval/1`, metadata: { training_run: run.id } },
+    ...{ status: "completed", finished_at: 1500 },
+  });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
-    d1.insert(projects).values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: {}, ...at }),
+    d1
+      .insert(projects)
+      .values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: { runs_days: days }, ...at }),
     d1.insert(people).values({ id: `per_${mark}`, email: `${mark}@example.com`, name: "name", ...at }),
     d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
     d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
@@ -76,6 +86,8 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
     d1.insert(runs).values({ ...run, ...owner }),
+    d1.insert(runs).values({ ...ended, ...owner }),
+    d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
   ]);
 }

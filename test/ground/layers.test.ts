@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 
 const BELOW_RUNTIME = ["src/contract", "src/core", "environments", "src/db", "src/clients", "cloudflare:workers"];
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
+  ...["contract", "kit", "project", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 const RUN = ROOMS.indexOf("src/runtime/run");

@@ -76,6 +76,13 @@ const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, V
     ...{ ...scope(at), operation: "createEndpoint", key: id("key", at), request_hash: text(64) },
     ...{ resource_id: id("ep", at), created_at: now },
   }),
+  deletions: (at) => ({
+    ...{ id: id("del", at), org_id: id("org", at), project_id: id("pj", at), kind: "run", target_id: id("run", at) },
+    ...{ state: "done", counts: text(100), requested_by: id("key", at), created_at: now, finished_at: now },
+  }),
+  trainer_tokens: (at) => ({
+    ...{ hash: `${at}`.padStart(64, "0"), ...scope(at), run_id: id("run", at), created_at: now, expires_at: null },
+  }),
   judge_verdicts: (at) => ({ ...scope(at), key: `${at}`.padStart(64, "0"), verdict: text(200), created_at: now }),
 };
 

@@ -143,22 +143,16 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'required = ["ROLLCALL_SECRET"]',
   ],
   [
+    "ROLLCALL_SECRETS_BEFORE is a secret and stands in the file",
+    "[vars]",
+    '[vars]\nROLLCALL_SECRETS_BEFORE = "hush"',
+    "wrangler secret put ROLLCALL_SECRETS_BEFORE",
+  ],
+  [
     "ROLLCALL_BOOTSTRAP_TOKEN is a secret and stands in the file",
     "[vars]",
     '[vars]\nROLLCALL_BOOTSTRAP_TOKEN = "hush"',
     "wrangler secret put ROLLCALL_BOOTSTRAP_TOKEN",
-  ],
-  [
-    "ACCESS_TEAM_URL without ACCESS_AUDIENCE: a token for any application of the team would be taken",
-    "[vars]",
-    '[vars]\nACCESS_TEAM_URL = "https://a.cloudflareaccess.com"',
-    "AUD tag",
-  ],
-  [
-    "ACCESS_TEAM_URL is no https origin",
-    "[vars]",
-    '[vars]\nACCESS_AUDIENCE = "a"\nACCESS_TEAM_URL = "a.cloudflareaccess.com"',
-    "https://",
   ],
 ];
 
@@ -219,6 +213,23 @@ test("a custom domain in place of workers.dev, and another name of a queue, are 
   const renamed = (queue: string) => ["run-segments", queue] as const;
   const own = fileWith(["minify = true", routes], renamed("own"), renamed("own"), renamed("own"), renamed("own"));
   expect(await findings(own)).toEqual([]);
+});
+
+test("Cloudflare Access needs both the team and the application, and a team at an https address", async () => {
+  const [deployed, released] = [await readDeployment(fileWith()), await readDeployment(RELEASED)];
+  const said = (team: string, audience: string) => {
+    const vars = { ...deployed.vars, ACCESS_TEAM_URL: team, ACCESS_AUDIENCE: audience };
+    const found = checkDeployment({ deployed: { ...deployed, vars }, released, needed: neededBindings(PACKAGE_ROOT) });
+    return found.map(({ level, what }) => `${level}: ${what}`);
+  };
+  const noTeam = "error: ACCESS_TEAM_URL is no https address of a team: nobody is signed in by Access";
+  expect(said("", "")).toEqual([]);
+  expect(said("https://a.cloudflareaccess.com/", "tag")).toEqual([]);
+  expect(said("a.cloudflareaccess.com", "tag")).toEqual([noTeam]);
+  expect(said("", "tag")).toEqual([noTeam]);
+  expect(said("https://a.cloudflareaccess.com", "")).toEqual([
+    "error: ACCESS_TEAM_URL without ACCESS_AUDIENCE: nobody is signed in by Access",
+  ]);
 });
 
 test("errors stand before warnings", async () => {

@@ -101,7 +101,7 @@ test("the Worker gets its secret, its ceiling, one key, a rate limit and a dead-
   expect(await read(platform, "/keys")).toEqual([
     expect.objectContaining({
       org_id: expect.stringMatching(/^org_/),
-      project_id: expect.stringMatching(/^pj_/),
+      project_id: null,
       last4: platform.key.slice(-4),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     }),

@@ -12,6 +12,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { configFor } from "../local/deployable.ts";
 import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -52,6 +53,13 @@ test(
   },
   MINUTES_MS,
 );
+
+test("what is installed knows what a deployment of it lacks", async () => {
+  writeFileSync(join(author, "wrangler.deploy.toml"), configFor(join(author, "node_modules/rollcall")));
+  const command = ["npx", "rollcall", "deploy", "check", "--config", "wrangler.deploy.toml", "--json"] as const;
+  const found = JSON.parse(await succeedIn(author, command));
+  expect(found).toEqual({ ok: true, findings: [], bundle_bytes: null });
+});
 
 test(
   "packed, and installed beside rollcall elsewhere, it plays by name and by folder",

@@ -6,6 +6,8 @@ declare namespace Cloudflare {
     MODEL_URL: string;
     /** A shop behind MCP (test/fakes/mcp-shop.ts). */
     MCP_URL: string;
+    /** Cloudflare Access (test/fakes/access-team.ts). */
+    ACCESS_URL: string;
     /** The network past Miniflare's outbound Worker; and the same where only public addresses may be called. */
     OPEN_NETWORK: Fetcher;
     PUBLIC_NETWORK: Fetcher;

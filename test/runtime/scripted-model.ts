@@ -5,6 +5,7 @@
  */
 import type { TestProject } from "vitest/node";
 import { textOf } from "../../src/contract/messages.ts";
+import { startAccess } from "../fakes/access-team.ts";
 import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
 import { probeReply } from "../fakes/probe-reply.ts";
@@ -18,6 +19,8 @@ declare module "vitest" {
     modelUrl: string;
     /** A shop behind MCP. */
     mcpUrl: string;
+    /** Cloudflare Access: a team under each first part of the path. */
+    accessUrl: string;
   }
 }
 
@@ -30,8 +33,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("modelUrl", model.url);
   const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
   project.provide("mcpUrl", shop.url);
+  const access = await startAccess();
+  project.provide("accessUrl", access.url);
   return async () => {
-    await Promise.all([model.stop(), shop.stop()]);
+    await Promise.all([model.stop(), shop.stop(), access.stop()]);
   };
 }
 

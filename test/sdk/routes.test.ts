@@ -49,6 +49,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   createOrganization: (client) => client.createOrganization({ name: "n" }),
   listOrganizations: (client) => client.listOrganizations(),
   updateLimits: (client) => client.updateLimits("x/y", { runs_in_flight: null }),
+  listAuditLog: (client) => client.listAuditLog({ who: "w" }),
   createProject: (client) => client.createProject({ name: "n" }),
   listProjects: (client) => client.listProjects(),
   getProject: (client) => client.getProject("x/y"),
@@ -66,6 +67,11 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listInvitations: (client) => client.listInvitations(),
   acceptInvitation: (client) => client.acceptInvitation({ token: "rki_x" }),
   deleteInvitation: (client) => client.deleteInvitation("x/y"),
+  deleteRun: (client) => client.deleteRun("x/y"),
+  listDeletions: (client) => client.listDeletions(),
+  getDeletion: (client) => client.getDeletion("x/y"),
+  deleteProject: (client) => client.deleteProject("x/y"),
+  deleteOrganization: (client) => client.deleteOrganization("n"),
   deleteSecret: (client) => client.deleteSecret("x/y"),
 };
 
@@ -92,7 +98,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");
-  const sends = method === "POST" || method === "PATCH";
+  const sends = method === "POST" || method === "PATCH" || operation?.body !== undefined;
   expect(request?.headers.get("content-type")).toBe(sends ? (type ?? "application/json") : null);
   expect(request?.headers.has("idempotency-key")).toBe(method === "POST");
 });

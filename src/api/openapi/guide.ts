@@ -14,6 +14,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   keys: "What programs and people authenticate with: what each may do, how far it reaches, until when.",
   people: "Members of an organisation, and the role of each.",
   invitations: "Tokens by which people become members.",
+  deletions: "What was taken away for good, or is being: jobs, and receipts of what they took.",
   whoami: "Who a key says you are.",
   bootstrap: "The first organisation of a deployment, and its first key.",
   "audit-log": "Who changed what in an organisation.",
@@ -28,7 +29,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Keys",
-    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator`. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (at least so many more) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
+    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator`. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name, or means the one called `default`. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (so many more, unless others take them) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
   },
   {
     title: "Sending again",

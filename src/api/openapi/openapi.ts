@@ -78,6 +78,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   keys: text("id of the key", EXAMPLE.key),
   people: text("id of the person", EXAMPLE.person),
   invitations: text("id of the invitation", EXAMPLE.invitation),
+  deletions: text("id of the deletion", EXAMPLE.deletion),
 };
 /** and what stands behind it. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {

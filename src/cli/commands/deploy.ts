@@ -87,14 +87,19 @@ function reportText(file: string, findings: readonly Finding[], bytes: number | 
     `${MARKS[level]} ${safeLine(what)}`,
     `    ${safeLine(fix)}`,
   ]);
-  const errors = findings.filter(({ level }) => level === "error").length;
   return [
     ...lines,
     ...(lines.length === 0 ? [] : [""]),
     ...(bytes === null ? [] : [`The Worker is ${sizeText(bytes)} gzipped, of 10 MiB that a paid plan takes.`]),
     `Secrets are not in ${file}: wrangler secret list --config ${file} names those that are set.`,
-    errors > 0 ? `not fit to deploy: ${errors} of ${findings.length} findings are errors` : "fit to deploy",
+    conclusion(findings),
   ].join("\n");
+}
+
+function conclusion(findings: readonly Finding[]): string {
+  const errors = findings.filter(({ level }) => level === "error").length;
+  if (errors > 0) return `not fit to deploy: ${errors} of ${findings.length} findings are errors`;
+  return findings.length > 0 ? `fit to deploy, with ${findings.length} to look at` : "fit to deploy";
 }
 
 function sizeText(bytes: number): string {

@@ -2,17 +2,24 @@
  * Who changed what in an organisation, one object for each.
  *
  * Invariants. An entry is written before the change begins and never changes, but that its outcome is written once: an
- * entry without one was cut off, and what it did nobody can say from here. Beyond `LIMITS.auditEntries` the oldest go, and
- * it is counted how many. Nothing is written by a question.
+ * entry without one was cut off, and what it did nobody can say from here. A change that was refused goes again, since it
+ * changed nothing. Beyond `LIMITS.auditEntries` the oldest go, and it is told how many. Nothing is written by a question.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, StoredAuditEntry } from "../contract/account-wire.ts";
 import type { AuditRpc, Serves } from "../contract/rpc.ts";
 
-const TABLE = `create table if not exists entries (
+/** Each has an index. */
+const FILTERS = ["who", "action", "target", "project_id"] as const;
+
+const TABLES = `create table if not exists entries (
   id integer primary key autoincrement, at integer not null, who text not null, action text not null,
-  project_id text, target text, request_id text not null, status integer)`;
+  project_id text, target text, made text, request_id text not null, status integer);
+create index if not exists entries_by_who on entries (who, id);
+create index if not exists entries_by_action on entries (action, id);
+create index if not exists entries_by_target on entries (target, id);
+create index if not exists entries_by_project on entries (project_id, id)`;
 
 export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
   readonly #storage: DurableObjectStorage;
@@ -27,7 +34,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
   /** The number of the entry. */
   begin({ at, who, action, project_id, target, request_id }: AuditChange): number {
     return this.#storage.transactionSync(() => {
-      this.#sql.exec(TABLE);
+      if (this.#isNew()) this.#sql.exec(TABLES);
       const values = [at, who, action, project_id, target, request_id];
       const [made] = this.#sql
         .exec<{ id: number }>(
@@ -42,25 +49,24 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
   }
 
   /** What came of the change. The first outcome stays. */
-  end(id: number, { status, target }: AuditOutcome): void {
-    this.#sql.exec(
-      "update entries set status = ?, target = coalesce(target, ?) where id = ? and status is null",
-      status,
-      target,
-      id,
-    );
+  end(id: number, { status, made }: AuditOutcome): void {
+    const refused = status >= 400 && status < 500;
+    if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
+    else this.#sql.exec("update entries set status = ?, made = ? where id = ? and status is null", status, made, id);
   }
 
   /** Newest first, at most `limit` that came before the entry `before`. */
-  list({ before, limit, who, action, target, project_id = null }: AuditQuery): AuditPage {
+  list(asked: AuditQuery): AuditPage {
     if (this.#isNew()) return { entries: [], dropped: 0 };
+    const given = FILTERS.filter((column) => asked[column] !== null);
+    const conditions = ["id < ?", ...given.map((column) => `${column} = ?`)].join(" and ");
+    const { before, limit } = asked;
+    const values = [before ?? Number.MAX_SAFE_INTEGER, ...given.map((column) => asked[column]), limit];
     const entries = this.#sql
       .exec<StoredAuditEntry>(
-        `select id, at, who, action, project_id, target, request_id, status from entries
-          where id < ?1 and (?2 is null or who = ?2) and (?3 is null or action = ?3) and (?4 is null or target = ?4)
-            and (?5 is null or project_id = ?5)
-          order by id desc limit ?6`,
-        ...[before ?? Number.MAX_SAFE_INTEGER, who, action, target, project_id, limit],
+        `select id, at, who, action, project_id, target, made, request_id, status from entries
+          where ${conditions} order by id desc limit ?`,
+        ...values,
       )
       .toArray();
     const [oldest] = this.#sql.exec<{ id: number | null }>("select min(id) as id from entries").toArray();

@@ -7,7 +7,6 @@ import type { RequestsAsk, RequestsGrant } from "../contract/account-wire.ts";
 const MINUTE = 60_000;
 
 export class RequestBudget {
-  /** Negative where more was used than granted. */
   #tokens: number | null = null;
   #at = 0;
 

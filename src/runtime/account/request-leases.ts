@@ -1,23 +1,28 @@
 /**
  * This isolate's blocks of requests: what it may let in without asking whoever counts them.
  *
- * Invariants. A block lasts 5 s at most, so a request costs no call. While one request asks for the next block, others
- * go on, at most as many as the block before was large; they are told as used with the next ask. After a refusal nobody
- * is asked until something may be granted again. What an isolate holds when it goes is lost to the caller for a minute
- * at most: the bucket fills again.
+ * Invariants. Nothing is let in that was not granted. A block lasts 5 s at most, and what is left of it is given back
+ * with the next ask, so a request costs no call. Of one counter at most `ASKS_AT_ONCE` asks are under way here; whoever
+ * comes meanwhile looks again soon, and does not wait for another request's ask, which ends with that request. After a
+ * refusal nobody is asked until something may be granted again.
  */
-
 import type { RequestsAsk, RequestsGrant } from "../contract/account-wire.ts";
 import { LruCache } from "../kit/caches.ts";
 
 /** How long a block lasts. */
 export const BLOCK_MS = 5000;
-const SMALLEST_BLOCK = 4;
+/** A refusal holds at least so long, that a flood does not become as many asks. */
+const LEAST_REFUSAL_MS = 250;
+const ASKS_AT_ONCE = 2;
+/** An ask that takes longer is counted no more: its request may be gone. */
+const ASK_MS = 2000;
+const LOOK_AGAIN_MS = 5;
+const LARGEST_FIRST_BLOCK = 4;
 const KNOWN_COUNTERS = 2000;
 
 export interface Taken {
   readonly limit: number;
-  /** At least so many more may follow now. */
+  /** So many more may follow, unless other isolates take them. */
   readonly remaining: number;
   /** Milliseconds until the whole limit is there again. */
   readonly resetMs: number;
@@ -25,57 +30,97 @@ export interface Taken {
   readonly refusedMs: number | null;
 }
 
-interface Block {
-  granted: number;
-  used: number;
-  /** Epoch milliseconds. */
+interface Counter {
+  /** Granted and not used. */
+  left: number;
+  /** Epoch milliseconds: what is left then is given back. */
   until: number;
-  /** The grant that it came with. */
-  grant: RequestsGrant;
-  /** Somebody asks for the next one. */
-  asking: boolean;
+  /** Used of the blocks since the last ask. */
+  used: number;
+  refusedUntil: number;
+  /** What the last ask was told. */
+  grant: RequestsGrant | null;
+  /** When asks began that are under way. */
+  asking: number[];
+  /** Requests that wait for a grant. */
+  waiting: number;
+}
+
+export interface Clock {
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
 }
 
 export class RequestLeases {
-  readonly #blocks = new LruCache<Block>(KNOWN_COUNTERS);
+  readonly #counters = new LruCache<Counter>(KNOWN_COUNTERS);
 
-  /** One request. `name` is the counter's; `ask` reaches it. */
+  /** One request. `name` is the counter's; `ask` reaches it. Throws what `ask` throws. */
   async take(
     name: string,
     limit: number,
-    now: () => number,
+    { now, pause }: Clock,
     ask: (asked: RequestsAsk) => Promise<RequestsGrant>,
   ): Promise<Taken> {
-    const known = this.#blocks.get(name);
-    if (known !== undefined && this.#covers(known, now())) return takenOf(known, limit, now());
-    if (known !== undefined) known.asking = true;
+    const counter = this.#counter(name);
+    const begun = now();
+    counter.waiting += 1;
     try {
-      const unused = known === undefined ? 0 : known.granted - known.used;
-      const want = Math.min(limit, Math.max(SMALLEST_BLOCK, Math.ceil((known?.used ?? 0) * 1.5)));
-      const grant = await ask({ limit, want, unused });
-      // The block of a refusal lasts until something may be granted.
-      const lasts = grant.granted > 0 ? BLOCK_MS : Math.min(BLOCK_MS, Math.max(1, grant.retryMs));
-      const block = { granted: grant.granted, used: 0, until: now() + lasts, grant, asking: false };
-      this.#blocks.set(name, block);
-      block.used += grant.granted > 0 ? 1 : 0;
-      return takenOf(block, limit, now());
+      for (;;) {
+        const taken = take(counter, limit, now());
+        if (taken !== null) return taken;
+        counter.asking = counter.asking.filter((since) => since > now() - ASK_MS);
+        if (counter.asking.length < ASKS_AT_ONCE || now() - begun > ASK_MS) await askMore(counter, limit, now, ask);
+        else await pause(LOOK_AGAIN_MS);
+      }
     } finally {
-      if (known !== undefined) known.asking = false;
+      counter.waiting -= 1;
     }
   }
 
-  /** Counts the request into the block if it has room, or a reason to let it in. */
-  #covers(block: Block, now: number): boolean {
-    if (now < block.until && block.granted === 0) return true;
-    const within = now < block.until && block.used < block.granted;
-    const meanwhile = block.asking && block.granted > 0 && block.used < 2 * block.granted;
-    if (!within && !meanwhile) return false;
-    block.used += 1;
-    return true;
+  #counter(name: string): Counter {
+    const known = this.#counters.get(name);
+    if (known !== undefined) return known;
+    const made = { left: 0, until: 0, used: 0, refusedUntil: 0, grant: null, asking: [], waiting: 0 };
+    this.#counters.set(name, made);
+    return made;
   }
 }
 
-function takenOf({ granted, used, until, grant }: Block, limit: number, now: number): Taken {
-  const remaining = grant.remaining + Math.max(0, granted - used);
-  return { limit, remaining, resetMs: grant.resetMs, refusedMs: granted > 0 ? null : Math.max(1, until - now) };
+/** Let in or refused by what is known; null: somebody must be asked. */
+function take(counter: Counter, limit: number, now: number): Taken | null {
+  const { left, until, refusedUntil, grant } = counter;
+  if (grant === null) return null;
+  if (left > 0 && now < until) {
+    counter.left -= 1;
+    counter.used += 1;
+    return { limit, remaining: counter.left + grant.remaining, resetMs: grant.resetMs, refusedMs: null };
+  }
+  if (now >= refusedUntil) return null;
+  return { limit, remaining: 0, resetMs: grant.resetMs, refusedMs: refusedUntil - now };
+}
+
+async function askMore(
+  counter: Counter,
+  limit: number,
+  now: () => number,
+  ask: (asked: RequestsAsk) => Promise<RequestsGrant>,
+): Promise<void> {
+  const since = now();
+  const unused = counter.left;
+  const first = Math.max(1, Math.min(LARGEST_FIRST_BLOCK, Math.floor(limit / 15)));
+  const want = Math.min(limit, Math.max(first, counter.waiting, Math.ceil(counter.used * 1.5)));
+  counter.left = 0;
+  counter.used = 0;
+  counter.asking.push(since);
+  try {
+    const grant = await ask({ limit, want, unused });
+    counter.grant = grant;
+    counter.left += grant.granted;
+    counter.until = now() + BLOCK_MS;
+    if (grant.granted > 0) counter.refusedUntil = 0;
+    else counter.refusedUntil = now() + Math.min(BLOCK_MS, Math.max(LEAST_REFUSAL_MS, grant.retryMs));
+  } finally {
+    counter.asking = counter.asking.filter((other) => other !== since);
+  }
 }

@@ -4,7 +4,7 @@ export interface RequestsAsk {
   readonly limit: number;
   /** How many are asked for. */
   readonly want: number;
-  /** Of the block before: requests that were not made (negative: that were made beyond it). */
+  /** Of the blocks before: requests that were not made. */
   readonly unused: number;
 }
 
@@ -36,7 +36,7 @@ export interface AuditOutcome {
   /** Of the reply. */
   readonly status: number;
   /** What was made; null if nothing was. */
-  readonly target: string | null;
+  readonly made: string | null;
 }
 
 export interface AuditQuery {
@@ -46,8 +46,7 @@ export interface AuditQuery {
   readonly who: string | null;
   readonly action: string | null;
   readonly target: string | null;
-  /** Only what was done in this project. */
-  readonly project_id?: string | null;
+  readonly project_id: string | null;
 }
 
 // A type and not an interface: SQLite's rows are records by name.
@@ -58,6 +57,7 @@ export type StoredAuditEntry = {
   readonly action: string;
   readonly project_id: string | null;
   readonly target: string | null;
+  readonly made: string | null;
   readonly request_id: string;
   /** Of the reply; null while the change is under way, and for good where the platform stopped in the middle. */
   readonly status: number | null;

@@ -4,8 +4,10 @@
  * end; these are what the callers see instead, and the classes declare that they serve them.
  */
 
+import type { DeletionKind } from "../../contract/deletion.ts";
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -95,6 +97,20 @@ export interface Answered {
   readonly refused?: string;
 }
 
+/** Whose an object is: a project's, or (`projectId` null) the whole organisation's. */
+export interface Owner {
+  readonly orgId: string;
+  readonly projectId: string | null;
+}
+
+/** How far the end of a run is that is deleted. */
+export interface Closing {
+  /** When nothing of it can be on its way any more, in epoch milliseconds; null while rollouts are in flight. */
+  readonly quiet_at: number | null;
+  /** Objects its rollouts were given to, numbered from 1. */
+  readonly hosts: number;
+}
+
 export interface RunRpc {
   /** Begins the run; a no-op after the first. */
   create(spec: RunSpec): Promise<void>;
@@ -126,8 +142,11 @@ export interface RunRpc {
   sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;
   /** Ends the run early; what is in flight is told in slices and still reports. */
   cancel(): Promise<boolean>;
-  /** Stops dispatch, or goes on with it; an ended run stays as it is. */
-  /** False: nobody created this run. */
+  /** Cancels it for good: nobody reads or changes it from here on. Repeated, it says how far its end is. */
+  close(): Promise<Closing>;
+  /** Frees the storage of a closed run. False: something of it is still under way. */
+  free(): Promise<boolean>;
+  /** Stops dispatch, or goes on with it; an ended run stays as it is. False: nobody created this run. */
   pause(paused: boolean): Promise<boolean>;
   setMaxConcurrent(rollouts: number): Promise<void>;
   /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
@@ -187,6 +206,21 @@ export interface RolloutRpc {
   read(id: string): Promise<Rollout | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still to be. */
   free(): Promise<boolean>;
+}
+
+/** What is deleted: the work of the object of its project, or of its organisation. */
+export interface DeletionOrder {
+  readonly id: string;
+  readonly kind: DeletionKind;
+  readonly target_id: string;
+}
+
+/** The object of one project, or of a whole organisation: it deletes, and sweeps what is older than is to be kept. */
+export interface ProjectRpc {
+  /** Begins a deletion that stands in the database. Repeated, it changes nothing. */
+  deleteAll(of: Owner, order: DeletionOrder): Promise<void>;
+  /** Something was made here that may be older than it is to be kept one day; or how long that is was changed. */
+  note(of: Scope): Promise<void>;
 }
 
 export interface RolloutSqlRpc {

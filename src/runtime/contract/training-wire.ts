@@ -206,6 +206,8 @@ export interface TrainerRpc {
   ): Promise<(ReadyBatch & { readonly state: string }) | null>;
   /** A dead batch is offered again. */
   revive(step: number): Promise<boolean>;
+  /** Frees its storage, since its run is deleted: it is unknown from here on. */
+  free(): Promise<void>;
 }
 
 /** For whoever finds the trainer's object missing and creates it. Null for a run that trains nothing. */

@@ -5,7 +5,6 @@
  * Invariants. Whatever is wrong with the file leaves nothing behind, and so does a caller that goes away. A kill may
  * leave objects in R2 that no dataset names; never a dataset without its rows.
  */
-import { waitUntil } from "cloudflare:workers";
 import { canonicalJson, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -20,6 +19,7 @@ import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { uploadKeys } from "../kit/names.ts";
+import { outlive } from "../kit/outlive.ts";
 import { Semaphore } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
 import { keyedHash, minting } from "../kit/secrets.ts";
@@ -41,6 +41,8 @@ export interface UploadOptions {
   readonly maxBytes?: number;
   /** Called for each piece that comes. */
   readonly heard?: () => void;
+  /** Asked once all has come: whether its sender may still store it. */
+  readonly allowed?: () => Promise<boolean>;
 }
 
 type Uploaded = Result<{ dataset: DatasetView; replayed: boolean }>;
@@ -62,10 +64,8 @@ export async function createDataset(
   const place = uploads.take(Date.now());
   if (place === null) return refuse("rate_limited", TOO_MANY, null);
   const watched = { ...options, heard: () => place.stay(Date.now()) };
-  const receiving = receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(place.leave);
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
-  waitUntil(Promise.allSettled([receiving]));
-  return await receiving;
+  return await outlive(receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(place.leave));
 }
 
 async function receive(
@@ -124,8 +124,12 @@ class Reception {
   async take(body: Body): Promise<Uploaded> {
     const received = await this.#receive(body);
     if (!received.ok) return received;
+    const { idempotencyKey, allowed } = this.#options;
+    if (allowed !== undefined && !(await allowed())) {
+      await this.#subrequests.fetch(() => this.#env.STORE.delete(Object.values(this.#keys)));
+      return refuse("unauthorized", "this key lost its right while the rows came", null);
+    }
     const dataset = this.#rowOf(received.value);
-    const { idempotencyKey } = this.#options;
     const key = idempotencyKey === null ? null : this.#remembered(idempotencyKey, received.value);
     const inserted = await this.#subrequests.fetch(() => insertDataset(this.#env.DB, this.#scope, dataset, key));
     if (inserted === "inserted") {

@@ -3,7 +3,7 @@
  * run only.
  */
 import type { Scope } from "../../contract/scope.ts";
-import type { AuditRpc, EndpointRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
@@ -42,6 +42,21 @@ export function auditObject(env: Env, orgId: string): AuditRpc {
 export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
   const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
   return stub as TrainerRpc;
+}
+
+/** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */
+export function projectObject(env: Env, owner: Owner): ProjectRpc {
+  const stub: unknown = env.PROJECT.getByName(ownerName(owner));
+  return stub as ProjectRpc;
+}
+
+function ownerName({ orgId, projectId }: Owner): string {
+  return projectId === null ? `org/${orgId}` : `org/${orgId}/${projectId}`;
+}
+
+/** What all keys of an owner in R2 begin with. */
+export function ownerFolder(owner: Owner): string {
+  return `${ownerName(owner)}/`;
 }
 
 /** What all keys of a project in R2 begin with. */

@@ -10,6 +10,7 @@ import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
+import { deadlineOf } from "./control.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
 
@@ -17,7 +18,7 @@ import type { RunStore } from "./store.ts";
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
 
-type ChoreClock = Pick<RunClock, "now" | "rowStale" | "rowTriedAt" | "rowFailures" | "freeAt">;
+type ChoreClock = Pick<RunClock, "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "freeAt" | "deadlineAt">;
 
 export class RunChores {
   readonly #env: Env;
@@ -40,10 +41,13 @@ export class RunChores {
     this.#rowTriedAt = 0;
   }
 
-  clock(): ChoreClock {
+  clock(spec: RunSpec): ChoreClock {
+    const head = this.#store.head();
     return {
       now: this.#now(),
-      rowStale: !this.#store.head().row_current,
+      askAt: this.#store.nextAskAt(),
+      deadlineAt: deadlineOf(spec, head),
+      rowStale: !head.row_current,
       rowTriedAt: this.#rowTriedAt,
       rowFailures: this.#rowFailures,
       freeAt: this.#freeAt(),
@@ -51,7 +55,7 @@ export class RunChores {
   }
 
   async writeRow(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    const due = rowDueAt(this.clock());
+    const due = rowDueAt(this.clock(spec));
     if (due === null || due > this.#now()) return;
     try {
       await writeRow(this.#env, this.#store, spec, () => this.#views.of(spec), subrequests);
@@ -101,7 +105,8 @@ export async function writeRow(
 ): Promise<void> {
   const { status, error, counts, report, dead_letters, settled_at } = view();
   const written = store.head();
-  const changes = { status, error, counts, report, dead_letters, finished_at: settled_at };
+  const { stored_bytes } = written;
+  const changes = { status, error, counts, report, dead_letters, finished_at: settled_at, stored_bytes };
   await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
   // Only now, and only if nothing changed meanwhile: a kill in between must leave the row to be written again.
   if (store.head() === written) store.saveHead({ ...written, row_current: true });

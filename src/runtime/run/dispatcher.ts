@@ -10,14 +10,14 @@ import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts";
 import { leaseRoom, type Need } from "../endpoint/run-lease.ts";
-import { ceilingReason, liveShare, objectsEach } from "../environment/live-objects.ts";
+import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { idMac } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
-import { dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
+import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
 import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./queues.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
@@ -131,6 +131,22 @@ export class Dispatcher {
       return dispatch(this.#store, spec, count, idOf, this.#now());
     });
     this.#places.push(...places);
+  }
+
+  /** Cuts what has ended into segments, to be folded. */
+  cutSegments(): void {
+    for (;;) {
+      const segment = cutSegment(this.#store, this.#now());
+      if (segment === null) break;
+      this.toFold(segment);
+    }
+  }
+
+  /** How many live objects it has, for the local ceiling. */
+  noteRunning(spec: RunSpec): void {
+    const { running, settled_at } = this.#store.head();
+    const objects = settled_at === null && spec.rescore === undefined;
+    noteRunning(this.#env, spec.run_id, running, !objects, objectsEach(spec));
   }
 
   /** Sends what has gathered. */

@@ -326,6 +326,7 @@ function end(
     in_flight: head.in_flight - 1,
     finished: head.finished + 1,
     unsegmented_bytes: head.unsegmented_bytes + bytes,
+    stored_bytes: head.stored_bytes + bytes,
     row_current: false,
   });
   appendEvent(store, "rollout.finished", {

@@ -3,11 +3,9 @@
  *
  * Invariants. A rollout calls it at most three times, and no turn does; whoever asks judges calls it once for each result
  * and for each look whether the unit goes on. What came in is on disk before anyone hears of it; what must be sent is
- * sent after, and whatever a kill swallows the sweep sends again. A fresh instance (maybe a restart) asks everything in
- * flight once. Calls that only change rows are answered at once; dispatch and sends are gathered for a few milliseconds,
- * so that a burst of answers costs one batch. The alarm never throws.
+ * sent after, and whatever a kill swallows the sweep sends again. A fresh instance asks everything in flight once. Calls
+ * that only change rows are answered at once; dispatch and sends are gathered: a burst is one batch. No alarm throws.
  */
-
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
@@ -27,26 +25,28 @@ import type {
   SuspectKey,
 } from "../contract/wire.ts";
 import { LeaseKeeper } from "../endpoint/run-lease.ts";
-import { noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
-import { cancelOne, deadlineOf, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
+import { RunClosing } from "./closing.ts";
+import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
+import { Gathering } from "./gathering.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { answerAll, cutSegment, fold, requestCancel } from "./ledger.ts";
+import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
-import { type LedgerHooks, policyLease, RunStore } from "./store.ts";
+import { policyLease } from "./standing.ts";
+import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
 import type { AcceptEval } from "./training/evals.ts";
@@ -58,9 +58,6 @@ import { holdUnits, unitsWaiting } from "./units.ts";
 
 /** What judging and training make of the ends of rollouts. */
 export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeJudges, onGroupEnded: closeGroup };
-
-/** How long answers are gathered before the next dispatch and sends leave. */
-const GATHER_MS = 10;
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** How an eval of a training run begins; it is known where the whole platform is put together. */
@@ -75,10 +72,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #views: LiveViews;
   readonly #chores: RunChores;
   readonly #suspects: RunSuspects;
+  readonly #closing: RunClosing;
   #asked = false;
-  #gathering = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
+  readonly #gathering = new Gathering();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -99,10 +97,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
+    this.#closing = new RunClosing(ctx.storage, this.#store);
   }
 
   async create(spec: RunSpec): Promise<void> {
-    if (this.#store.spec() !== null) return;
+    if (this.#store.spec() !== null || this.#closing.isFreed) return;
     this.#store.create(spec);
     this.#asked = true;
     // With the write itself: a kill while its endpoint is asked must find an alarm.
@@ -111,7 +110,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async admit(places: readonly RolloutSlot[]) {
-    const spec = this.#open();
+    const spec = this.#readable();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
@@ -136,17 +135,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
-    const spec = this.#open();
-    if (spec === null) return;
-    takeScores(this.#store, spec, members, this.now(), samples);
-    this.#gather(spec);
+    this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
   }
 
   requestJudgements(requests: readonly JudgementRequest[]): void {
-    const spec = this.#open();
-    if (spec === null) return;
-    requestJudgements(this.#store, spec, requests, this.now());
-    this.#gather(spec);
+    this.#change((spec) => requestJudgements(this.#store, spec, requests, this.now()));
   }
 
   async takeJudging(unit: number, by: Delivery) {
@@ -178,7 +171,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   segmentRows(segment: number) {
-    return this.#open() === null ? null : unfoldedRows(this.#store, segment);
+    return this.#read(() => unfoldedRows(this.#store, segment));
   }
 
   folded(segment: number, key: string): void {
@@ -186,11 +179,18 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async cancel(): Promise<boolean> {
+    return (await this.#control((spec) => requestCancel(this.#store, spec, "user", this.now()))) !== null;
+  }
+
+  async close() {
     const spec = this.#open();
-    if (spec === null) return false;
-    requestCancel(this.#store, spec, "user", this.now());
-    await this.#flush(spec);
-    return true;
+    const closing = await this.#closing.close(spec, this.now());
+    if (spec !== null) await this.#flush(spec);
+    return closing;
+  }
+
+  free(): Promise<boolean> {
+    return this.#closing.free(this.now());
   }
 
   async pause(paused: boolean): Promise<boolean> {
@@ -204,7 +204,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // The database is told at once: it lets what an ended run names be deleted.
     this.#chores.writeRowSoon();
-    if (this.#open() === null) return "unknown";
+    if (this.#readable() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
 
@@ -213,73 +213,63 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   trainerChanged(snapshot: TrainerSnapshot): { acked_step: number } {
-    const spec = this.#open();
-    if (spec === null) return { acked_step: 0 };
-    const known = this.#training.changed(spec, snapshot);
-    this.#gather(spec);
-    return known;
+    return this.#change((spec) => this.#training.changed(spec, snapshot)) ?? { acked_step: 0 };
   }
 
   stepMetrics(after: number, limit: number) {
-    return this.#open() === null ? null : stepsOf(this.#store, after, limit);
+    return this.#read(() => stepsOf(this.#store, after, limit));
   }
 
   endpointChanged(): void {
-    const spec = this.#open();
-    if (spec === null) return;
-    this.#lease.changed();
-    this.#judging.changed();
-    this.#gather(spec);
+    this.#change(() => {
+      this.#lease.changed();
+      this.#judging.changed();
+    });
   }
 
   auditRecords() {
-    const spec = this.#open();
-    return spec && recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords);
+    return this.#read((spec) => recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords));
   }
 
   view() {
-    const spec = this.#open();
-    return spec === null ? null : this.#views.of(spec);
+    return this.#read((spec) => this.#views.of(spec));
   }
 
   taskMeans(metric: string | null, range: KeyRange) {
-    return this.#open() === null ? null : taskMeans(this.ctx.storage.sql, metric, range);
+    return this.#read(() => taskMeans(this.ctx.storage.sql, metric, range));
   }
 
   rollout(place: RolloutSlot) {
-    const spec = this.#open();
-    const row = spec === null ? null : this.#store.rollout(place);
-    if (spec === null || row === null) return null;
-    return recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
+    return this.#read((spec) => {
+      const row = this.#store.rollout(place);
+      return row && recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
+    });
   }
 
   inFlight(query: InFlightQuery) {
-    return this.#open() === null ? null : inFlightIn(this.#store, query);
+    return this.#read(() => inFlightIn(this.#store, query));
   }
 
   segmentOf(finishSeq: number) {
-    return this.#open() === null ? null : segmentOf(this.#store, finishSeq);
+    return this.#read(() => segmentOf(this.#store, finishSeq));
   }
 
   sources(places: readonly SourceSlot[]) {
-    return this.#open() === null ? null : sourcesIn(this.#store, places);
+    return this.#read(() => sourcesIn(this.#store, places));
   }
 
   finished(after: number, limit: number, outcome: string | null) {
-    const spec = this.#open();
-    return spec === null ? null : finishedPage(this.#store, spec, after, limit, outcome);
+    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome));
   }
 
   exportPage(query: ExportQuery) {
-    const spec = this.#open();
-    return spec && exportPage(this.#store, spec, this.ctx.storage.sql, query);
+    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query));
   }
 
   async events(after: number, waitMs: number) {
-    const spec = this.#open();
-    if (spec === null) return null;
+    if (this.#readable() === null) return null;
     if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);
-    return eventsAfter(this.#store, after, () => this.#views.of(spec));
+    return this.#read((spec) => eventsAfter(this.#store, after, () => this.#views.of(spec)));
   }
 
   async deadLetter(queue: string, message: RunMessage): Promise<void> {
@@ -292,26 +282,28 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#closing.decay(this.now())) return;
     const spec = this.#open();
     if (spec === null) return;
     this.#armedAt = null;
+    await this.#closing.during(() => this.#work(spec));
+    await this.#flush(spec);
+  }
+
+  async #work(spec: RunSpec): Promise<void> {
     try {
       const subrequests = new Subrequests();
       passDeadline(this.#store, spec, this.now());
       await this.#dispatcher.tell(spec, subrequests);
       // While some are still to be told nothing else is done: each of them may be about to call its model.
-      if (!this.#dispatcher.untold()) await this.#tend(spec, subrequests);
+      if (this.#dispatcher.untold()) return;
+      await this.#dispatcher.sweep(spec, subrequests);
+      for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
+      await this.#chores.writeRow(spec, subrequests);
+      await this.#chores.free(spec, subrequests);
     } catch (thrown) {
       logError("run alarm", spec.run_id, thrown);
     }
-    await this.#flush(spec);
-  }
-
-  async #tend(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    await this.#dispatcher.sweep(spec, subrequests);
-    for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
-    await this.#chores.writeRow(spec, subrequests);
-    await this.#chores.free(spec, subrequests);
   }
 
   /** The spec, and once per instance the duty to ask whatever is in flight. */
@@ -325,9 +317,29 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return spec;
   }
 
+  /** The spec of a run that is not being deleted: of another nobody learns anything. */
+  #readable(): RunSpec | null {
+    const spec = this.#open();
+    return this.#closing.isClosed ? null : spec;
+  }
+
+  #read<T>(read: (spec: RunSpec) => T): T | null {
+    const spec = this.#readable();
+    return spec === null ? null : read(spec);
+  }
+
+  /** What somebody hands over, and soon what follows from it. Null for a run nobody created. */
+  #change<T>(change: (spec: RunSpec) => T): T | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const result = change(spec);
+    this.#gather(spec);
+    return result;
+  }
+
   /** A change somebody asked for, and at once what follows from it. Null for a run nobody created. */
   async #control<T>(change: (spec: RunSpec) => T): Promise<T | null> {
-    const spec = this.#open();
+    const spec = this.#readable();
     if (spec === null) return null;
     const result = change(spec);
     await this.#arm(spec);
@@ -336,25 +348,20 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #gather(spec: RunSpec): void {
-    if (this.#gathering) return;
-    this.#gathering = true;
-    setTimeout(() => {
-      this.#gathering = false;
-      this.ctx.waitUntil(this.#flush(spec));
-    }, GATHER_MS);
+    this.#gathering.soon(() => this.ctx.waitUntil(this.#flush(spec)));
   }
 
   /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
-  async #flush(spec: RunSpec): Promise<void> {
+  #flush(spec: RunSpec): Promise<void> {
+    return this.#closing.during(() => this.#goOn(spec));
+  }
+
+  async #goOn(spec: RunSpec): Promise<void> {
     await this.#lease.renew(spec, this.#dispatcher.need(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
     for (const unit of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(unit);
-    for (;;) {
-      const segment = cutSegment(this.#store, this.now());
-      if (segment === null) break;
-      this.#dispatcher.toFold(segment);
-    }
+    this.#dispatcher.cutSegments();
     this.#views.noteProgress(spec);
     this.#readers.wake();
     try {
@@ -363,15 +370,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       // Lost sends are silent rollouts and units: the sweep sends them again.
       logError("queue send", spec.run_id, thrown);
     }
-    const training = this.#training.advance(spec);
+    const training = this.#closing.isClosed ? null : this.#training.advance(spec);
     if (training !== null) {
       // Before it is done: a kill meanwhile must find an alarm.
       await this.#arm(spec);
       await training;
     }
-    const { running, settled_at } = this.#store.head();
-    const objects = settled_at === null && spec.rescore === undefined;
-    noteRunning(this.env, spec.run_id, running, !objects, objectsEach(spec));
+    this.#dispatcher.noteRunning(spec);
     await this.#arm(spec);
   }
 
@@ -383,16 +388,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #clock(spec: RunSpec): RunClock {
-    const head = this.#store.head();
     return {
-      ...this.#chores.clock(),
-      askAt: this.#store.nextAskAt(),
+      ...this.#chores.clock(spec),
       untold: this.#dispatcher.untold(),
       canDispatch: this.#dispatcher.room(spec) > 0,
       endpointAt: this.#lease.nextAt(this.#dispatcher.need(spec)),
       judgeAt: this.#judging.nextAt(spec),
-      trainingAt: this.#training.nextAt(spec),
-      deadlineAt: deadlineOf(spec, head),
+      trainingAt: this.#closing.isClosed ? null : this.#training.nextAt(spec),
     };
   }
 }

@@ -101,8 +101,12 @@ export interface RunHead {
   readonly segmented: number;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
+  /** What its trajectories and training samples take, in characters and bytes of R2. */
+  readonly stored_bytes: number;
   readonly last_event: number;
   readonly settled_at: number | null;
+  /** When its deletion began: it is nobody's from there on. */
+  readonly closed_at: number | null;
   /** True once D1's row of the run says what this head says. */
   readonly row_current: boolean;
   /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
@@ -140,8 +144,10 @@ export const NEW_HEAD: RunHead = {
   finished: 0,
   segmented: 0,
   unsegmented_bytes: 0,
+  stored_bytes: 0,
   last_event: 0,
   settled_at: null,
+  closed_at: null,
   row_current: false,
   hosts: 0,
   freed: 0,

@@ -6,6 +6,7 @@
  */
 
 import type { RunSpec } from "../contract/wire.ts";
+import type { LeaseSlot } from "../endpoint/run-lease.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
@@ -75,4 +76,11 @@ function trainedVerdict(spec: RunSpec, head: RunHead): ReturnType<typeof verdict
   const steps = `${head.training?.trainer.acked_step ?? 0} of ${spec.training?.max_steps ?? 0} steps`;
   const message = `${steps} were trained before the deadline`;
   return { status: "failed", error: { code: "too_few_steps", message } };
+}
+
+export function policyLease(store: RunStore): LeaseSlot {
+  return {
+    read: () => store.head().gate,
+    write: (gate) => store.saveHead({ ...store.head(), gate }),
+  };
 }

@@ -9,7 +9,6 @@ import type { RolloutStatus } from "../../contract/run.ts";
 import type { RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
-import type { LeaseSlot } from "../endpoint/run-lease.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
@@ -87,6 +86,15 @@ export class RunStore {
     // A head that was stored before a member was added has its first value.
     this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
     return this.#head;
+  }
+
+  /** To be called when the storage is freed. */
+  forget(): void {
+    this.#spec = undefined;
+    this.#head = undefined;
+    this.#seq = null;
+    this.#inFlight.forget();
+    this.hosts.forget();
   }
 
   /** Inside a transaction the head is written once, at its end. */
@@ -385,11 +393,4 @@ export class RunStore {
   addDeadLetter(queue: string, body: string, at: number): void {
     this.#rows.insert("dead_letters", { queue, body, at });
   }
-}
-
-export function policyLease(store: RunStore): LeaseSlot {
-  return {
-    read: () => store.head().gate,
-    write: (gate) => store.saveHead({ ...store.head(), gate }),
-  };
 }

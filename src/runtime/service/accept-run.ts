@@ -14,7 +14,7 @@ import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/traini
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../../db/runs.ts";
-import { keyReused, type Result } from "../contract/refusal.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
@@ -24,6 +24,8 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
+import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
+import { noteProject } from "./note-project.ts";
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
@@ -130,12 +132,20 @@ export async function beginRun(
   options: AcceptOptions,
   subrequests: Subrequests,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
-  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches));
+  const standing = await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now));
+  const full = refusedStorage(standing);
+  if (full !== null) return full;
+  // Evals go with the training run that begins them.
+  const most = options.byRun === true ? null : standing.limits.runs_in_flight;
+  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most));
+  if (inserted === "full") return tooManyRuns(standing.limits);
+  if (inserted === "gone") return refuse("not_found", "the project is being deleted", null);
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
   }
   await subrequests.object(() => runObject(env, scope, run.id).create(run.spec));
+  await subrequests.object(() => noteProject(env, scope, options.now));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
     endpoint: endpoint.shown,

@@ -93,17 +93,18 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
 
 /** Another token for a run's trainer. */
 
-/** For whoever lost the run's token. What offers are signed by stays, and is not shown again. */
+/** For whoever lost the run's token; the one before works for `overlapMs` more. What offers are signed by stays, and is not shown again. */
 export async function rotateTrainerToken(
   env: Env,
   scope: Scope,
   id: string,
   now: number,
+  overlapMs: number,
 ): Promise<Result<TrainerSecrets>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   if (found.value.record.run.kind !== "training") {
     return refuse("not_found", `${id} is no training run`, "id");
   }
-  return { ok: true, value: { token: await issueToken(env, scope, id, now), push_secret: null } };
+  return { ok: true, value: { token: await issueToken(env, scope, id, now, now + overlapMs), push_secret: null } };
 }

@@ -8,9 +8,6 @@ import type { StoredTrainer } from "../contract/training-wire.ts";
 import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 
 const SECRET_BYTES = 32;
-/** A token that another takes the place of works so much longer. */
-const OVERLAP_MS = 3600_000;
-
 /** For a run that is about to be accepted; `kept` is stored with it. `base_url`: the platform's, as the caller sees it. */
 export async function issueTrainer(
   env: Env,
@@ -20,7 +17,7 @@ export async function issueTrainer(
   base_url: string,
   now: number,
 ): Promise<{ secrets: TrainerSecrets; kept: StoredTrainer }> {
-  const token = await issueToken(env, scope, runId, now);
+  const token = await issueToken(env, scope, runId, now, now);
   if (target.delivery === "pull") {
     const secrets = { token, push_secret: null };
     return { secrets, kept: { sealed_push_secret: null, base_url } };
@@ -31,11 +28,11 @@ export async function issueTrainer(
   return { secrets: { token, push_secret }, kept: { sealed_push_secret, base_url } };
 }
 
-/** Those before it work for an hour more. */
-export async function issueToken(env: Env, scope: Scope, run_id: string, now: number): Promise<string> {
+/** The one before it works until `until`, epoch milliseconds. */
+export async function issueToken(env: Env, scope: Scope, run_id: string, now: number, until: number): Promise<string> {
   const token = mintToken("rct", minting(env, now));
   const row = { hash: sha256Hex(token), run_id, created_at: now };
-  await replaceTrainerToken(env.DB, scope, row, now + OVERLAP_MS);
+  await replaceTrainerToken(env.DB, scope, row, until);
   return token;
 }
 

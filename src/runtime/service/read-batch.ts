@@ -56,7 +56,14 @@ export function readManifest(
 export const readCredits: Read<StoredBytes> = (env, scope, runId, step) =>
   withBatch(env, scope, runId, step, ({ batch_id }) => readStored(env, batchKeys(scope, runId, batch_id).credits_key));
 
-export const streamSamples: Read<StoredBytes> = (env, scope, runId, step) =>
+/** `allowed` is asked before each object: whether the reader may still have it. */
+export const streamSamples = (
+  env: Env,
+  scope: Scope,
+  runId: string,
+  step: number,
+  allowed: () => Promise<boolean>,
+): Promise<Result<StoredBytes>> =>
   withBatch(env, scope, runId, step, async ({ manifest_key }) => {
     const { objects } = await manifestOf(env, manifest_key);
     if (objects.length >= LIMITS.subrequests) {
@@ -66,7 +73,7 @@ export const streamSamples: Read<StoredBytes> = (env, scope, runId, step) =>
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const { readable, writable } = new FixedLengthStream(bytes);
     const keys = objects.map(({ sha256 }) => sampleKey(scope, runId, sha256));
-    joinObjects(env, keys, writable).catch((thrown) => logError("batch stream", runId, thrown));
+    joinObjects(env, keys, writable, allowed).catch((thrown) => logError("batch stream", runId, thrown));
     return { ok: true, value: { body: readable, bytes } };
   });
 
@@ -152,7 +159,12 @@ async function manifestOf(env: Env, key: string): Promise<BatchManifest> {
 }
 
 /** The next object is asked for while one is sent. */
-async function joinObjects(env: Env, keys: readonly string[], writable: WritableStream<Uint8Array>): Promise<void> {
+async function joinObjects(
+  env: Env,
+  keys: readonly string[],
+  writable: WritableStream<Uint8Array>,
+  allowed: () => Promise<boolean>,
+): Promise<void> {
   const subrequests = new Subrequests();
   const get = (key: string) => subrequests.fetch(() => env.STORE.get(key));
   try {
@@ -162,6 +174,7 @@ async function joinObjects(env: Env, keys: readonly string[], writable: Writable
       if (object === null) throw new Error(`${key} is missing`);
       const following = keys[at + 1];
       next = following === undefined ? null : get(following);
+      if (!(await allowed())) throw new Error("whoever reads it lost its right");
       await object.body.pipeTo(writable, { preventClose: true });
     }
     await writable.close();

@@ -59,7 +59,11 @@ export async function readEvents(
     followed.add(owned);
   }
   const events = await runObject(env, scope, id).events(after, waitMs);
-  return events === null ? lostRun(id) : { ok: true, value: events };
+  if (events !== null) return { ok: true, value: events };
+  // It was there when it was found first: lost since, or deleted.
+  followed.delete(owned);
+  const found = await openRun(env, scope, id);
+  return found.ok ? lostRun(id) : found;
 }
 
 /** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not asked again for each. */

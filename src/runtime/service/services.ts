@@ -4,7 +4,6 @@
  * there.
  */
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
-import { createDataset } from "../dataset/upload.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
@@ -13,6 +12,7 @@ import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
+import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
@@ -24,6 +24,7 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
+import { uploadDataset } from "./upload-dataset.ts";
 
 export const services = {
   acceptRun,
@@ -59,7 +60,7 @@ export const services = {
   deleteEndpoint,
   createSecret,
   changeSecret,
-  createDataset,
+  createDataset: uploadDataset,
   readDataset,
   readDatasetRows,
   deleteDataset,
@@ -78,5 +79,9 @@ export const services = {
   takeBackInvitation,
   changePerson,
   removePerson,
+  deleteRun,
+  deleteProject,
+  deleteOrganization,
+  readDeletion,
 };
 export type Services = typeof services;

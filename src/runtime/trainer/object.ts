@@ -19,6 +19,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
+import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
 import { answerOffer, beginOffer, offerAt, sendOffer } from "./push-ledger.ts";
@@ -49,6 +50,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   network: Send | undefined;
   readonly #store: TrainerStore;
   readonly #waiting = new WaitingReaders();
+  readonly #tombstone: Tombstone;
   #armedAt: number | null = null;
   /** `seq` the run's object has heard of, as far as this instance knows. */
   #told = -1;
@@ -61,10 +63,11 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#store = new TrainerStore(state.storage);
+    this.#tombstone = new Tombstone(state.storage);
   }
 
   async create(spec: TrainerSpec): Promise<void> {
-    if (this.#store.spec() === null) this.#store.create(spec);
+    if (this.#store.spec() === null && !this.#tombstone.stands) this.#store.create(spec);
   }
 
   async ready(batches: readonly ReadyBatch[], known: Asked<"ready", 1>): Promise<TrainerSnapshot | null> {
@@ -167,8 +170,16 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return after !== before;
   }
 
+  async free(): Promise<void> {
+    const freed = this.#tombstone.set(this.now());
+    this.#store.forget();
+    await freed;
+    this.#waiting.wake();
+  }
+
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#tombstone.decay(this.now())) return;
     const spec = this.#store.spec();
     if (spec === null) return;
     this.#armedAt = null;
@@ -191,6 +202,8 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
 
   /** On disk first; then whoever waits is woken, and the run's object hears of it. */
   async #keep(spec: TrainerSpec, state: TrainerState): Promise<void> {
+    // It was freed while something was on its way.
+    if (this.#tombstone.stands) return;
     const before = this.#store.state();
     this.#store.save(state, this.now());
     await this.#arm(spec);

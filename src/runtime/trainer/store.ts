@@ -61,6 +61,12 @@ export class TrainerStore {
     return this.#spec ?? null;
   }
 
+  /** To be called when the storage is freed. */
+  forget(): void {
+    this.#spec = undefined;
+    this.#state = undefined;
+  }
+
   create(spec: TrainerSpec): void {
     for (const statement of TRAINER_SCHEMA) this.#sql.exec(statement);
     this.#storage.kv.put("spec", spec);

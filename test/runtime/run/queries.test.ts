@@ -8,10 +8,15 @@ import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { admit } from "../../api/accounts.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 
-const newScope = (): Scope => ({ orgId: `org_${crypto.randomUUID()}`, projectId: "pj_1" });
+/** A project that is there: none takes a run that is not, or is being deleted. */
+async function newScope(orgId = `org_${crypto.randomUUID()}`): Promise<Scope> {
+  const scope = { orgId, projectId: `pj_${crypto.randomUUID()}` };
+  await admit(scope);
+  return scope;
+}
 
 test("a run and its endpoint are written together and read by their owner only", async () => {
-  const [scope, other] = [newScope(), newScope()];
+  const [scope, other] = [await newScope(), await newScope()];
   const endpoint = endpointRow();
   const run = runRow(endpoint, { metadata: { branch: "main" } });
   expect(await insertRun(env.DB, scope, run, endpoint)).toBe("inserted");
@@ -34,7 +39,7 @@ test("a run and its endpoint are written together and read by their owner only",
 });
 
 test("an idempotency key that is taken writes neither run nor endpoint", async () => {
-  const scope = newScope();
+  const scope = await newScope();
   const [first, second] = [endpointRow(), endpointRow()];
   const original = runRow(first, { idempotency_key: "k", request_hash: "h" });
   await insertRun(env.DB, scope, original, first);
@@ -47,8 +52,8 @@ test("an idempotency key that is taken writes neither run nor endpoint", async (
 });
 
 test("another project may use the same idempotency key, and runs without one never meet", async () => {
-  const scope = newScope();
-  for (const owner of [scope, { ...scope, projectId: "pj_2" }]) {
+  const scope = await newScope();
+  for (const owner of [scope, await newScope(scope.orgId)]) {
     for (const idempotency_key of ["k", null, null]) {
       const endpoint = endpointRow();
       const run = runRow(endpoint, { idempotency_key });
@@ -58,19 +63,19 @@ test("another project may use the same idempotency key, and runs without one nev
 });
 
 test("an update changes what it names, in its own project only", async () => {
-  const scope = newScope();
+  const scope = await newScope();
   const endpoint = endpointRow();
   const run = runRow(endpoint);
   await insertRun(env.DB, scope, run, endpoint);
   const error = { code: "too_few_scored", message: "0 of 6" };
   await updateRun(env.DB, scope, run.id, { status: "failed", error, finished_at: 5000 });
-  await updateRun(env.DB, newScope(), run.id, { status: "running" });
+  await updateRun(env.DB, await newScope(), run.id, { status: "running" });
   const read = await getRun(env.DB, scope, run.id);
   expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
 });
 
 test("a key is found by its hash and added once", async () => {
-  const scope = newScope();
+  const scope = await newScope();
   const hash = sha256Hex(await admit(scope));
   const found = await findKey(env.DB, hash);
   if (found === null) throw new Error("it is not there");

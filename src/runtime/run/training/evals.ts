@@ -97,7 +97,12 @@ export class TrainingEvals {
   async #follow(spec: RunSpec, asked: Asked, entry: TrainEval, runId: string, subrequests: Subrequests): Promise<void> {
     const run = runObject(this.#env, spec.scope, runId);
     const view = await subrequests.object(() => run.view());
-    if (view === null || view.settled_at === null) {
+    if (view === null) {
+      // Somebody has deleted it.
+      this.#store.training.setEval(entry, { state: "failed" });
+      return;
+    }
+    if (view.settled_at === null) {
       this.#later(entry, { tries: entry.tries + 1 });
       return;
     }

@@ -65,7 +65,8 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   store.training.setGroup(group.group_index, kept);
   const met = { ...noteArrival(training, arrival), positions: position };
   const counted = voided ? met : countedIn(met, reason, columns, spec.rollouts_per_example);
-  store.saveHead({ ...head, training: counted });
+  const stored_bytes = head.stored_bytes + (arrival.made?.object?.bytes ?? 0);
+  store.saveHead({ ...head, training: counted, stored_bytes });
   if (!voided) giveUpIfBarren(store, spec, asked, reason ?? barrenCause(columns));
 }
 

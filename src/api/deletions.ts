@@ -1,0 +1,107 @@
+/** Deletions: what is taken away for good, by a job, and the receipts of it. */
+import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
+import { deletionViewOf, getDeletion, listDeletions } from "../db/deletions.ts";
+import { ask, readBody, readQuery } from "./answer.ts";
+import { unwrap } from "./errors.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { PageQuery, pageOf, positionOf } from "./page.ts";
+
+const BEGUN = {
+  status: 202,
+  schema: DeletionView,
+  example: { state: "queued", counts: {}, finished_at: null },
+} as const;
+const WHERE = { location: "where it is read" };
+const BEGUN_WHOLE = { ...BEGUN, example: { ...BEGUN.example, kind: "project", target_id: EXAMPLE.project } } as const;
+
+export const deletionOperations: readonly Operation[] = [
+  {
+    id: "deleteRun",
+    route: "DELETE /v1/runs/{id}",
+    permission: "runs:write",
+    summary: "Delete a run and all it left; asking again gives the same deletion",
+    description:
+      "From here on the run is 404. A job cancels what is in flight and waits for its end; then it removes the run's objects, its files, its rows, and the evals that a training run began. Refused while an unfinished run scores what this one left.",
+    reply: {
+      ...BEGUN,
+      description: "The deletion, which goes on by itself",
+      headers: WHERE,
+    },
+    errors: ["conflict"],
+    handle: async (context) =>
+      deletionReply(context, await ask(context, context.var.services.deleteRun, asked(context))),
+  },
+  {
+    id: "deleteProject",
+    route: "DELETE /v1/projects/{id}",
+    permission: "admin",
+    reach: "organization",
+    summary: "Delete a project, by id or name, with everything in it",
+    description:
+      "Its keys are refused from here on. A job deletes its runs, datasets, endpoints, secrets, judge results and keys. It takes a key of the whole organisation. An organisation may be left without a project.",
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    handle: async (context) => {
+      const { services, caller, now } = context.var;
+      const begun = await services.deleteProject(context.env, caller, pathParam(context, "id"), now());
+      return deletionReply(context, unwrap(begun));
+    },
+  },
+  {
+    id: "deleteOrganization",
+    route: "DELETE /v1/organization",
+    permission: "admin",
+    reach: "organization",
+    summary: "Delete the organisation of the key with everything in it",
+    description:
+      "All its keys are refused from here on, the one that asks included: keep the id of the deletion. The operator of the deployment can read it.",
+    body: { schema: OrganizationDeletion },
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    handle: async (context) => {
+      const { services, caller, now } = context.var;
+      const { confirm } = await readBody(context, OrganizationDeletion);
+      return deletionReply(context, unwrap(await services.deleteOrganization(context.env, caller, confirm, now())));
+    },
+  },
+  {
+    id: "listDeletions",
+    route: "GET /v1/deletions",
+    permission: "runs:read",
+    reach: "organization",
+    summary: "List deletions",
+    query: PageQuery,
+    reply: { description: "One page of deletions; receipts are kept for 90 days", schema: DeletionList },
+    handle: listOf,
+  },
+  {
+    id: "getDeletion",
+    route: "GET /v1/deletions/{id}",
+    permission: ["runs:read", "operator"],
+    reach: "organization",
+    summary: "Read how far a deletion is, or its receipt",
+    reply: { description: "The deletion", schema: DeletionView },
+    handle: async (context) => {
+      const { services, caller } = context.var;
+      return context.json(unwrap(await services.readDeletion(context.env, caller, pathParam(context, "id"))));
+    },
+  },
+];
+
+function asked(context: ApiContext) {
+  return { now: context.var.now(), who: context.var.caller.who };
+}
+
+/** Of the project that the key is for; of the whole organisation to a key that is for all of it. */
+async function listOf(context: ApiContext): Promise<Response> {
+  const { after, limit, order } = readQuery(context, PageQuery);
+  const [database, { orgId, projectId }] = [context.env.DB, context.var.caller];
+  const whose = { orgId, projectId };
+  const position = await positionOf(after, "a deletion", (id) => getDeletion(database, whose, id));
+  const rows = await listDeletions(database, whose, { after: position, limit: limit + 1, order });
+  return context.json(pageOf(rows.map(deletionViewOf), limit));
+}
+
+function deletionReply(context: ApiContext, deletion: DeletionView): Response {
+  context.header("location", `/v1/deletions/${deletion.id}`);
+  return context.json(deletion, 202);
+}

@@ -1,0 +1,41 @@
+/** Deletions on the wire: jobs that take something away for good, and the receipts of what they took. */
+import * as z from "zod";
+import { CountsByName, EXAMPLE, listOf, named, Seconds } from "./primitives.ts";
+
+export const DELETION_KINDS = ["run", "project", "organization"] as const;
+export type DeletionKind = (typeof DELETION_KINDS)[number];
+export const DELETION_STATES = ["queued", "running", "done"] as const;
+
+/** Days for which the storage below can be set back to an earlier moment, with what was deleted since. */
+const RECOVERY_DAYS = 30;
+const DAY_S = 24 * 3600;
+
+export const DeletionView = named("Deletion", {
+  object: z.literal("deletion"),
+  id: z.string().meta({ example: EXAMPLE.deletion }),
+  kind: z.enum(DELETION_KINDS),
+  target_id: z.string().describe("of what is deleted").meta({ example: EXAMPLE.run }),
+  state: z
+    .enum(DELETION_STATES)
+    .describe("`queued` while rollouts in flight end, and messages under way with them; then `running`, then `done`"),
+  counts: CountsByName.describe(
+    "what is gone so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database",
+  ).meta({ example: { runs: 1, objects: 3, files: 12, bytes: 1_048_576, rows: 2 } }),
+  created_at: Seconds,
+  finished_at: Seconds.nullable().describe("when the last of it was gone"),
+  recoverable_until: Seconds.nullable().describe(
+    "until when point-in-time recovery of the storage below keeps copies: 30 days after the end; null before it",
+  ),
+});
+export type DeletionView = z.infer<typeof DeletionView>;
+export const DeletionList = listOf(DeletionView, "DeletionList", EXAMPLE.deletion);
+
+/** Seconds since the epoch. */
+export function recoverableUntil(finishedAt: number): number {
+  return finishedAt + RECOVERY_DAYS * DAY_S;
+}
+
+/** To be sent with the deletion of an organisation: its own name. */
+export const OrganizationDeletion = z
+  .strictObject({ confirm: z.string().min(1).describe("the organisation's name").meta({ example: "Acme" }) })
+  .meta({ id: "OrganizationDeletion" });

@@ -1,0 +1,146 @@
+/**
+ * Deletions: what is being deleted, or was, and what of it is gone. A row is written in the batch that hides its target
+ * from every read, so that whoever reads meets the whole of it or nothing. Receipts stay for some time after the end.
+ */
+import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
+import { type DeletionKind, type DeletionView, recoverableUntil } from "../contract/deletion.ts";
+import type { RunKind } from "../contract/run.ts";
+import type { Scope } from "../contract/scope.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
+import { RUNS_TOLD, unfinishedRuns } from "./runs.ts";
+import { type DeletionRow, deletions, runs, trainerTokens } from "./schema.ts";
+import { type Condition, inOrganization, inProject, type Rows, unscoped } from "./scoped.ts";
+
+export type NewDeletion = Pick<DeletionRow, "id" | "requested_by" | "created_at">;
+
+/** The row of a deletion that begins. */
+export function rowOfNew(made: NewDeletion, kind: DeletionKind, target_id: string) {
+  return { ...made, kind, target_id, state: "queued", counts: {}, finished_at: null } as const;
+}
+
+export function there(rows: Rows<unknown>): SQL {
+  return exists(rows);
+}
+
+/** `usedBy`: ids of unfinished runs that score what the run left, at most `RUNS_TOLD`. */
+export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly usedBy: readonly string[] };
+
+/**
+ * Hides the run and writes its deletion, both or neither; a repeat gives the first one. Null: there is no such run, or
+ * unfinished runs use it. From here on its Idempotency-Key is free, and its trainer's tokens are good for nothing.
+ */
+export async function beginRunDeletion(
+  database: D1Database,
+  scope: Scope,
+  runId: string,
+  made: NewDeletion,
+): Promise<BegunDeletion> {
+  const project = inProject(database, scope);
+  const scoredAnew = sql`json_extract(${runs.spec}, '$.rescore.run_id') = ${runId}`;
+  const using = () => unfinishedRuns(database, scope, scoredAnew);
+  const is = there(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
+  const ofRun = () => [eq(deletions.kind, "run"), eq(deletions.target_id, runId)];
+  const begun = exists(project.columns({ id: deletions.id }, deletions, ...ofRun()));
+  const [, , , found, usedBy] = await project.batch([
+    project.insertIf(both(is, notExists(using())), deletions, rowOfNew(made, "run", runId)),
+    project.update(runs, hidden(made.created_at), eq(runs.id, runId), isNull(runs.deleted_at), begun),
+    project.update(trainerTokens, { expires_at: made.created_at }, eq(trainerTokens.run_id, runId), begun),
+    project.select(deletions, ...ofRun()),
+    using().limit(RUNS_TOLD),
+  ]);
+  return { deletion: found[0] ?? null, usedBy: usedBy.map(({ id }) => id) };
+}
+
+/** Hides a run that goes with something else; it has no deletion of its own. */
+export async function hideRun(database: D1Database, scope: Scope, runId: string, now: number): Promise<void> {
+  const project = inProject(database, scope);
+  await project.batch([
+    project.update(runs, hidden(now), eq(runs.id, runId), isNull(runs.deleted_at)),
+    project.update(trainerTokens, { expires_at: now }, eq(trainerTokens.run_id, runId)),
+  ]);
+}
+
+function hidden(now: number) {
+  return { deleted_at: now, idempotency_key: null };
+}
+
+function both(one: SQL, other: SQL): SQL {
+  return sql`${one} and ${other}`;
+}
+
+/** Whose deletions are meant: of one project, or (`projectId` null) of all of an organisation, itself included. */
+export interface Whose {
+  readonly orgId: string;
+  readonly projectId: string | null;
+}
+
+export async function getDeletion(database: D1Database, whose: Whose, id: string): Promise<DeletionRow | null> {
+  const rows = await selectDeletions(database, whose, eq(deletions.id, id));
+  return rows[0] ?? null;
+}
+
+/** Any organisation's, for the operator: nobody of a deleted one is left to ask. */
+export async function getAnyDeletion(database: D1Database, id: string): Promise<DeletionRow | null> {
+  const rows = await unscoped(database, "operator").select().from(deletions).where(eq(deletions.id, id));
+  return rows[0] ?? null;
+}
+
+/** Lists deletions by time, then id; at most `page.limit` of them. */
+export function listDeletions(database: D1Database, whose: Whose, page: Page): Promise<DeletionRow[]> {
+  return pageOf(deletions, page, (beyond) => selectDeletions(database, whose, beyond));
+}
+
+function selectDeletions(database: D1Database, { orgId, projectId }: Whose, condition: Condition): Rows<DeletionRow> {
+  return projectId === null
+    ? inOrganization(database, orgId).select(deletions, condition)
+    : inProject(database, { orgId, projectId }).select(deletions, condition);
+}
+
+/** Deletions that have not ended, the oldest first. */
+export async function unfinishedDeletions(database: D1Database, scope: Scope, limit: number): Promise<DeletionRow[]> {
+  return await inProject(database, scope)
+    .select(deletions, ne(deletions.state, "done"))
+    .orderBy(asc(deletions.created_at), asc(deletions.id))
+    .limit(limit);
+}
+
+/** What of it is gone by now; of one that is done nothing changes any more. */
+export async function noteDeletion(
+  database: D1Database,
+  orgId: string,
+  id: string,
+  changes: Pick<DeletionRow, "state" | "counts" | "finished_at">,
+): Promise<void> {
+  await inOrganization(database, orgId).update(deletions, changes, eq(deletions.id, id), ne(deletions.state, "done"));
+}
+
+/** Null for a run whose row is gone. */
+export async function kindOfRun(database: D1Database, scope: Scope, id: string): Promise<RunKind | null> {
+  const rows = await inProject(database, scope).columns({ kind: runs.kind }, runs, eq(runs.id, id));
+  return rows[0]?.kind ?? null;
+}
+
+/**
+ * Evals that a training run began, at most `limit`: their Idempotency-Keys name it. One whose deletion has begun has no
+ * such key any more.
+ */
+export async function evalsOf(database: D1Database, scope: Scope, runId: string, limit: number): Promise<string[]> {
+  const key = runs.idempotency_key;
+  // `0` is the character after `/`.
+  const own = and(gte(key, `${runId}/eval/`), lt(key, `${runId}/eval0`));
+  const mine = sql`json_extract(${runs.metadata}, '$.training_run') = ${runId}`;
+  const rows = await inProject(database, scope).columns({ id: runs.id }, runs, own, mine).limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+export function deletionViewOf(row: DeletionRow): DeletionView {
+  const { id, kind, target_id, state, counts, created_at, finished_at } = row;
+  const finished = finished_at === null ? null : seconds(finished_at);
+  return {
+    object: "deletion",
+    ...{ id, kind, target_id, state, counts: { ...counts } },
+    created_at: seconds(created_at),
+    finished_at: finished,
+    recoverable_until: finished === null ? null : recoverableUntil(finished),
+  };
+}

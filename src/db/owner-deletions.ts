@@ -1,0 +1,176 @@
+/**
+ * The deletion of whole projects and organisations. From the batch that begins it nobody gets in; rows are counted before
+ * they go, a slice at a time.
+ */
+import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
+import type { Scope } from "../contract/scope.ts";
+import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
+import {
+  apiKeys,
+  type DeletionRow,
+  datasets,
+  deletions,
+  endpoints,
+  idempotencyKeys,
+  invitations,
+  judgeVerdicts,
+  members,
+  organizations,
+  people,
+  projects,
+  runs,
+  secrets,
+  trainerTokens,
+} from "./schema.ts";
+import {
+  type Condition,
+  inOrganization,
+  inProject,
+  type OrganizationTable,
+  type ProjectTable,
+  unscoped,
+} from "./scoped.ts";
+
+/** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */
+export async function beginProjectDeletion(
+  database: D1Database,
+  orgId: string,
+  projectId: string,
+  made: NewDeletion,
+): Promise<DeletionRow | null> {
+  const owned = inOrganization(database, orgId);
+  const now = made.created_at;
+  const open = [eq(projects.id, projectId), isNull(projects.deleted_at)];
+  const keys = [eq(apiKeys.project_id, projectId), isNull(apiKeys.revoked_at)];
+  const ofProject = [eq(deletions.kind, "project"), eq(deletions.target_id, projectId)];
+  const row = rowOfNew(made, "project", projectId);
+  const [, , , found] = await owned.batch([
+    owned.insertIf(there(owned.columns({ id: projects.id }, projects, ...open)), deletions, {
+      ...row,
+      project_id: projectId,
+    }),
+    owned.update(projects, { deleted_at: now, name: null }, ...open),
+    owned.update(apiKeys, { revoked_at: now }, ...keys),
+    owned.select(deletions, ...ofProject),
+  ]);
+  return found[0] ?? null;
+}
+
+/** The same of a whole organisation. */
+export async function beginOrganizationDeletion(
+  database: D1Database,
+  orgId: string,
+  made: NewDeletion,
+): Promise<DeletionRow | null> {
+  const owned = inOrganization(database, orgId);
+  const now = made.created_at;
+  const open = isNull(organizations.deleted_at);
+  const row = rowOfNew(made, "organization", orgId);
+  const [, , , found] = await owned.batch([
+    owned.insertIf(there(owned.columns({ id: organizations.id }, organizations, open)), deletions, {
+      ...row,
+      project_id: null,
+    }),
+    owned.update(organizations, { deleted_at: now }, open),
+    owned.update(apiKeys, { revoked_at: now }, isNull(apiKeys.revoked_at)),
+    owned.select(deletions, eq(deletions.kind, "organization"), eq(deletions.target_id, orgId)),
+  ]);
+  return found[0] ?? null;
+}
+
+/** The id of a project that is there, by id or name. */
+export async function projectsOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+  const rows = await inOrganization(database, orgId)
+    .columns({ id: projects.id }, projects)
+    .orderBy(asc(projects.created_at), asc(projects.id))
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** Runs of a project, those being deleted too, the oldest first. */
+export async function runsOf(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: runs.id }, runs)
+    .orderBy(asc(runs.created_at), asc(runs.id))
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** The name of an organisation that is there. */
+export async function nameOfOrganization(database: D1Database, orgId: string): Promise<string | null> {
+  const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
+  return rows[0]?.name ?? null;
+}
+
+/** What a project has besides its runs, and the receipts of what was deleted in it. */
+const OF_PROJECT: readonly ProjectTable[] = [
+  ...[apiKeys, datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens],
+];
+
+/** Rows of a project, its own included, the receipts in it left out. */
+export async function countRowsOfProject(database: D1Database, scope: Scope): Promise<number> {
+  const project = inProject(database, scope);
+  const own = inOrganization(database, scope.orgId).columns({ n: count() }, projects, eq(projects.id, scope.projectId));
+  const counted = await project.batch([own, ...OF_PROJECT.map((table) => project.columns({ n: count() }, table))]);
+  return counted.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
+}
+
+/** Deletes at most `limit` of them a table. True: none of the tables has any more, and the project's row is gone. */
+export async function deleteRowsOfProject(database: D1Database, scope: Scope, limit: number): Promise<boolean> {
+  const project = inProject(database, scope);
+  const receipts = project.delete(deletions, ne(deletions.kind, "project"));
+  const gone = await project.batch([
+    receipts,
+    ...OF_PROJECT.map((table) => project.delete(table, first(project.columns({ at: sql`rowid` }, table).limit(limit)))),
+  ]);
+  if (gone.some(({ meta }) => meta.changes >= limit)) return false;
+  await inOrganization(database, scope.orgId).delete(projects, eq(projects.id, scope.projectId));
+  return true;
+}
+
+function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condition {
+  return inArray(sql`rowid`, rows);
+}
+
+const OF_ORGANIZATION: readonly OrganizationTable[] = [apiKeys, invitations, members, organizations];
+
+/** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */
+export async function countRowsOfOrganization(
+  database: D1Database,
+  orgId: string,
+  by: string,
+): Promise<{ readonly rows: number; readonly projects: readonly DeletionRow["counts"][] }> {
+  const owned = inOrganization(database, orgId);
+  const begun = await owned.select(deletions, eq(deletions.kind, "project"), eq(deletions.requested_by, by));
+  const keys = inProject(database, { orgId, projectId: "" }).columns({ n: count() }, idempotencyKeys);
+  const counted = await owned.batch([keys, ...OF_ORGANIZATION.map((table) => owned.columns({ n: count() }, table))]);
+  const strangers = await unscoped(database, "operator")
+    .select({ n: count() })
+    .from(people)
+    .where(onlyIn(database, orgId));
+  const rows = [...counted, strangers].reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
+  return { rows, projects: begun.map(({ counts }) => counts) };
+}
+
+/** Deletes them, and all receipts of the organisation but the one that is about itself. */
+export async function deleteRowsOfOrganization(database: D1Database, orgId: string): Promise<void> {
+  const owned = inOrganization(database, orgId);
+  // While it is known who its members are.
+  await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
+  await owned.batch([
+    inProject(database, { orgId, projectId: "" }).delete(idempotencyKeys),
+    owned.delete(deletions, or(ne(deletions.kind, "organization"), ne(deletions.target_id, orgId))),
+    ...OF_ORGANIZATION.map((table) => owned.delete(table)),
+  ]);
+}
+
+/** People who are members of this organisation, and of no other. */
+function onlyIn(database: D1Database, orgId: string): Condition {
+  const d1 = unscoped(database, "operator");
+  const here = d1.select({ id: members.person_id }).from(members).where(eq(members.org_id, orgId));
+  const elsewhere = d1
+    .select({ id: members.person_id })
+    .from(members)
+    .where(and(eq(members.person_id, people.id), ne(members.org_id, orgId)));
+  return and(inArray(people.id, here), notExists(elsewhere));
+}

@@ -1,0 +1,101 @@
+/** What a project is to keep, and what of it is older than that. */
+import { and, asc, eq, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
+import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
+import type { Scope } from "../contract/scope.ts";
+import { unfinishedRuns } from "./runs.ts";
+import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "./schema.ts";
+import { type Condition, inOrganization, inProject, type ProjectTable } from "./scoped.ts";
+
+/** Null for a project that is not there, or is being deleted. */
+export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {
+  const rows = await inOrganization(database, orgId).columns(
+    { retention: projects.retention },
+    projects,
+    eq(projects.id, projectId),
+    isNull(projects.deleted_at),
+  );
+  return rows[0] === undefined ? null : { ...DEFAULT_RETENTION, ...rows[0].retention };
+}
+
+/** Runs that ended before `before` and are nobody's to delete yet: the oldest, at most `limit`. Epoch milliseconds. */
+export async function endedRunsBefore(
+  database: D1Database,
+  scope: Scope,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const ended = and(isNotNull(runs.finished_at), lt(runs.finished_at, before), lt(runs.created_at, before));
+  const rows = await inProject(database, scope)
+    .columns({ id: runs.id }, runs, ended, isNull(runs.deleted_at))
+    .orderBy(asc(runs.created_at), asc(runs.id))
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** Datasets that no unfinished run names: the oldest, at most `limit`. */
+export async function datasetsBefore(
+  database: D1Database,
+  scope: Scope,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const using = unfinishedRuns(database, scope, eq(runs.dataset_id, datasets.id));
+  const rows = await inProject(database, scope)
+    .columns({ id: datasets.id }, datasets, lt(datasets.created_at, before), notExists(using))
+    .orderBy(asc(datasets.created_at), asc(datasets.id))
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes at most `limit` judge results that are older. True: there may be more. */
+export function dropVerdicts(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
+  return dropSome(database, scope, judgeVerdicts, lt(judgeVerdicts.created_at, before), limit);
+}
+
+export function dropIdempotencyKeys(
+  database: D1Database,
+  scope: Scope,
+  before: number,
+  limit: number,
+): Promise<boolean> {
+  return dropSome(database, scope, idempotencyKeys, lt(idempotencyKeys.created_at, before), limit);
+}
+
+/** Receipts of what was gone by then. */
+export function dropReceipts(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
+  return dropSome(
+    database,
+    scope,
+    deletions,
+    and(eq(deletions.state, "done"), lt(deletions.finished_at, before)),
+    limit,
+  );
+}
+
+async function dropSome(
+  database: D1Database,
+  scope: Scope,
+  table: ProjectTable,
+  old: Condition,
+  limit: number,
+): Promise<boolean> {
+  const project = inProject(database, scope);
+  const first = project.columns({ at: sql`rowid` }, table, old).limit(limit);
+  const { meta } = await project.delete(table, sql`rowid in ${first}`);
+  return meta.changes >= limit;
+}
+
+/** True while there is something here that will be older than it is to be kept one day. */
+export async function hasToSweep(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
+  const project = inProject(database, scope);
+  const tables: ProjectTable[] = [idempotencyKeys, deletions];
+  if (kept.runs_days !== null) tables.push(runs);
+  if (kept.datasets_days !== null) tables.push(datasets);
+  if (kept.verdicts_days !== null) tables.push(judgeVerdicts);
+  const [one, ...others] = tables.map((table) => {
+    return project.columns({ n: sql<number>`1` }, table).limit(1);
+  });
+  if (one === undefined) return false;
+  const found = await project.batch([one, ...others]);
+  return found.some((rows) => rows.length > 0);
+}

@@ -1,0 +1,84 @@
+/**
+ * The deletion of a whole project, or of a whole organisation. Nobody gets in any more when it begins. A project's runs
+ * go first, each by a job of its own that goes with this one; an organisation's projects go first, each by the job of its
+ * own object. Then go files, rows, and the row that says that there was such a thing.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
+import {
+  beginProjectDeletion,
+  countRowsOfOrganization,
+  countRowsOfProject,
+  deleteRowsOfOrganization,
+  deleteRowsOfProject,
+  projectsOf,
+  runsOf,
+} from "../../db/owner-deletions.ts";
+import { auditObject, ownerFolder, projectObject } from "../kit/names.ts";
+import { minting } from "../kit/secrets.ts";
+import { filesSlice } from "./files.ts";
+import { type Job, plus } from "./jobs.ts";
+import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
+
+/** Runs whose jobs are under way at once; and projects. */
+const RUNS_AT_ONCE = 100;
+const PROJECTS_AT_ONCE = 20;
+/** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
+const LOOK_MS = 10_000;
+
+export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const { env, subrequests } = slice;
+  switch (job.step) {
+    case "files":
+      return await filesSlice(slice, job, ownerFolder(scope), "rows");
+    case "rows": {
+      if (!job.counted) {
+        const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
+        return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
+      }
+      const all = await subrequests.fetch(() => deleteRowsOfProject(env.DB, scope, LIMITS.sliceRows));
+      return all ? { ...ENDED, counts: job.counts } : goOn(job);
+    }
+    default: {
+      const runs = await subrequests.fetch(() => runsOf(env.DB, scope, RUNS_AT_ONCE));
+      for (const id of runs) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, slice.now);
+      const waits = runs.length > 0 || slice.jobs.others(job.id) > 0;
+      return waits ? waitUntil(slice.now + LOOK_MS) : goOn({ ...job, step: "files" });
+    }
+  }
+}
+
+export async function organizationSlice(slice: Slice, orgId: string, job: Job): Promise<Outcome> {
+  const { env, subrequests } = slice;
+  switch (job.step) {
+    case "files":
+      return await filesSlice(slice, job, ownerFolder({ orgId, projectId: null }), "rows");
+    case "rows": {
+      if (!job.counted) {
+        const { rows, projects } = await subrequests.fetch(() => countRowsOfOrganization(env.DB, orgId, job.id));
+        const counts = projects.reduce(plus, plus(job.counts, { rows, objects: 1 }));
+        return goOn({ ...job, counted: true, counts });
+      }
+      await subrequests.object(() => auditObject(env, orgId).forget());
+      await subrequests.fetch(() => deleteRowsOfOrganization(env.DB, orgId));
+      return { ...ENDED, counts: job.counts };
+    }
+    default:
+      return await deleteProjects(slice, orgId, job);
+  }
+}
+
+async function deleteProjects(slice: Slice, orgId: string, job: Job): Promise<Outcome> {
+  const { env, subrequests, now } = slice;
+  const projects = await subrequests.fetch(() => projectsOf(env.DB, orgId, PROJECTS_AT_ONCE));
+  for (const projectId of projects) {
+    const made = { id: mintId("del", minting(env, now)), requested_by: job.id, created_at: now };
+    const begun = await subrequests.fetch(() => beginProjectDeletion(env.DB, orgId, projectId, made));
+    if (begun === null || begun.state === "done") continue;
+    const owner = { orgId, projectId };
+    const order = { id: begun.id, kind: begun.kind, target_id: projectId };
+    await subrequests.object(() => projectObject(env, owner).deleteAll(owner, order));
+  }
+  return projects.length > 0 ? waitUntil(now + LOOK_MS) : goOn({ ...job, step: "files" });
+}

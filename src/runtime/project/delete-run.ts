@@ -1,0 +1,81 @@
+/**
+ * The deletion of a run, a slice at a time. What is in flight is cancelled and ends; once nothing of the run can be on its
+ * way any more its objects go, then what it has in R2, its rows in D1, and its own object last.
+ *
+ * Invariants. Every step may be done again. Evals of a training run go with it, and before its rows do.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { countRowsOfRun, deleteRowsOfRun } from "../../db/deleted-rows.ts";
+import { evalsOf, hideRun, kindOfRun } from "../../db/deletions.ts";
+import { rolloutHost, runFolder, runObject, trainerObject } from "../kit/names.ts";
+import { filesSlice } from "./files.ts";
+import { type Job, plus } from "./jobs.ts";
+import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
+
+/** Asked again how far its end is: after twice as long each time. */
+const LOOK_MS = 500;
+const LONGEST_LOOK_MS = 30_000;
+/** An object that owes a report, or has something under way, is asked again after this. */
+const BUSY_MS = 5000;
+/** Whatever goes with a run wakes it as it ends; this is for a kill in between. */
+const CHILDREN_MS = 60_000;
+
+export async function runSlice(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  switch (job.step) {
+    case "objects":
+      return await freeObjects(slice, scope, job);
+    case "files":
+      return await filesSlice(slice, job, runFolder(scope, job.target_id), "rows");
+    case "rows":
+      return await deleteRows(slice, scope, job);
+    case "object":
+      return await freeRun(slice, scope, job);
+    default:
+      return await close(slice, scope, job);
+  }
+}
+
+/** From here on nobody reads it; then its end is waited for. */
+async function close(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const { env, subrequests, now } = slice;
+  const { target_id: runId } = job;
+  if (job.parent !== null) await subrequests.fetch(() => hideRun(env.DB, scope, runId, now));
+  const { quiet_at, hosts } = await subrequests.object(() => runObject(env, scope, runId).close());
+  const trains = (await subrequests.fetch(() => kindOfRun(env.DB, scope, runId))) === "training";
+  if (trains) {
+    await subrequests.object(() => trainerObject(env, scope, runId).free());
+    const evals = await subrequests.fetch(() => evalsOf(env.DB, scope, runId, LIMITS.sliceObjects));
+    for (const id of evals) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, now);
+  }
+  if (quiet_at === null) return waitUntil(now + Math.min(LONGEST_LOOK_MS, LOOK_MS * 2 ** job.tries));
+  if (quiet_at > now) return waitUntil(quiet_at);
+  if (slice.jobs.children(job.id) > 0) return waitUntil(now + CHILDREN_MS);
+  const counts = trains ? plus(job.counts, { objects: 1 }) : job.counts;
+  return goOn({ ...job, step: "objects", hosts, counts });
+}
+
+async function freeObjects({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const count = Math.min(LIMITS.sliceObjects, job.hosts - job.freed);
+  const next = Array.from({ length: count }, (_, index) => job.freed + 1 + index);
+  const done = await subrequests.objectAll(next, (host) => rolloutHost(env, scope, job.target_id, host).free());
+  if (done.includes(false)) return waitUntil(now + BUSY_MS);
+  const freed = job.freed + count;
+  const step = freed < job.hosts ? "objects" : "files";
+  return goOn({ ...job, step, freed, counts: plus(job.counts, { objects: count }) });
+}
+
+async function deleteRows({ env, subrequests }: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const { target_id: runId } = job;
+  if (!job.counted) {
+    const rows = await subrequests.fetch(() => countRowsOfRun(env.DB, scope, runId));
+    return goOn({ ...job, counted: true, counts: plus(job.counts, { rows }) });
+  }
+  await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, runId));
+  return goOn({ ...job, step: "object" });
+}
+
+async function freeRun({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const freed = await subrequests.object(() => runObject(env, scope, job.target_id).free());
+  return freed ? { ...ENDED, counts: plus(job.counts, { objects: 1, runs: 1 }) } : waitUntil(now + BUSY_MS);
+}

@@ -1,0 +1,20 @@
+/** What stands in R2 under a prefix: 1,000 keys a slice, counted before they are deleted. */
+import { LIMITS } from "../../contract/limits.ts";
+import { type Job, plus } from "./jobs.ts";
+import { goOn, type Outcome, type Slice } from "./slice.ts";
+
+/** `then`: the step that follows once there is nothing left. */
+export async function filesSlice(slice: Slice, job: Job, prefix: string, then: string): Promise<Outcome> {
+  const { STORE } = slice.env;
+  const drop = (keys: readonly string[]) => slice.subrequests.fetch(() => STORE.delete([...keys]));
+  // Counted before, by a slice that was cut short.
+  if (job.leaving.length > 0) await drop(job.leaving);
+  const { objects } = await slice.subrequests.fetch(() => STORE.list({ prefix, limit: LIMITS.sliceRows }));
+  if (objects.length === 0) return goOn({ ...job, leaving: [], step: then });
+  const bytes = objects.reduce((sum, { size }) => sum + size, 0);
+  const counts = plus(job.counts, { files: objects.length, bytes });
+  const leaving = objects.map(({ key }) => key);
+  slice.jobs.save(job.id, { ...job, counts, leaving }, slice.now);
+  await drop(leaving);
+  return goOn({ ...job, counts, leaving: [] });
+}

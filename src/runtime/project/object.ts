@@ -1,0 +1,171 @@
+/**
+ * One project's object: it deletes what was asked to be deleted, and sweeps what is older than is to be kept. Another one,
+ * of the whole organisation, deletes that.
+ *
+ * Invariants. What is to be deleted stands in D1 before this object hears of it, and its receipt says `done` before the
+ * object forgets the job. The work is done in slices, by the alarm, which never throws. An object without a job and with
+ * nothing to sweep has no alarm; one that nobody asked for anything writes nothing.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { noteDeletion } from "../../db/deletions.ts";
+import type { DeletionOrder, Owner, ProjectRpc, Serves } from "../contract/rpc.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { logError } from "../kit/log.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { organizationSlice, projectSlice } from "./delete-owner.ts";
+import { runSlice } from "./delete-run.ts";
+import { FIRST_STEP, type Job, Jobs } from "./jobs.ts";
+import type { Outcome, Slice } from "./slice.ts";
+import { sweepSlice } from "./sweep.ts";
+
+/** Jobs looked at in one alarm. */
+const JOBS_AT_ONCE = 50;
+/** Calls to the outside that one slice may make. */
+const LARGEST_SLICE = LIMITS.sliceObjects + 10;
+const TRY_AGAIN_MS = 1000;
+const LONGEST_TRY_MS = 10 * 60_000;
+
+const DAY_MS = 24 * 3600_000;
+const SWEEP_AGAIN_MS = 3600_000;
+/** An isolate notes a project once a day: what it made in that day may follow its note. */
+const NOTED_MS = DAY_MS + 3600_000;
+/** When the next sweep is due, and when something was noted last. Epoch milliseconds. */
+const SWEEP_AT = "sweep_at";
+const NOTED_AT = "noted_at";
+
+export class ProjectObject extends DurableObject<Env> implements Serves<ProjectRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  readonly #jobs: Jobs;
+  #working = false;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#jobs = new Jobs(ctx.storage);
+  }
+
+  async deleteAll(of: Owner, order: DeletionOrder): Promise<void> {
+    this.#create(of);
+    this.#jobs.add(order, null, this.now());
+    await this.#arm();
+  }
+
+  async note(of: Scope): Promise<void> {
+    this.#create(of);
+    const { kv } = this.ctx.storage;
+    kv.put(NOTED_AT, this.now());
+    if (kv.get(SWEEP_AT) === undefined) kv.put(SWEEP_AT, this.now() + DAY_MS);
+    await this.#arm();
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    const owner = this.#owner();
+    // One that is under way sets the next.
+    if (owner === null || this.#working) return;
+    this.#working = true;
+    try {
+      await this.#alarm(owner);
+    } finally {
+      this.#working = false;
+    }
+    await this.#arm();
+  }
+
+  async #alarm(owner: Owner): Promise<void> {
+    const subrequests = new Subrequests();
+    for (const { id } of this.#jobs.due(this.now(), JOBS_AT_ONCE)) {
+      if (this.#owner() === null || subrequests.count > LIMITS.subrequests - LARGEST_SLICE) return;
+      await this.#work(owner, id, subrequests);
+    }
+    await this.#sweep(owner);
+  }
+
+  /** One slice of the daily sweep, when it is due. Never throws. */
+  async #sweep({ orgId, projectId }: Owner): Promise<void> {
+    const { kv } = this.ctx.storage;
+    const now = this.now();
+    if (projectId === null || (kv.get<number>(SWEEP_AT) ?? Number.POSITIVE_INFINITY) > now) return;
+    try {
+      const swept = await sweepSlice(this.env, { orgId, projectId }, this.#jobs, now, new Subrequests());
+      // Whoever noted something in this isolate's day may have made it just now.
+      const idle = swept === "idle" && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
+      if (idle || swept === "gone") kv.delete(SWEEP_AT);
+      else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
+      if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
+    } catch (thrown) {
+      logError("sweep", projectId, thrown);
+      kv.put(SWEEP_AT, now + SWEEP_AGAIN_MS);
+    }
+  }
+
+  /** One slice of a job. Never throws. */
+  async #work(owner: Owner, id: string, subrequests: Subrequests): Promise<void> {
+    const job = this.#jobs.find(id);
+    if (job === null) return;
+    const slice = { env: this.env, jobs: this.#jobs, subrequests, now: this.now() };
+    try {
+      await this.#settle(owner, job, await sliceOf(slice, owner, job), subrequests);
+    } catch (thrown) {
+      logError("deletion", job.target_id, thrown);
+      this.#jobs.later(id, this.now() + Math.min(LONGEST_TRY_MS, TRY_AGAIN_MS * 2 ** Math.min(job.tries, 20)));
+    }
+  }
+
+  async #settle(owner: Owner, job: Job, outcome: Outcome, subrequests: Subrequests): Promise<void> {
+    const now = this.now();
+    switch (outcome.kind) {
+      case "wait":
+        this.#jobs.later(job.id, outcome.until);
+        return;
+      case "go": {
+        this.#jobs.save(job.id, outcome.progress, now);
+        const { step, counts } = outcome.progress;
+        const state = step === FIRST_STEP ? "queued" : "running";
+        if (job.parent === null)
+          await subrequests.fetch(() => this.#note(owner, job, { state, counts, finished_at: null }));
+        return;
+      }
+      case "end": {
+        const { counts } = outcome;
+        const done = { state: "done", counts, finished_at: now } as const;
+        // Before it is forgotten here: a kill in between does its last step once more.
+        if (job.parent === null) await subrequests.fetch(() => this.#note(owner, job, done));
+        if (job.kind === "run") this.#jobs.end({ ...job, counts }, now);
+        // Whose object this is there is no more.
+        else await this.ctx.storage.deleteAll();
+      }
+    }
+  }
+
+  #note(owner: Owner, { id }: Job, changes: Parameters<typeof noteDeletion>[3]): Promise<void> {
+    return noteDeletion(this.env.DB, owner.orgId, id, changes);
+  }
+
+  #create(of: Owner): void {
+    if (this.#owner() !== null) return;
+    this.#jobs.create();
+    this.ctx.storage.kv.put("owner", of);
+  }
+
+  /** Null for an object that nobody asked for anything. */
+  #owner(): Owner | null {
+    return this.ctx.storage.kv.get<Owner>("owner") ?? null;
+  }
+
+  async #arm(): Promise<void> {
+    const { storage } = this.ctx;
+    const jobsAt = this.#owner() === null ? null : this.#jobs.nextAt();
+    const due = [jobsAt, storage.kv.get<number>(SWEEP_AT) ?? null].filter((at) => at !== null);
+    if (due.length === 0) await storage.deleteAlarm();
+    else await storage.setAlarm(Math.max(this.now(), Math.min(...due)));
+  }
+}
+
+function sliceOf(slice: Slice, { orgId, projectId }: Owner, job: Job): Promise<Outcome> {
+  if (projectId === null) return organizationSlice(slice, orgId, job);
+  const scope = { orgId, projectId };
+  return job.kind === "project" ? projectSlice(slice, scope, job) : runSlice(slice, scope, job);
+}

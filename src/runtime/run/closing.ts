@@ -1,0 +1,78 @@
+/**
+ * The end of a run that is deleted. It is cancelled and read no more; what is in flight ends as after any cancel. When
+ * nothing of it can be on its way any more its storage is freed.
+ *
+ * Invariants. A closed run dispatches nothing, folds nothing and takes no retry, so nothing new is written for it once it
+ * is quiet. One that was freed, or closed before it was ever created, begins nothing, whatever comes late.
+ */
+import type { Closing } from "../contract/rpc.ts";
+import type { RunSpec } from "../contract/wire.ts";
+import { Tombstone } from "../kit/tombstone.ts";
+import { requestCancel } from "./ledger.ts";
+import type { RunStore } from "./store.ts";
+
+/** As long as a consumer may still hold what it was given: production ends one after 15 minutes. A start is dropped before. */
+const QUIET_AFTER_MS = 15 * 60_000;
+
+export class RunClosing {
+  readonly #store: RunStore;
+  readonly #tombstone: Tombstone;
+  #underWay = 0;
+
+  constructor(storage: DurableObjectStorage, store: RunStore) {
+    this.#store = store;
+    this.#tombstone = new Tombstone(storage);
+  }
+
+  get isFreed(): boolean {
+    return this.#tombstone.stands;
+  }
+
+  /** True for a run that nobody may read or change any more. */
+  get isClosed(): boolean {
+    return this.isFreed || this.#store.head().closed_at !== null;
+  }
+
+  /** `spec` null: nobody created the run, and nobody will. */
+  async close(spec: RunSpec | null, now: number): Promise<Closing> {
+    if (spec === null) {
+      await this.#tombstone.set(now);
+      return { quiet_at: now, hosts: 0 };
+    }
+    if (this.#store.head().closed_at === null) {
+      this.#store.transaction(() => {
+        requestCancel(this.#store, spec, "user", now);
+        this.#store.saveHead({ ...this.#store.head(), closed_at: now });
+      });
+    }
+    const { settled_at, closed_at, hosts, finished, segmented } = this.#store.head();
+    if (settled_at === null) return { quiet_at: null, hosts };
+    const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
+    const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
+    return { quiet_at: last + QUIET_AFTER_MS, hosts };
+  }
+
+  /** Notes that something of the object is under way until `work` is done: meanwhile nothing is freed. */
+  async during(work: () => Promise<void>): Promise<void> {
+    if (this.isFreed) return;
+    this.#underWay += 1;
+    try {
+      await work();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /** False: something of it is under way. */
+  async free(now: number): Promise<boolean> {
+    if (this.#underWay > 0) return false;
+    const freed = this.#tombstone.set(now);
+    this.#store.forget();
+    await freed;
+    return true;
+  }
+
+  decay(now: number): Promise<boolean> {
+    return this.#tombstone.decay(now);
+  }
+}

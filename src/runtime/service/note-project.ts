@@ -1,0 +1,22 @@
+/** Tells a project's object that there is something to sweep one day: once a day in each isolate. */
+import type { Scope } from "../../contract/scope.ts";
+import { LruCache } from "../kit/caches.ts";
+import { logError } from "../kit/log.ts";
+import { folderOf, projectObject } from "../kit/names.ts";
+
+const DAY_MS = 24 * 3600_000;
+const PROJECTS_KEPT = 1000;
+/** When each was told last. */
+const told = new LruCache<number>(PROJECTS_KEPT);
+
+/** What is made does not depend on it. */
+export async function noteProject(env: Env, scope: Scope, now: number): Promise<void> {
+  const name = folderOf(scope);
+  if ((told.get(name) ?? 0) + DAY_MS > now) return;
+  try {
+    await projectObject(env, scope).note(scope);
+    told.set(name, now);
+  } catch (thrown) {
+    logError("the project hears of nothing", scope.projectId, thrown);
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * docs/deploy.md from its secrets to its first run, on the Worker as it deploys: with a database that holds nothing, and
+ * with the secrets of the page. What only Cloudflare can do is left out.
+ */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LogLevel, type Miniflare } from "miniflare";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { bundleWorker } from "../../src/local/bundle.ts";
+import { migrate } from "../../src/local/migrate.ts";
+import { miniflareOptions, quietMiniflare, StderrLog } from "../../src/local/miniflare.ts";
+import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
+import { NO_DEATHS } from "../../src/local/state-directory.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { configFor } from "../local/deployable.ts";
+import { testPort } from "../local/test-port.ts";
+
+const PAGE = readFileSync(join(PACKAGE_ROOT, "docs/deploy.md"), "utf8");
+const BIN = join(PACKAGE_ROOT, "bin/rollcall.mjs");
+const PORT = testPort(18);
+const home = mkdtempSync(join(tmpdir(), "rollcall-deploy-page-"));
+let model: ScriptedModel;
+let deployed: Miniflare;
+
+/** The block of the page with these words in it, without the lines that ask Cloudflare, and without its placeholders. */
+function block(words: string): string {
+  const blocks = Array.from(PAGE.matchAll(/```sh\n([\s\S]*?)```/g), ([, lines = ""]) => lines);
+  const found = blocks.filter((lines) => lines.includes(words));
+  expect(found, words).toHaveLength(1);
+  const kept = found
+    .join("")
+    .split("\n")
+    .filter((line) => !/^(npx wrangler|export) /.test(line));
+  return kept.join("\n").replaceAll("npx rollcall", "rollcall");
+}
+
+function run(script: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const shell = `rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${script}`;
+  const around = { ...process.env, HOME: home, ROLLCALL_URL: `http://127.0.0.1:${PORT}`, ...env };
+  return new Promise((resolve, reject) => {
+    execFile("bash", ["-ec", shell], { cwd: home, env: around }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${script}: ${error.code}\n${stdout}${stderr}`));
+    });
+  });
+}
+
+beforeAll(async () => {
+  model = await startScriptedModel({ reply: () => "It is 7." });
+  await run(block("openssl rand"));
+  const secrets = readFileSync(join(home, "rollcall.env"), "utf8").trim().split("\n");
+  const options = await miniflareOptions({
+    root: PACKAGE_ROOT,
+    bundle: await bundleWorker(PACKAGE_ROOT),
+    store: join(home, "store"),
+    port: PORT,
+    // The model of this test answers on this machine.
+    bindings: { ...Object.fromEntries(secrets.map((line) => line.split("="))), ALLOW_PRIVATE_ENDPOINTS: "true" },
+    lastEnd: async () => NO_DEATHS,
+    log: new StderrLog(LogLevel.ERROR),
+    onOutput: (line) => process.stderr.write(`${line}\n`),
+    onRestart: async () => undefined,
+  });
+  deployed = quietMiniflare(options);
+  await deployed.ready;
+  await migrate(await deployed.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
+  writeFileSync(join(home, "wrangler.deploy.toml"), configFor(PACKAGE_ROOT));
+}, 60_000);
+
+afterAll(async () => {
+  await deployed.dispose();
+  await model.stop();
+  rmSync(home, { recursive: true });
+});
+
+test("an empty deployment makes its first key once, that key another, and that one plays a run", async () => {
+  const first = JSON.parse(await run(block("/v1/bootstrap")));
+  expect(first).toMatchObject({ object: "organization", name: "Example Labs", project: { name: "default" } });
+  await expect(run(block("/v1/bootstrap"))).rejects.toThrow('"code":"conflict"');
+
+  const made = JSON.parse(await run(block("/v1/keys"), { FIRST_KEY: first.key.key }));
+  expect(made).toMatchObject({ object: "key", name: "evals", project_id: first.project.id });
+
+  const lines = block("rollcall eval").replace("https://api.openai.com/v1", model.url);
+  const said = await run(lines, { ROLLCALL_API_KEY: made.key, OPENAI_API_KEY: "sk-a-key-of-some-length" });
+  expect(said).toContain("! the route of the first key is not closed: /v1/bootstrap says 401 unauthorized");
+  expect(said).toContain("fit to deploy, with 1 to look at\n");
+  expect(said).toContain("Rewards of 8 scored rollouts\n");
+});

@@ -1,0 +1,138 @@
+/** The deletion of a whole project and of a whole organisation: nobody gets in from the first moment, and nothing stays. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { ApiError } from "../../../src/contract/api-error.ts";
+import { DeletionView } from "../../../src/contract/deletion.ts";
+import { PERMISSIONS } from "../../../src/contract/identity.ts";
+import { ProjectObject } from "../../../src/runtime/project/object.ts";
+import { admit } from "../../api/accounts.ts";
+import { alarm, inProject, keysUnder, kill, LATER_MS } from "../deleting.ts";
+import { type Door, inside, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const TABLES = [
+  ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets"],
+  ...["trainer_tokens", "members", "invitations"],
+];
+
+/** Rows that name the organisation, by table; those without any left out. */
+async function rowsOf(orgId: string): Promise<Record<string, number>> {
+  const counted = TABLES.map(async (table) => {
+    const row = await env.DB.prepare(`select count(*) as n from ${table} where org_id = ?`).bind(orgId).first("n");
+    return [table, Number(row)] as const;
+  });
+  return Object.fromEntries((await Promise.all(counted)).filter(([, n]) => n > 0));
+}
+
+/** With a run, a dataset, a secret and an endpoint. */
+async function furnish(door: Door): Promise<string> {
+  const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
+  await door.post("/v1/secrets", { name: "WORD", value: "a secret of this project" });
+  await door.ask("/v1/datasets?name=rows", {
+    method: "POST",
+    body: '{"question":"a","answer":"#### 1"}\n',
+    headers: { "content-type": "application/jsonl", "idempotency-key": "rows-1" },
+  });
+  await env.DB.prepare("insert into judge_verdicts values (?, ?, 'k', '{}', 0)")
+    .bind(door.scope.orgId, door.scope.projectId)
+    .run();
+  return id;
+}
+
+async function remove(door: Door, token: string, path: string, body?: object): Promise<Response> {
+  return await door.ask(path, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+const admin = (door: Door) => admit(door.scope, { project_id: null });
+const operator = async () => {
+  const house = `org_${crypto.randomUUID()}`;
+  return await admit({ orgId: house, projectId: `pj_${house}` }, { project_id: null, scopes: [...PERMISSIONS] });
+};
+
+async function done(
+  door: Door,
+  token: string,
+  id: string,
+  work: (round: number) => Promise<void>,
+): Promise<DeletionView> {
+  for (let round = 0; round < 80; round += 1) {
+    const reply = await door.ask(`/v1/deletions/${id}`, { headers: { authorization: `Bearer ${token}` } });
+    const view = DeletionView.parse(await reply.json());
+    if (view.state === "done") return view;
+    await work(round);
+  }
+  throw new Error(`${id} is not done`);
+}
+
+test("a project goes with its runs, rows, files and keys, killed after every slice, and others of the organisation stay", async () => {
+  const door = await openPlatform();
+  const token = await admin(door);
+  const beside = await openPlatform(door.scope.orgId);
+  await furnish(beside);
+  const before = await rowsOf(door.scope.orgId);
+  const run = await furnish(door);
+  const narrow = await door.ask(`/v1/projects/${door.scope.projectId}`, { method: "DELETE" });
+  expect(narrow.status).toBe(403);
+  const begun = await remove(door, token, `/v1/projects/${door.scope.projectId}`);
+  expect(begun.status).toBe(202);
+  const { id } = DeletionView.parse(await begun.json());
+  // What an isolate remembers of the key it forgets within seconds.
+  const open = "select count(*) as n from api_keys where project_id = ? and revoked_at is null";
+  expect(await env.DB.prepare(open).bind(door.scope.projectId).first("n")).toBe(0);
+  expect(DeletionView.parse(await (await remove(door, token, `/v1/projects/${door.scope.projectId}`)).json()).id).toBe(
+    id,
+  );
+  const receipt = await done(door, token, id, async (round) => {
+    await alarm(door, LATER_MS + round * 60_000);
+    await kill(door);
+  });
+  expect(receipt.counts).toMatchObject({ projects: 1, runs: 1 });
+  // Its key was one of those rows.
+  expect(await rowsOf(door.scope.orgId)).toEqual({ ...before, api_keys: (before["api_keys"] ?? 0) - 1 });
+  const { orgId, projectId } = door.scope;
+  expect(await keysUnder(`org/${orgId}/${projectId}/`)).toEqual([]);
+  expect(await inProject(door, (_, { storage }) => [...storage.kv.list()].length)).toBe(0);
+  expect(await door.inRun(run, (it) => it.view())).toBeNull();
+  expect((await beside.ask("/v1/runs")).status).toBe(200);
+});
+
+test("an organisation goes under its own name alone, with all of its projects, and its receipt is the operator's to read", async () => {
+  const door = await openPlatform();
+  const { orgId } = door.scope;
+  const other = await openPlatform(orgId);
+  await furnish(door);
+  await furnish(other);
+  const token = await admin(door);
+  const wrong = await remove(door, token, "/v1/organization", { confirm: "somebody else" });
+  expect(wrong.status).toBe(400);
+  expect(ApiError.parse(await wrong.json()).error.param).toBe("confirm");
+  const begun = await remove(door, token, "/v1/organization", { confirm: orgId });
+  expect(begun.status).toBe(202);
+  const { id } = DeletionView.parse(await begun.json());
+  const above = await operator();
+  const whole = () => env.PROJECT.getByName(`org/${orgId}`);
+  const receipt = await done(door, above, id, async (round) => {
+    const later = LATER_MS + round * 60_000;
+    await inside(whole(), ProjectObject, async (project) => {
+      project.now = () => Date.now() + later;
+      await project.alarm();
+    });
+    for (const of of [door, other]) await alarm(of, later);
+  });
+  expect(receipt).toMatchObject({ kind: "organization", target_id: orgId, counts: { projects: 2, runs: 2 } });
+  expect(await rowsOf(orgId)).toEqual({});
+  for (const table of [
+    "projects where org_id",
+    "organizations where id",
+    "deletions where kind != 'organization' and org_id",
+  ]) {
+    expect(await env.DB.prepare(`select count(*) as n from ${table} = ?`).bind(orgId).first("n"), table).toBe(0);
+  }
+  expect(await keysUnder(`org/${orgId}/`)).toEqual([]);
+  expect(await inside(whole(), ProjectObject, (_, { storage }) => [...storage.kv.list()].length)).toBe(0);
+});

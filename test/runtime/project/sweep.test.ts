@@ -1,0 +1,149 @@
+/** The daily sweep of a project, by a clock of the test's: what is older than is kept goes, and nothing else. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { Retention } from "../../../src/contract/identity.ts";
+import { uploadKeys } from "../../../src/runtime/kit/names.ts";
+import { ProjectObject } from "../../../src/runtime/project/object.ts";
+import { expectGone, inProject, keysUnder, projectStub } from "../deleting.ts";
+import { type Door, inside, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const DAY_MS = 24 * 3600_000;
+
+async function keeping(door: Door, retention: Partial<Retention>): Promise<void> {
+  const { projectId } = door.scope;
+  await env.DB.prepare("update projects set retention = ? where id = ?")
+    .bind(JSON.stringify(retention), projectId)
+    .run();
+  await inProject(door, (project) => project.note(door.scope));
+}
+
+const ended = (door: Door) => door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
+
+async function upload(door: Door): Promise<string> {
+  const reply = await door.ask("/v1/datasets", {
+    method: "POST",
+    body: '{"question":"a","answer":"#### 1"}\n',
+    headers: { "content-type": "application/jsonl", "idempotency-key": crypto.randomUUID() },
+  });
+  return (await reply.json<{ id: string }>()).id;
+}
+
+/** What the alarm does that many days from now, until it has nothing left to do there. */
+async function after(door: Door, days: number): Promise<number | null> {
+  return await inProject(door, async (project, { storage }) => {
+    const now = Date.now() + days * DAY_MS;
+    project.now = () => now;
+    for (let alarms = 0; alarms < 20; alarms += 1) {
+      await project.alarm();
+      const at = await storage.getAlarm();
+      if (at === null || at > now) return at === null ? null : Math.round((at - now) / DAY_MS);
+    }
+    throw new Error("the sweep does not end");
+  });
+}
+
+async function countOf(door: Door, table: string): Promise<number> {
+  const query = `select count(*) as n from ${table} where project_id = ?`;
+  return Number(await env.DB.prepare(query).bind(door.scope.projectId).first("n"));
+}
+
+/** D1 hears of an end within a second. */
+const told = (id: string) =>
+  expect
+    .poll(() => env.DB.prepare("select finished_at as at from runs where id = ?").bind(id).first("at"), {
+      timeout: 10_000,
+    })
+    .not.toBeNull();
+
+test("runs and datasets that are older than their days are deleted, as if somebody had asked for it", async () => {
+  const door = await openPlatform();
+  const { id } = await ended(door);
+  const dataset = await upload(door);
+  await told(id);
+  await keeping(door, { runs_days: 10, datasets_days: 10 });
+  expect(await after(door, 9)).toBe(1);
+  expect(await door.run(id)).toMatchObject({ status: "completed" });
+  expect(await after(door, 11)).toBe(1);
+  await expectGone(door, id);
+  const { key } = uploadKeys(door.scope, dataset);
+  expect(await keysUnder(key)).toEqual([]);
+  expect((await door.ask(`/v1/datasets/${dataset}`)).status).toBe(404);
+  const { data } = await (await door.ask("/v1/deletions")).json<{ data: object[] }>();
+  expect(data).toEqual([expect.objectContaining({ target_id: id, state: "done" })]);
+  const row = await env.DB.prepare("select requested_by as who from deletions where target_id = ?")
+    .bind(id)
+    .first("who");
+  expect(row).toBe("retention");
+});
+
+test("what is to be kept stays, and so does a dataset that an unfinished run names and a run that goes on", async () => {
+  const door = await openPlatform();
+  const { id } = await ended(door);
+  await told(id);
+  const dataset = await upload(door);
+  const going = await door.start({
+    environment: "gsm8k",
+    dataset,
+    model: script([{ fault: { kind: "hang" } }]),
+  });
+  await after(door, 4000);
+  expect((await door.run(id)).status).toBe("completed");
+  await keeping(door, { datasets_days: 1, runs_days: 5000 });
+  await after(door, 4001);
+  expect((await door.ask(`/v1/datasets/${dataset}`)).status).toBe(200);
+  await keeping(door, { runs_days: 1 });
+  await after(door, 4002);
+  expect((await door.ask(`/v1/runs/${id}`)).status).toBe(404);
+  expect((await door.ask(`/v1/runs/${going.id}`)).status).toBe(200);
+  await door.post(`/v1/runs/${going.id}/cancel`, {});
+});
+
+test("judge results, idempotency keys and receipts go by the thousand, and a project with nothing left keeps no alarm", async () => {
+  const door = await openPlatform();
+  const { orgId, projectId } = door.scope;
+  const dataset = await upload(door);
+  const rows = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 2100)`;
+  const now = Date.now();
+  await env.DB.prepare(`insert into judge_verdicts ${rows} select ?, ?, 'k' || i, '{}', ? from n`)
+    .bind(orgId, projectId, now)
+    .run();
+  await env.DB.prepare(
+    `insert into deletions (id, org_id, project_id, kind, target_id, state, counts, requested_by, created_at, finished_at)
+      values (?, ?, ?, 'run', ?, 'done', '{}', 'key', 0, ?)`,
+  )
+    .bind(`del_${projectId}`, orgId, projectId, `run_${projectId}`, now)
+    .run();
+  await after(door, 1);
+  expect(await countOf(door, "idempotency_keys")).toBe(1);
+  await after(door, 3);
+  expect([await countOf(door, "idempotency_keys"), await countOf(door, "judge_verdicts")]).toEqual([0, 2100]);
+  expect(await countOf(door, "deletions")).toBe(1);
+  expect(await after(door, 91)).toBeNull();
+  expect([await countOf(door, "judge_verdicts"), await countOf(door, "deletions")]).toEqual([0, 0]);
+  expect((await door.ask(`/v1/datasets/${dataset}`)).status).toBe(200);
+});
+
+test("a deletion that was written and of which nobody heard is begun by the sweep", async () => {
+  const door = await openPlatform();
+  const { id } = await ended(door);
+  await env.DB.batch([
+    env.DB.prepare("update runs set deleted_at = 1 where id = ?").bind(id),
+    env.DB.prepare(
+      `insert into deletions (id, org_id, project_id, kind, target_id, state, counts, requested_by, created_at)
+        values (?, ?, ?, 'run', ?, 'queued', '{}', 'key', ?)`,
+    ).bind(`del_${id}`, door.scope.orgId, door.scope.projectId, id, Date.now()),
+  ]);
+  await after(door, 2);
+  await expectGone(door, id);
+});
+
+test("a sweep of a project that is gone ends for good", async () => {
+  const door = await openPlatform();
+  await ended(door);
+  await env.DB.prepare("delete from projects where id = ?").bind(door.scope.projectId).run();
+  expect(await after(door, 2)).toBeNull();
+  const kept = await inside(projectStub(door), ProjectObject, (_, { storage }) => [...storage.kv.list()].length);
+  expect(kept).toBe(0);
+});
