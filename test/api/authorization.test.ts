@@ -12,9 +12,11 @@ import { type Asker, callersOf } from "./authorization/callers.ts";
 import {
   FOR_TRAINERS,
   mayDo,
+  NOT_TO_ITS_OWN,
   OF_ALL_PROJECTS,
   OF_DEPLOYMENT,
   OF_ORGANIZATION,
+  SHOWN_TO_OPERATORS,
   TAKES,
 } from "./authorization/permissions.ts";
 import { type Asked, NAMED_INSIDE, REQUESTS, type Request } from "./authorization/requests.ts";
@@ -119,10 +121,16 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   if (takes === "anybody") return ok;
   if (caller.may === null) return 401;
   if (!mayDoThis(id, caller)) return 403;
-  if (OF_DEPLOYMENT.includes(id)) return ok;
-  if (OF_ORGANIZATION.includes(id)) return aim.thing && !reaches(caller, aim.target) ? 404 : ok;
+  if (OF_DEPLOYMENT.includes(id) || (SHOWN_TO_OPERATORS.includes(id) && caller.may.includes("operator"))) return ok;
+  if (OF_ORGANIZATION.includes(id)) return inOrganization(id, caller, aim) ?? ok;
   if (caller.bound === null && aim.named === undefined) return 400;
   return isInReach(caller, aim) ? ok : 404;
+}
+
+/** What refuses it; null: nothing. */
+function inOrganization(id: string, caller: Asker, { thing, target }: Aim): number | null {
+  if (thing && !reaches(caller, target)) return 404;
+  return NOT_TO_ITS_OWN.includes(id) && caller.bound !== null ? 403 : null;
 }
 
 function mayDoThis(id: string, { may, trains, bound }: Asker): boolean {

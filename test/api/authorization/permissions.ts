@@ -34,11 +34,16 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   createInvitation: ["admin"],
   listInvitations: ["admin"],
   deleteInvitation: ["admin"],
+  deleteProject: ["admin"],
+  deleteOrganization: ["admin"],
+  listDeletions: ["runs:read"],
+  getDeletion: ["runs:read", "operator"],
 
   createRun: ["runs:write"],
   listRuns: ["runs:read"],
   getRun: ["runs:read"],
   cancelRun: ["runs:write"],
+  deleteRun: ["runs:write"],
   updateRun: ["runs:write"],
   pauseRun: ["runs:write"],
   resumeRun: ["runs:write"],
@@ -102,7 +107,14 @@ export const FOR_TRAINERS: readonly string[] = [
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
+  "deleteOrganization",
 ];
+
+/** What a key of one project may not do to its own project. */
+export const NOT_TO_ITS_OWN: readonly string[] = ["deleteProject"];
+
+/** Of these an operator sees any organisation's. */
+export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 
 /** What is about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = ["createOrganization", "listOrganizations", "updateLimits"];
@@ -112,7 +124,8 @@ export const OF_ORGANIZATION: readonly string[] = [
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
   ...["listProjects", "getProject", "updateProject"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
-  ...OF_ALL_PROJECTS,
+  ...["listDeletions", ...SHOWN_TO_OPERATORS],
+  ...[...OF_ALL_PROJECTS, ...NOT_TO_ITS_OWN],
   ...OF_DEPLOYMENT,
 ];
 
@@ -129,15 +142,19 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   ],
 };
 
-/** `admin` is everything but `operator`, and who writes may read. */
+/** Whoever writes may read; whoever starts runs reads what they are given and trains what they sample. */
+const INCLUDED: Readonly<Record<string, readonly string[]>> = {
+  "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
+  "rollouts:write": ["rollouts:read"],
+  "datasets:write": ["datasets:read"],
+  "endpoints:write": ["endpoints:read"],
+  "secrets:write": ["secrets:read"],
+};
+
+/** `admin` is everything but `operator`. */
 export function mayDo(held: readonly Permission[], takes: (typeof TAKES)[string]): boolean {
   if (typeof takes === "string") return true;
   return takes.some((needed) =>
-    held.some((one) => one === needed || (one === "admin" && needed !== "operator") || one === written(needed)),
+    held.some((one) => one === needed || (one === "admin" && needed !== "operator") || INCLUDED[one]?.includes(needed)),
   );
-}
-
-function written(read: Permission): string | null {
-  const [noun, verb] = read.split(":");
-  return verb === "read" ? `${noun}:write` : null;
 }

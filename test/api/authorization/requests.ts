@@ -11,6 +11,7 @@ import {
   newInvitation,
   newKey,
   newPerson,
+  newProject,
   newSecret,
   PLAYED,
   type Project,
@@ -87,6 +88,10 @@ const CHANGES: Readonly<Record<string, Request>> = {
     anew: going,
   },
   cancelRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/cancel` }), anew: going },
+  deleteRun: {
+    ask: ({ run }) => ({ path: `/v1/runs/${run}` }),
+    anew: async ({ door }) => ({ run: (await door.finish(PLAYED)).id }),
+  },
   retryRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/retry`, body: {} }) },
   rescoreRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rescore`, body: {} }) },
   forkRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0 } }) },
@@ -144,8 +149,13 @@ const TRAINING: Readonly<Record<string, Request>> = {
   },
   reportWeightVersion: {
     ask: ({ training }) => {
-      const body = { version: 1, state: "published", epoch: 1 };
+      const body = { version: 1, state: "applied", replica: "gpu-0", epoch: 1 };
       return { path: `/v1/runs/${training}/weight-versions`, body };
+    },
+    // An engine reports what it serves of versions that the trainer published.
+    anew: async ({ door, things }) => {
+      await door.post(`/v1/runs/${things.training}/weight-versions`, { version: 1, state: "published", epoch: 1 });
+      return {};
     },
   },
   rotateTrainerToken: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }) },
@@ -203,6 +213,14 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
   updateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}`, body: { name: NAME } }) },
   rotateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}/rotate`, body: {} }), anew: anotherKey },
   revokeApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }), anew: anotherKey },
+  deleteProject: {
+    ask: ({ project }) => ({ path: `/v1/projects/${project}` }),
+    anew: async ({ door }) => ({ project: await newProject(door) }),
+  },
+  // Under another name than its own.
+  deleteOrganization: { ask: () => ({ path: "/v1/organization", body: { confirm: "another" } }), status: 400 },
+  listDeletions: { ask: () => ({ path: "/v1/deletions" }) },
+  getDeletion: { ask: ({ deletion }) => ({ path: `/v1/deletions/${deletion}` }) },
   listPeople: { ask: () => ({ path: "/v1/people" }) },
   updatePerson: { ask: ({ person }) => ({ path: `/v1/people/${person}`, body: { role: "viewer" } }) },
   deletePerson: {

@@ -7,7 +7,7 @@ import type { Scope } from "../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../src/contract/trainer-wire.ts";
 import { mintToken } from "../../../src/core/ids.ts";
 import { insertInvitation } from "../../../src/db/invitations.ts";
-import { members, organizations, people } from "../../../src/db/schema.ts";
+import { members, organizations, people, projects } from "../../../src/db/schema.ts";
 import { trainerObject } from "../../../src/runtime/kit/names.ts";
 import { minting, sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { type Door, openPlatform, rolloutAt } from "../../runtime/platform.ts";
@@ -41,6 +41,8 @@ export interface Things {
   readonly person: string;
   readonly invitation: string;
   readonly invitation_token: string;
+  /** Of a run that is gone. */
+  readonly deletion: string;
 }
 
 export interface Project {
@@ -72,11 +74,16 @@ export async function furnish(orgId?: string): Promise<Project> {
     newEndpoint(door, NAME),
     newSecret(door, NAME),
   ]);
-  const [key, person, invited] = await Promise.all([newKey(door), newPerson(door), newInvitation(door)]);
+  const [key, person, invited, deletion] = await Promise.all([
+    newKey(door),
+    newPerson(door),
+    newInvitation(door),
+    deleteOne(door),
+  ]);
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person },
+    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion },
   };
   return { scope: door.scope, door, things };
 }
@@ -97,6 +104,19 @@ export function newSecret(door: Door, name: string): Promise<string> {
 /** A program's key of the project. */
 export function newKey(door: Door): Promise<string> {
   return newThing(door, "/v1/keys", { name: NAME, scopes: ["runs:read"], project: door.scope.projectId });
+}
+
+async function deleteOne(door: Door): Promise<string> {
+  const { id } = await door.finish(PLAYED);
+  const begun = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
+  return (await begun.json<{ id: string }>()).id;
+}
+
+export async function newProject({ scope }: Door): Promise<string> {
+  const id = `pj_${crypto.randomUUID()}`;
+  const row = { id, org_id: scope.orgId, name: id, retention: {}, created_at: 0, deleted_at: null };
+  await drizzle(env.DB).insert(projects).values(row);
+  return id;
 }
 
 export async function newPerson({ scope }: Door): Promise<string> {
