@@ -153,6 +153,7 @@ CREATE TABLE `runs` (
 	`spec` text NOT NULL,
 	`idempotency_key` text,
 	`request_hash` text,
+	`sealed_push_secret` text,
 	`counts` text,
 	`report` text,
 	`error` text,

@@ -1,5 +1,7 @@
 /** Bindings that are secrets, beside those that wrangler.toml requires: each may be absent. */
 interface __BaseEnv_Env {
+  /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
+  ROLLCALL_SECRETS_BEFORE?: string;
   /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
 }

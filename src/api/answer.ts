@@ -8,7 +8,7 @@ import { canonicalJson, type Json } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Result } from "../runtime/contract/refusal.ts";
 import type { CreateOptions } from "../runtime/kit/idempotency.ts";
-import { keyedHash } from "../runtime/kit/secrets.ts";
+import { keyedHashes } from "../runtime/kit/secrets.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
 import { type ApiContext, pathParam } from "./operation.ts";
@@ -87,9 +87,9 @@ export async function readCreation<Schema extends z.ZodType>(
   const body = await readJson(context.req.raw);
   const request = parseAs(schema, body);
   // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
-  const requestHash = keyedHash(context.env.ROLLCALL_SECRET, canonicalJson(body));
+  const [requestHash, ...requestHashesBefore] = keyedHashes(context.env, canonicalJson(body));
   const { origin } = new URL(context.req.url);
-  return { request, options: { idempotencyKey, requestHash, now: context.var.now(), origin } };
+  return { request, options: { idempotencyKey, requestHash, requestHashesBefore, now: context.var.now(), origin } };
 }
 
 /** What was made, and where it is read. */

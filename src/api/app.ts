@@ -1,8 +1,9 @@
 /**
  * The HTTP door: every operation on one router.
  *
- * Invariants. Every reply carries an x-request-id. Only operations marked open are served without a key. A path that
- * exists under another method is 405 with `allow`; any other unknown path is 404. No exception reaches a caller.
+ * Invariants. Every reply carries an x-request-id, and the headers of `protections`. Only operations marked open are
+ * served without a key. A path that exists under another method is 405 with `allow`; any other unknown path is 404. No
+ * exception reaches a caller.
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
@@ -32,6 +33,7 @@ import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Oper
 import { organizationOperations } from "./organizations.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
+import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
@@ -92,6 +94,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...peopleOperations,
   ...deletionOperations,
   ...auditOperations,
+  ...resealOperations,
 ];
 
 let document: OpenApiDocument | null = null;
@@ -143,9 +146,25 @@ function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
     context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
     await next();
-    const headers = { "x-request-id": requestId, ...context.var.limitHeaders };
+    const headers = { ...protections(context), "x-request-id": requestId, ...context.var.limitHeaders };
     for (const [name, value] of Object.entries(headers)) context.header(name, value);
   };
+}
+
+/**
+ * What tells a browser to make nothing of a reply but what it is. No reply has a header of CORS: no page of another
+ * origin may read any of them. A handler may set its own in the place of one of these.
+ */
+function protections({ req, res }: ApiContext): Readonly<Record<string, string>> {
+  const secure = new URL(req.url).protocol === "https:";
+  const all = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    ...(req.path.startsWith("/v1/") && { "cache-control": "no-store" }),
+    ...(secure && { "strict-transport-security": "max-age=31536000" }),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !res.headers.has(name)));
 }
 
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });

@@ -14,6 +14,7 @@ import { pageOf } from "./page.ts";
 
 /** Of what a path names; no id or name of ours is longer. */
 const TARGET_CHARACTERS = 200;
+const CREATED = 201;
 const Text = z.string().min(1).max(100);
 const AuditLogQuery = z.strictObject({
   after: wholeNumber(1).optional().describe("id of the last entry of the page before").meta({ example: "41" }),
@@ -60,6 +61,18 @@ export async function withAudit(
   await context.var.outlive(log.end(entry, { status, made })).catch((thrown: unknown) => {
     logError("audit log", context.var.requestId, thrown);
   });
+}
+
+/** Enters what was done by whoever had no key before it, and so no organisation. A kill in between leaves it out. */
+export async function logDone(
+  { env, var: { now, outlive, requestId } }: ApiContext,
+  orgId: string,
+  { who, action, made }: { readonly who: string; readonly action: string; readonly made: string },
+): Promise<void> {
+  const log = auditObject(env, orgId);
+  const change = { at: now(), who, action, project_id: null, target: null, request_id: requestId };
+  const entering = log.begin(change).then((entry) => log.end(entry, { status: CREATED, made }));
+  await outlive(entering).catch((thrown: unknown) => logError("audit log", requestId, thrown));
 }
 
 /** Null: the log cannot be written, and the change is one that must not wait for it. */

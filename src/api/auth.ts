@@ -12,26 +12,24 @@ import type { MiddlewareHandler } from "hono";
 import { DEFAULT_PROJECT } from "../contract/accounts.ts";
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { parseId, tokenKind } from "../core/ids.ts";
 import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
 import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { requestsObject } from "../runtime/kit/names.ts";
-import { idMac, sha256Hex } from "../runtime/kit/secrets.ts";
+import { readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtime/service/access-identity.ts";
 import { withAudit } from "./audit-log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
+import { refuseStranger } from "./strangers.ts";
 
 /** How long what was found of a caller, or of a project's name, is remembered. */
 export const REMEMBERED_MS = 2000;
 /** Who counts requests and did not answer is not asked again for so long. */
 const UNCOUNTED_MS = 1000;
 const REMEMBERED = 2000;
-const WRONG_KEYS_PERIOD_S = 60;
-/** No address is written with more. */
-const ADDRESS_CHARACTERS = 64;
 /** What a project is known by: an id of ours, or a name. */
 const NAME_OR_ID = /^[\w.-]{1,200}$/;
 export const PROJECT_HEADER = "rollcall-project";
@@ -44,12 +42,10 @@ interface Remembered<T> {
 /** What guards operations. All of them share one memory. */
 export class Guard {
   readonly #now: () => number;
-  /** By SHA-256 of the token; null: it is nobody's. */
+  /** By SHA-256 of the token, or of the assertion and what it is good for; null: it is nobody's. */
   readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
   /** Ids of projects, by organisation and by what a caller named; null: there is none. */
   readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
-  /** Addresses that tried too many keys, until when nobody is asked about them. */
-  readonly #strangers = new LruCache<number>(REMEMBERED);
   readonly #requests = new RequestLeases();
   /** Counters that did not answer, until when they are not asked. */
   readonly #uncounted = new LruCache<number>(REMEMBERED);
@@ -96,39 +92,48 @@ export class Guard {
   }
 
   async #caller(context: ApiContext): Promise<Caller> {
-    const token = tokenOf(context.req.header("authorization"));
-    const kind = tokenKind(token, idMac(context.env.ROLLCALL_SECRET));
-    const known = kind === "rk" || kind === "rct";
-    const caller = known ? await this.#found(context.env, sha256Hex(token), kind) : null;
-    if (caller === null) return await this.#refuseStranger(context);
+    const caller = await this.#asked(context);
+    if (caller === null) return await refuseStranger(context, unauthorized("no such key"));
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
 
-  async #found(env: Env, hash: string, kind: "rk" | "rct"): Promise<Caller | null> {
-    const known = this.#callers.get(hash);
+  /** By the token; without one by what Cloudflare Access says. Null: it is nobody's. */
+  async #asked({ env, req }: ApiContext): Promise<Caller | null> {
+    const header = req.header("authorization");
+    const assertion = req.header(ASSERTION_HEADER);
+    if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
+      // What it is good for hangs on all of these.
+      const heard = [
+        assertion,
+        req.method,
+        ...[ORGANIZATION_HEADER, "origin", "sec-fetch-site"].map((one) => req.header(one)),
+      ];
+      const name = sha256Hex(JSON.stringify(heard));
+      return await this.#found(env, name, () => callerOfAccess(env, req.raw, this.#now()));
+    }
+    const token = tokenOf(header);
+    const kind = readTokenKind(env, token);
+    if (kind !== "rk" && kind !== "rct") return null;
+    const hash = sha256Hex(token);
+    return await this.#found(env, hash, () => (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash)));
+  }
+
+  /** `name`: what it is remembered by. */
+  async #found(env: Env, name: string, find: () => Promise<Caller | null>): Promise<Caller | null> {
+    const known = this.#callers.get(name);
     if (known !== undefined && known.until > this.#now()) return known.value;
     const until = this.#now() + REMEMBERED_MS;
     try {
-      const value = await (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash));
-      const since = this.#callers.get(hash);
+      const value = await find();
+      const since = this.#callers.get(name);
       // A look-up that began earlier and ends later knows less.
-      if (since === undefined || since.until <= until) this.#callers.set(hash, { value, until });
+      if (since === undefined || since.until <= until) this.#callers.set(name, { value, until });
       return value;
     } catch (thrown) {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
       throw thrown;
     }
-  }
-
-  /** Where one address tries too many keys, each place of the network counts for itself. */
-  async #refuseStranger({ env, req }: ApiContext): Promise<never> {
-    const address = networkOf(req.header("cf-connecting-ip") ?? "unknown");
-    const refused = (this.#strangers.get(address) ?? 0) > this.#now();
-    if (!refused && (await mayTryAgain(env, address))) throw unauthorized("no such key");
-    if (!refused) this.#strangers.set(address, this.#now() + REMEMBERED_MS);
-    const headers = { "retry-after": String(WRONG_KEYS_PERIOD_S) };
-    throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
   }
 
   /** Counts the request against the key's own limit and its organisation's. */
@@ -217,27 +222,6 @@ function tokenOf(header: string | undefined): string {
   throw unauthorized("send your key as: Authorization: Bearer <key>");
 }
 
-/** Where the limit itself does not answer, a wrong key is a wrong key. */
-async function mayTryAgain(env: Env, address: string): Promise<boolean> {
-  try {
-    return (await env.WRONG_KEYS.limit({ key: address })).success;
-  } catch (thrown) {
-    logError("wrong keys are not counted", address, thrown);
-    return true;
-  }
-}
-
-/** Of an IPv6 address its /64: who has one address of that has all. */
-function networkOf(address: string): string {
-  if (!address.includes(":")) return address.slice(0, ADDRESS_CHARACTERS);
-  const [head = "", tail = ""] = address.slice(0, ADDRESS_CHARACTERS).split("::");
-  const groups = head.split(":").filter((group) => group !== "");
-  const after = tail.split(":").filter((group) => group !== "");
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => "0");
-  const whole = address.includes("::") ? [...groups, ...zeros, ...after] : groups;
-  return `${whole.slice(0, 4).join(":")}::/64`;
-}
-
 async function pause(ms: number): Promise<void> {
   await scheduler.wait(ms);
 }
@@ -281,7 +265,7 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
     throw new Refusal({ code: "forbidden", message, param: null });
   }
   const id = pathParam(context, "id");
-  const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
+  const parsed = readId(context.env, id);
   const named = parsed?.kind === "lease" ? parsed.runId : id;
   if (named !== runId) throw new Refusal({ code: "not_found", message: `no ${id}`, param: "id" });
 }

@@ -61,7 +61,7 @@ export const endpointOperations: readonly Operation[] = [
     permission: "endpoints:write",
     summary: "Change an endpoint, by id or name: only what is named",
     description:
-      "Runs under way use another key or address after 5 minutes at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
+      "Runs under way use another key or address after 5 seconds at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
     body: { schema: EndpointPatch, example: { api_key: "sk-gh78ij90kl12" } },
     reply: { description: "The endpoint as it is now", schema: EndpointView, example: { api_key_last4: "kl12" } },
     errors: ["url_not_allowed", "conflict"],

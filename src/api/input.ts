@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 
@@ -78,6 +79,10 @@ export async function readJson(request: Request, parse: (text: string) => Json =
   }
   refuseEncoded(request);
   const body = parseJson(await readBytes(request).catch(refuseBroken), parse);
+  if (holdsMore(body, LIMITS.valuesPerRequest)) {
+    const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
+    throw new Refusal({ code: "invalid_request", message, param: null });
+  }
   refuseOddities(body, "");
   return body;
 }

@@ -23,10 +23,12 @@ import { findProject } from "../db/projects.ts";
 import type { OrganizationRow } from "../db/schema.ts";
 import { refuseFounder } from "../runtime/service/organizations.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "./answer.ts";
+import { logDone } from "./audit-log.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageReply } from "./page.ts";
+import { refuseStranger } from "./strangers.ts";
 
 const FOLDER = "/v1/organizations";
 
@@ -164,9 +166,10 @@ async function makeFirst(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const token = /^Bearer +(\S+) *$/i.exec(context.req.header("authorization") ?? "")?.[1] ?? "";
   const refused = refuseFounder(context.env, token);
-  if (refused !== null) unwrap(refused);
+  if (refused?.ok === false) await refuseStranger(context, new Refusal(refused.error));
   const request = await readBody(context, BootstrapRequest);
   const made = unwrap(await context.var.services.bootstrap(context.env, request, context.var.now()));
+  await logDone(context, made.id, { who: "bootstrap", action: "createFirstOrganization", made: made.key.id });
   context.header("location", "/v1/organization");
   return context.json(made, 201);
 }

@@ -15,6 +15,7 @@ import { findInvitation, invitationViewOf, listInvitations } from "../db/invitat
 import { findMember, listMembers, personViewOf } from "../db/people.ts";
 import { refuseOneProject } from "../runtime/service/organizations.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "./answer.ts";
+import { logDone } from "./audit-log.ts";
 import { unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageReply } from "./page.ts";
@@ -173,7 +174,10 @@ async function accept(context: ApiContext): Promise<Response> {
     env,
     var: { services, now },
   } = context;
-  return context.json(unwrap(await services.acceptInvitation(env, request, now())), 201);
+  const accepted = unwrap(await services.acceptInvitation(env, request, now()));
+  const { organization, person, key } = accepted;
+  await logDone(context, organization.id, { who: person.id, action: "acceptInvitation", made: key.id });
+  return context.json(accepted, 201);
 }
 
 async function takeBack(context: ApiContext): Promise<Response> {

@@ -52,7 +52,7 @@ export const secretOperations: readonly Operation[] = [
     route: `PATCH ${ONE}`,
     permission: "secrets:write",
     summary: "Set another value, by id or name",
-    description: "Rollouts under way know it after 5 minutes at the latest.",
+    description: "Rollouts under way know it after 5 seconds at the latest.",
     body: { schema: SecretPatch, example: { value: "gh78ij90kl12" } },
     reply: { description: "The secret, without its value", schema: SecretView },
     handle: changeOne,
@@ -62,7 +62,7 @@ export const secretOperations: readonly Operation[] = [
     route: `DELETE ${ONE}`,
     permission: "secrets:write",
     summary: "Delete a secret, by id or name",
-    description: "A rollout that asks for it from then on (after 5 minutes at the latest) fails: environment.",
+    description: "A rollout that asks for it from then on (after 5 seconds at the latest) fails: environment.",
     reply: { description: "It is gone", schema: Deleted, example: { object: "secret", id: EXAMPLE.secret } },
     handle: async (context) => {
       const { id } = await storedRow(context, "secret", findSecret);

@@ -16,10 +16,9 @@ import {
   WeightVersionReport,
 } from "../contract/trainer-wire.ts";
 import { TrainerSecrets } from "../contract/training-view.ts";
-import { parseId } from "../core/ids.ts";
 import { readMetrics } from "../core/training/read-metrics.ts";
 import type { Answer, TrainerRpc } from "../runtime/contract/training-wire.ts";
-import { idMac } from "../runtime/kit/secrets.ts";
+import { readId } from "../runtime/kit/secrets.ts";
 import { answer, ask, readBody, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
@@ -225,7 +224,7 @@ async function askLease<Schema extends z.ZodType, T>(
 ): Promise<Response> {
   const asked = await readBody(context, schema, parse);
   const id = pathParam(context, "id");
-  const parsed = parseId(id, idMac(context.env.ROLLCALL_SECRET));
+  const parsed = readId(context.env, id);
   const none = { code: "not_found", message: `no lease ${id}`, param: "id" } as const;
   if (parsed?.kind !== "lease") throw new Refusal(none);
   const { env, scope, services } = { env: context.env, ...context.var };

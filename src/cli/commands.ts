@@ -2,6 +2,7 @@
 import type { Command } from "./command-line.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { DATASET_COMMANDS } from "./commands/dataset.ts";
+import { DELETION_COMMANDS } from "./commands/deletion.ts";
 import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
@@ -16,6 +17,7 @@ const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
   ...RUN_COMMANDS,
   ...RUN_ROWS_COMMANDS,
+  ...DELETION_COMMANDS,
   ...ROLLOUT_COMMANDS,
   ...DATASET_COMMANDS,
   ...ENDPOINT_COMMANDS,

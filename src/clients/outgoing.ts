@@ -6,7 +6,7 @@
  * resolver is asked. A redirect is handed back, never followed; whoever follows one sends again, so that the address it
  * leads to is checked as well. Every call has a signal that ends it.
  */
-import { isPublicHost } from "../core/public-host.ts";
+import { isAmong, isPublicHost } from "../core/public-host.ts";
 
 export interface Sent extends Omit<RequestInit, "signal"> {
   /** Aborted when the call's time is over, or nobody waits for it any more. */
@@ -21,20 +21,32 @@ export class AddressRefused extends Error {
   override readonly name = "AddressRefused";
 }
 
-/** Why an address may not be called; null when it may. `privateToo`: the deployment's own network is meant as well. */
-export function refusedAddress({ protocol, hostname }: URL, privateToo: boolean): string | null {
+/**
+ * Why an address may not be called; null when it may. `privateToo`: the deployment's own network is meant as well, where
+ * servers have no certificates. `hosts`: what whoever asks allows; null: any.
+ */
+export function refusedAddress(
+  { protocol, hostname, username, password }: URL,
+  privateToo: boolean,
+  hosts: readonly string[] | null,
+): string | null {
   if (protocol !== "http:" && protocol !== "https:") return `${protocol} is not offered`;
-  if (privateToo || isPublicHost(hostname)) return null;
-  return (
-    `${hostname} is not a public address: the platform calls it from its own network; ` +
-    "a deployment whose endpoints are private sets ALLOW_PRIVATE_ENDPOINTS"
-  );
+  if (username !== "" || password !== "") return "an address holds no name and no password: send a key";
+  if (!privateToo && !isPublicHost(hostname)) {
+    return (
+      `${hostname} is not a public address: the platform calls it from its own network; ` +
+      "a deployment whose endpoints are private sets ALLOW_PRIVATE_ENDPOINTS"
+    );
+  }
+  if (!privateToo && protocol === "http:") return `${hostname} is called by https only: anybody on the way reads http`;
+  if (hosts === null || isAmong(hosts, hostname)) return null;
+  return `${hostname} is not among the hosts that the organisation allows (allowed_hosts)`;
 }
 
 /** A network as calls may use it. `network`: a `fetch`, the runtime's or a binding's. */
-export function guarded(network: Send, privateToo: boolean): Send {
+export function guarded(network: Send, privateToo: boolean, hosts: readonly string[] | null = null): Send {
   return async (url, init) => {
-    const refused = refusedAddress(url, privateToo);
+    const refused = refusedAddress(url, privateToo, hosts);
     if (refused !== null) throw new AddressRefused(refused);
     return await network(url, { ...init, redirect: "manual" });
   };

@@ -45,6 +45,8 @@ export const LIMITS = {
   /** A judge's reply that is its verdict as it stands. */
   verdictCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
+  /** In a JSON body. */
+  valuesPerRequest: 100_000,
   datasetBytes: 1024 * MIB,
   /** A multipart upload's parts, all but the last; R2 wants them of one size. */
   datasetPartBytes: 8 * MIB,

@@ -141,8 +141,6 @@ export interface TrainingSpec
 
 /** What acceptance made for a run's trainer, as it is kept with the run. */
 export interface StoredTrainer {
-  /** AES-GCM, as endpoints' keys are; null where nothing is pushed. */
-  readonly sealed_push_secret: string | null;
   /** The platform's own address, as whoever created the run saw it: what is offered says where to fetch it. */
   readonly base_url: string;
 }

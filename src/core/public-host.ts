@@ -35,8 +35,19 @@ const PRIVATE_NAMES =
 /** What a cloud's metadata service is called under a name that is public. */
 const METADATA_NAMES = /(^|\.)metadata\.(goog|tencentyun\.com)$/;
 
+/** Whether a host is one of these, or below one of those that begin with `*.`. */
+export function isAmong(hosts: readonly string[], host: string): boolean {
+  const name = plain(host);
+  return hosts.map(plain).some((one) => (one.startsWith("*.") ? name.endsWith(one.slice(1)) : name === one));
+}
+
+/** Names are the same in upper case, and with the dot of the root. */
+function plain(host: string): string {
+  return host.toLowerCase().replace(/\.+$/, "");
+}
+
 export function isPublicHost(host: string): boolean {
-  const name = host.toLowerCase().replace(/\.+$/, "");
+  const name = plain(host);
   if (name.startsWith("[")) return isPublicV6(name.slice(1, -1));
   if (/^[\d.]+$/.test(name)) return isPublicV4(name);
   return name.includes(".") && !PRIVATE_NAMES.test(name) && !METADATA_NAMES.test(name);

@@ -272,6 +272,8 @@ export const runs = sqliteTable(
     spec: text({ mode: "json" }).$type<RunSpec>().notNull(),
     idempotency_key: text(),
     request_hash: text(),
+    /** What offers to its trainer are signed by, sealed as endpoints' keys are; null where nothing is pushed. */
+    sealed_push_secret: text(),
     counts: text({ mode: "json" }).$type<RunCounts>(),
     report: text({ mode: "json" }).$type<RunReport>(),
     error: text({ mode: "json" }).$type<{ code: string; message: string }>(),

@@ -15,6 +15,7 @@ import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
+import type { Resealed } from "../contract/reseal.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -348,6 +349,11 @@ export class RollcallClient extends AccountsClient {
   /** Looks again at what the server supports. */
   probeEndpoint(idOrName: string, options: PostOptions = {}): Promise<EndpointView> {
     return this.#requests.post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
+  }
+
+  /** For operators: seals values under the current ROLLCALL_SECRET, a slice a call. */
+  reseal(options: CallOptions = {}): Promise<Resealed> {
+    return this.#requests.post("/reseal", {}, options);
   }
 
   /** The value is written and never read back. */

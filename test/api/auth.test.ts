@@ -176,9 +176,10 @@ test("too many wrong keys from one address are 429, another address is not, and 
     return (await door.app.request("/v1/environments", { headers }, bindings)).status;
   };
   const address = crypto.randomUUID();
-  const statuses = await Promise.all(Array.from({ length: 150 }, () => from(address)));
-  expect(statuses.filter((status) => status === 401).length).toBe(100);
-  expect(statuses.filter((status) => status === 429).length).toBe(50);
+  const statuses = await Promise.all(Array.from({ length: 250 }, () => from(address)));
+  // 100 in each minute of the clock, and they may have come in two of these.
+  expect(statuses.filter((status) => status === 401).length % 100).toBe(0);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(50);
   expect(await from(crypto.randomUUID())).toBe(401);
 });
 
@@ -268,8 +269,9 @@ test("addresses of one IPv6 network are one", async () => {
     const headers = { authorization: `Bearer rk_${"0".repeat(48)}`, "cf-connecting-ip": address };
     return (await door.ask("/v1/environments", { headers })).status;
   };
-  for (let at = 0; at < 100; at += 1) await from(`2001:db8:${network}:1::${at.toString(16)}`);
-  expect(await from(`2001:db8:${network}:1:ffff:1:2:3`)).toBe(429);
+  const ofOne = Array.from({ length: 250 }, (_, at) => `2001:db8:${network}:1::${at.toString(16)}`);
+  const statuses = await Promise.all([...ofOne, `2001:db8:${network}:1:ffff:1:2:3`].map(from));
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(51);
   expect(await from(`2001:db8:${network}:2::1`)).toBe(401);
 });
 

@@ -85,6 +85,7 @@ function unwritten(): Services {
     changeEndpoint: refuse,
     probeEndpoint: refuse,
     deleteEndpoint: refuse,
+    reseal: refuse,
     createSecret: refuse,
     changeSecret: refuse,
     createDataset: refuse,

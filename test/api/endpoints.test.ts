@@ -63,7 +63,7 @@ test("an endpoint is created with 201, its location, and the last of its key alo
     expect(await (await door.ask(`/v1/endpoints/${path}`)).json()).toEqual(endpoint);
   }
   const sealed = (await sealedKey(endpoint.id)) ?? "";
-  const opened = (scope: Scope, id: string) => unseal(env.ROLLCALL_SECRET, sealed, sealContext(scope, id));
+  const opened = (scope: Scope, id: string) => unseal(env, sealed, sealContext(scope, id));
   expect(await opened(door.scope, endpoint.id)).toBe(KEY);
   await expect(opened({ ...door.scope, orgId: "org_other" }, endpoint.id)).rejects.toThrow();
   await expect(opened({ ...door.scope, projectId: "pj_other" }, endpoint.id)).rejects.toThrow();

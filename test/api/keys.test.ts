@@ -239,3 +239,22 @@ test("of the keys that have ended the latest are kept", async () => {
   );
   expect(await ended.bind(scope.orgId).first()).toEqual({ n: LIMITS.endedAccounts, oldest: 6 });
 });
+
+test("no key outlasts the one that makes it, nor asks more often", async () => {
+  const { call, keyWith, clock } = await openTenant();
+  const expires_at = clock.now + 3_600_000;
+  const lent = await keyWith({ project_id: null, expires_at, requests_per_minute: 60 });
+  const ends = expires_at / 1000;
+  const make = async (changes: object) => {
+    const asked = { ...REQUEST, expires_at: ends, requests_per_minute: 60, ...changes };
+    const { status, body } = await call(lent, "POST /v1/keys", asked);
+    return status === 201 ? body.id : [status, body.error.param];
+  };
+  expect(await make({ expires_at: null })).toEqual([403, "expires_at"]);
+  expect(await make({ expires_at: ends + 1 })).toEqual([403, "expires_at"]);
+  expect(await make({ requests_per_minute: null })).toEqual([403, "requests_per_minute"]);
+  expect(await make({ requests_per_minute: 61 })).toEqual([403, "requests_per_minute"]);
+  const id = await make({});
+  expect((await call(lent, `PATCH /v1/keys/${id}`, { requests_per_minute: null })).status).toBe(403);
+  expect((await call(lent, `PATCH /v1/keys/${id}`, { requests_per_minute: 5 })).status).toBe(200);
+});

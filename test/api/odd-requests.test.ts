@@ -30,6 +30,14 @@ test("nesting that no reader survives is refused with its place, not a crash", a
   }
 });
 
+test("a body of more values than a request may hold is refused before anything looks at them", async () => {
+  const wide = (values: number) => JSON.stringify({ ...RUN_REQUEST, dataset: Array(values).fill(0) });
+  expect(await refusalOf(wide(100_000))).toMatchObject({
+    error: { code: "invalid_request", param: null, message: expect.stringContaining("more than 100000 JSON values") },
+  });
+  expect(await refusalOf(wide(90_000))).toMatchObject({ error: { param: "dataset[0]" } });
+});
+
 /** Its sender goes away, or sends what is no body of HTTP: the runtime tells both by an error. */
 function brokenBody(): ReadableStream<Uint8Array> {
   return new ReadableStream({

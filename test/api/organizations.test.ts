@@ -6,7 +6,7 @@ import { services } from "../../src/runtime/service/services.ts";
 import { openTenant } from "./tenant.ts";
 import { checked } from "./validate-responses.ts";
 
-const TOKEN = "the deployment's own token";
+const TOKEN = "the deployment's own token, of 32 characters";
 
 /** Asks a deployment that has this token. */
 async function bootstrapWith(own: string | undefined, given: string, body: object = { name: "Example Labs" }) {
@@ -52,6 +52,13 @@ test("of two who bootstrap at once one makes the first organisation, whose key m
   const header = { "rollcall-project": "default" };
   expect((await call(made.key.key, "GET /v1/runs", undefined, header)).status).toBe(200);
   expect((await bootstrapWith(OWN, TOKEN)).status).toBe(409);
+  const { data } = (await call(made.key.key, "GET /v1/audit-log")).body;
+  expect(data).toMatchObject([{ who: "bootstrap", action: "createFirstOrganization", made: made.key.id, status: 201 }]);
+});
+
+test("a token that could be guessed is none", async () => {
+  const reply = await bootstrapWith("short", "short");
+  expect([reply.status, reply.body.error.message]).toEqual([404, expect.stringContaining("fewer than 32 characters")]);
 });
 
 test("a deployment whose organisations are all being deleted is not bootstrapped again", async () => {

@@ -159,13 +159,18 @@ test("a person's keys follow the role, up and down", async () => {
 
 test("the only owner is neither removed nor made less, also when two owners remove each other", async () => {
   const tenant = await openTenant();
-  const { call, admin } = tenant;
-  const owner = await join(tenant, "owner");
+  const { call, admin, clock } = tenant;
+  const email = emailOf("owner");
+  const owner = await join(tenant, "owner", email);
   await join(tenant, "developer");
+  const waiting = await invited(tenant, "owner", email);
   const only = { status: 409, body: { error: { code: "conflict", param: "id" } } };
   expect(await call(admin, `DELETE /v1/people/${owner.id}`)).toMatchObject(only);
   expect(await call(admin, `PATCH /v1/people/${owner.id}`, { role: "viewer" })).toMatchObject(only);
   expect((await call(admin, `PATCH /v1/people/${owner.id}`, { role: "owner" })).status).toBe(200);
+  clock.now += 10_000;
+  expect((await call(owner.key, "GET /v1/people")).status).toBe(200);
+  expect((await accept(tenant, waiting.token)).status).toBe(201);
   const second = await join(tenant, "owner");
   const both = await Promise.all([owner, second].map(({ id }) => call(admin, `DELETE /v1/people/${id}`)));
   expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);

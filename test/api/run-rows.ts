@@ -37,6 +37,7 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
     },
     idempotency_key: null,
     request_hash: null,
+    sealed_push_secret: null,
     counts: null,
     report: null,
     error: null,

@@ -27,7 +27,7 @@ async function storedValue({ scope }: Door, id: string): Promise<string> {
   const sealed = await env.DB.prepare("select sealed_value from secrets where id = ?")
     .bind(id)
     .first<string>("sealed_value");
-  return unseal(env.ROLLCALL_SECRET, sealed ?? "", sealContext(scope, id));
+  return unseal(env, sealed ?? "", sealContext(scope, id));
 }
 
 test("a secret is created with 201 and shown without its value, by name and by id", async () => {

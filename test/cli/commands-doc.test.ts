@@ -109,6 +109,9 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
+  "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
+  "deletion list": { text: /\ndel_\w+ +run run_\w+ +queued/ },
+  "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   "env list": { text: /\ncalculator +\d/, json: LIST },
   "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
@@ -127,7 +130,7 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
 let platform: Platform;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
-const ids = { RUN: "", BASELINE: "", ROLLOUT: "" };
+const ids = { RUN: "", BASELINE: "", ROLLOUT: "", DELETION: "" };
 
 beforeAll(async () => {
   const rows = ["3 + 4", "2 + 5", "1 + 6"].map((sum) => {
@@ -189,6 +192,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(stdout.trimEnd().split("\n"), line).toHaveLength(1);
   const printed = JSON.parse(stdout);
   expect(printed, line).toMatchObject(expected.json ?? {});
+  if (line.includes("run delete")) ids.DELETION = printed.id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;
   const { stdout: rows } = await run("rollcall run results $RUN");

@@ -72,6 +72,26 @@ test("a public address is called once, and where it leads is not", async () => {
   expect(reached[0]?.init.redirect).toBe("manual");
 });
 
+test("in a deployment nothing leaves by http, with a name in its address, or to a host that is not allowed", async () => {
+  const { reached, network } = noting();
+  const send = guarded(network, false, ["api.example.com", "*.gpu.example"]);
+  const signal = new AbortController().signal;
+  for (const [address, why] of [
+    ["http://api.example.com/v1", "api.example.com is called by https only"],
+    ["https://me:word@api.example.com/v1", "an address holds no name and no password"],
+    ["https://key@api.example.com/v1", "an address holds no name and no password"],
+    ["https://api.example.com@10.0.0.7/v1", "an address holds no name and no password"],
+    ["https://other.example/v1", "other.example is not among the hosts that the organisation allows"],
+    ["https://gpu.example/v1", "gpu.example is not among the hosts"],
+  ] as const) {
+    await expect(send(new URL(address), { signal })).rejects.toThrow(why);
+  }
+  expect(reached).toEqual([]);
+  await send(new URL("https://api.example.com/v1"), { signal });
+  await send(new URL("https://a.gpu.example:8443/v1"), { signal });
+  expect(reached.map(({ url }) => url)).toEqual(["https://api.example.com/v1", "https://a.gpu.example:8443/v1"]);
+});
+
 test("what is no web address is refused also where every network is meant", async () => {
   const { reached, network } = noting();
   const send = guarded(network, true);

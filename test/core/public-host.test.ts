@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPublicHost } from "../../src/core/public-host.ts";
+import { isAmong, isPublicHost } from "../../src/core/public-host.ts";
 
 /** The host as the URL parser hands it on. */
 const hostOf = (url: string) => new URL(url).hostname;
@@ -81,6 +81,76 @@ test.each([
   "http://[2001:db8::1]/v1",
   "http://[2001::1]/v1",
   "http://[2002:7f00:1::]/v1",
+  // Trailing dots, short forms, every base, and the digits that Unicode has beside ours.
+  "http://127.0.0.1./v1",
+  "http://127.65530/v1",
+  "http://127.0.1/v1",
+  "http://017700000001/v1",
+  "http://0x7f.0x0.0x0.0x1/v1",
+  "http://0x7F.1/v1",
+  "http://127.0.0x1/v1",
+  "http://①②⑦.⓪.⓪.①/v1",
+  "http://１２７.０.０.１/v1",
+  "http://127。0。0。1/v1",
+  "http://127%2e0%2e0%2e1/v1",
+  "http://0.0.0.0/v1",
+  "http://0x0/v1",
+  "http://10.0x10/v1",
+  "http://3232235777/v1",
+  "http://0xa9fea9fe/v1",
+  "http://0251.0376.0251.0376/v1",
+  "http://169.254.43518/v1",
+  "http://[::ffff:a9fe:a9fe]/v1",
+  "http://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/v1",
+  "http://ｌｏｃａｌｈｏｓｔ/v1",
+  "http://local\u00adhost/v1",
+  "http://loc%61lhost/v1",
+  "http://a.b.localhost./v1",
+  "http://ip6-localhost/v1",
+  "http://gpu.internal./v1",
+  "http://printer.LOCAL/v1",
+  "http://kubernetes.default.svc/v1",
+  // IPv4 inside IPv6: mapped, compatible, translated, NAT64 of both prefixes, 6to4, Teredo.
+  "http://[::127.0.0.1]/v1",
+  "http://[::ffff:0:127.0.0.1]/v1",
+  "http://[0:0:0:0:0:ffff:7f00:1]/v1",
+  "http://[64:ff9b::169.254.169.254]/v1",
+  "http://[64:ff9b:1::10.0.0.1]/v1",
+  "http://[2002:a9fe:a9fe::]/v1",
+  "http://[2002:0a00:0001::1]/v1",
+  "http://[2001:0:a9fe:a9fe::1]/v1",
+  "http://[2001:10::1]/v1",
+  "http://[3fff::1]/v1",
+  "http://[100::1]/v1",
+  "http://[fec0::1]/v1",
+  "http://[febf::1]/v1",
+  "http://[FD00::1]/v1",
 ])("%s is not", (url) => {
   expect(isPublicHost(hostOf(url))).toBe(false);
+});
+
+test.each([
+  "http://[fe80::1%25eth0]/",
+  "http://[fe80::1%eth0]/",
+  "http://256.0.0.1/",
+  "http://127.0.0.1.5/",
+  "http://0x/",
+])("%s is no address, or none that is called", (url) => {
+  const parsed = URL.parse(url);
+  expect(parsed === null || !isPublicHost(parsed.hostname)).toBe(true);
+});
+
+test.each([
+  ["gpu.example", "https://gpu.example/v1", true],
+  ["gpu.example", "https://GPU.example.:8443/v1", true],
+  ["gpu.example", "https://a.gpu.example/v1", false],
+  ["gpu.example", "https://notgpu.example/v1", false],
+  ["*.models.example", "https://a.b.models.example/v1", true],
+  ["*.models.example", "https://models.example/v1", false],
+  ["*.models.example", "https://evilmodels.example/v1", false],
+  ["*.models.example", "https://models.example.evil.example/v1", false],
+  ["8.8.8.8", "https://0x08080808/v1", true],
+])("%s allows %s: %s", (host, url, allowed) => {
+  expect(isAmong(["other.example", host], hostOf(url))).toBe(allowed);
+  expect(isAmong([], hostOf(url))).toBe(false);
 });

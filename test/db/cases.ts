@@ -1,6 +1,7 @@
 /** Each function of src/db about the things of a project or an organisation, asked for those of the tenant with the mark. */
 import { eq, sql } from "drizzle-orm";
 import type { Scope } from "../../src/contract/scope.ts";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
@@ -14,6 +15,7 @@ import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
@@ -93,6 +95,16 @@ export const CASES: Readonly<Record<string, Case>> = {
   insertSecret: (d1, scope) => secrets.insertSecret(d1, scope, newSecret(), null),
   updateSecret: (d1, scope, mark) =>
     secrets.updateSecret(d1, scope, `sec_${mark}`, { sealed_value: "x", updated_at: 3000 }),
+  replaceSeal: async (d1, scope, mark) => {
+    for (const [kind, id, sealed] of [
+      ["secret", `sec_${mark}`, mark],
+      ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["push_secret", `run_${mark}`, mark],
+    ] as const) {
+      await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
+    }
+  },
+  sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
 
@@ -133,6 +145,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     };
     for (const statement of idempotency.rememberIf(d1, orgId, sql`1 = 1`, made)) await statement;
   },
+  readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
   updateOrganization: (d1, { orgId }) =>
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),

@@ -6,6 +6,7 @@
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
@@ -25,6 +26,7 @@ import * as retention from "../../src/db/retention.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
@@ -34,6 +36,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
+  ...{ ...allowedHosts, ...seals },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 
@@ -41,7 +44,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personOf"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  "getAnyDeletion",
+  ...["getAnyDeletion", "sealsUnder"],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };

@@ -52,8 +52,14 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
   const at = { created_at: 1000 };
   const endpoint = endpointRow({ id: `ep_${mark}` });
-  const run = runRow(endpoint, { id: `run_${mark}`, idempotency_key: "k", name: "name", dataset_id: `ds_${mark}` });
-  const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: null, ...at };
+  const run = runRow(endpoint, {
+    id: `run_${mark}`,
+    idempotency_key: "k",
+    name: "name",
+    dataset_id: `ds_${mark}`,
+    sealed_push_secret: mark,
+  });
+  const organization = { id: scope.orgId, name: mark, limits: {}, allowed_hosts: [mark], ...at };
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
   const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };

@@ -200,7 +200,7 @@ const RUN: readonly Edit[] = [
     "src/runtime/dataset/upload.ts",
     ["runtime/dataset/upload"],
     [
-      ["if (made.request_hash !== requestHash(", "if (made.request_hash === requestHash("],
+      ["if (!isSameRequest(made.request_hash,", "if (isSameRequest(made.request_hash,"],
       ["const key = idempotencyKey === null ? null :", "const key = idempotencyKey !== null ? null :"],
       ['if (inserted === "inserted") {', "if (inserted === inserted) {"],
     ],

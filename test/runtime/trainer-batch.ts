@@ -6,10 +6,12 @@ import { TrainerTarget } from "../../src/contract/training-request.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { batchId, CREDIT_FORMAT } from "../../src/core/training/batch.ts";
 import { encodeRows, formatOf, type SampleRow } from "../../src/core/training/sample-row.ts";
+import { insertRun } from "../../src/db/runs.ts";
 import type { ReadyBatch, TrainerRpc } from "../../src/runtime/contract/training-wire.ts";
 import { batchKeys, sampleKey, trainerObject } from "../../src/runtime/kit/names.ts";
 import { minting } from "../../src/runtime/kit/secrets.ts";
 import { issueTrainer } from "../../src/runtime/service/issue-token.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
 
 export interface Delivery {
   readonly run_id: string;
@@ -27,7 +29,8 @@ export async function openDelivery(
   const run_id = mintRunId(minting(env, now));
   const target = TrainerTarget.parse(asked.target ?? {});
   const base_url = "http://platform.test";
-  const { secrets, kept } = await issueTrainer(env, scope, run_id, target, base_url, now);
+  const { secrets, kept, sealed_push_secret } = await issueTrainer(env, scope, run_id, target, base_url, now);
+  await insertRun(env.DB, scope, runRow(endpointRow(), { id: run_id, sealed_push_secret }), null);
   const trainer = trainerObject(env, scope, run_id);
   await trainer.create({ scope, run_id, target, max_steps, ...kept });
   return { run_id, trainer, ...secrets };

@@ -38,6 +38,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   updateEndpoint: (client) => client.updateEndpoint("x/y", { api_key: null }),
   deleteEndpoint: (client) => client.deleteEndpoint("x/y"),
   probeEndpoint: (client) => client.probeEndpoint("x/y"),
+  resealValues: (client) => client.reseal(),
   createSecret: (client) => client.createSecret({ name: "N", value: "v" }),
   listSecrets: (client) => client.listSecrets(),
   getSecret: (client) => client.getSecret("x/y"),

@@ -18,6 +18,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   whoami: "Who a key says you are.",
   bootstrap: "The first organisation of a deployment, and its first key.",
   "audit-log": "Who changed what in an organisation.",
+  reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
   platform: "The platform itself. These routes need no key.",
 };
 

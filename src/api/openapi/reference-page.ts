@@ -26,8 +26,6 @@ export async function docsReply(context: ApiContext, document: OpenApiDocument):
   return context.body(page, 200, {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": `default-src 'none'; style-src ${style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
   });
 }
 

@@ -214,6 +214,6 @@ export interface TrainerRpc {
 export function trainerSpecOf({ scope, run_id, training, trainer }: RunSpec): TrainerSpec | null {
   if (training === undefined) return null;
   const { trainer: target, max_steps } = training;
-  const { sealed_push_secret, base_url } = trainer ?? { sealed_push_secret: null, base_url: "" };
-  return { scope, run_id, target, max_steps, sealed_push_secret, base_url };
+  const { base_url } = trainer ?? { base_url: "" };
+  return { scope, run_id, target, max_steps, base_url };
 }

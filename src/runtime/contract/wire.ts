@@ -141,6 +141,8 @@ export interface RetryOrder {
   readonly classes: readonly string[] | null;
   readonly key: string | null;
   readonly hash: string;
+  /** What the same order was kept as under secrets before the current one. */
+  readonly hashes_before?: readonly string[] | undefined;
 }
 
 /** `unknown`: nobody created this run. */

@@ -2,12 +2,11 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
-import { parseId } from "../../core/ids.ts";
 import { datasetViewOf, findDataset } from "../../db/datasets.ts";
 import type { DatasetTableRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { uploadKeys } from "../kit/names.ts";
-import { idMac } from "../kit/secrets.ts";
+import { readId } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type RowsFile, RowsMissing, rowsFrom } from "./rows.ts";
 
@@ -64,7 +63,7 @@ export async function openDataset(
   param: string,
 ): Promise<Result<DatasetTableRow>> {
   const missing = refuse("not_found", `no dataset ${idOrName}`, param);
-  const isId = parseId(idOrName, idMac(env.ROLLCALL_SECRET))?.kind === "dataset";
+  const isId = readId(env, idOrName)?.kind === "dataset";
   // A name cannot begin as an id does: what does, and is none of ours, is a guess.
   if (!isId && idOrName.startsWith("ds_")) return missing;
   const row = await findDataset(env.DB, scope, isId ? { id: idOrName } : { name: idOrName });

@@ -18,11 +18,12 @@ import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
+import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { outlive } from "../kit/outlive.ts";
 import { Semaphore } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
-import { keyedHash, minting } from "../kit/secrets.ts";
+import { keyedHashes, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { refusedRow } from "./resolve.ts";
 import { IndexWriter } from "./rows.ts";
@@ -196,7 +197,7 @@ class Reception {
     return {
       operation: OPERATION,
       key,
-      request_hash: requestHash(this.#env, this.#upload, file.sha256),
+      request_hash: requestHashes(this.#env, this.#upload, file.sha256)[0],
       resource_id: this.#id,
       created_at: this.#options.now,
     };
@@ -246,7 +247,8 @@ async function replay(
   made: Remembered,
   sha256: string,
 ): Promise<Uploaded> {
-  if (made.request_hash !== requestHash(env, upload, sha256)) return keyReused();
+  const [requestHash, ...requestHashesBefore] = requestHashes(env, upload, sha256);
+  if (!isSameRequest(made.request_hash, { requestHash, requestHashesBefore })) return keyReused();
   const dataset = await findDataset(env.DB, scope, { id: made.resource_id });
   if (dataset === null) {
     const message = `what this Idempotency-Key made, ${made.resource_id}, was deleted: take another key`;
@@ -255,8 +257,8 @@ async function replay(
   return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: true } };
 }
 
-function requestHash(env: Env, upload: DatasetUpload, sha256: string): string {
-  return keyedHash(env.ROLLCALL_SECRET, canonicalJson({ ...upload, sha256 }));
+function requestHashes(env: Env, upload: DatasetUpload, sha256: string) {
+  return keyedHashes(env, canonicalJson({ ...upload, sha256 }));
 }
 
 /** The body is too long, whatever its rows are. */

@@ -13,11 +13,11 @@ import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
-import { wayOut } from "../kit/address.ts";
+import { allowedHosts, wayOut } from "../kit/address.ts";
 import { TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
-import { sealContext, unseal } from "../kit/secrets.ts";
+import { openSealed } from "../kit/sealed-values.ts";
 
 /** Those that waited do not all come back at once. */
 const SPREAD_MS = 1000;
@@ -33,7 +33,8 @@ export interface EndpointAccess extends Opened {
   readonly send: Send;
 }
 
-const opened = new TtlCache<Opened>(5 * 60_000);
+/** A key that is changed or deleted is used for so much longer, anywhere. */
+const opened = new TtlCache<Opened>(5000, 4000);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
@@ -106,7 +107,7 @@ async function givenAnotherKey(
 
 /**
  * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
- * and kept in the isolate's memory for five minutes. A changed key or address counts from then on at the latest.
+ * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
  */
 
 /** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */
@@ -121,7 +122,7 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
     return await unsealed(env, scope, row);
   });
-  return { ...access, send: wayOut(env) };
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)) };
 }
 
 /** This isolate opens the endpoint anew; others know it for as long as they keep it. */
@@ -131,7 +132,7 @@ export function forgetEndpoint(scope: Scope, endpointId: string): void {
 
 /** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
 export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
-  return { ...(await unsealed(env, scope, row)), send: wayOut(env) };
+  return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
 }
 
 type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
@@ -139,7 +140,7 @@ type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
 async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key }: StoredAccess): Promise<Opened> {
   if (sealed_key === null) return { base_url, api_key: null };
   try {
-    const api_key = await unseal(env.ROLLCALL_SECRET, sealed_key, sealContext(scope, id));
+    const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
     return { base_url, api_key };
   } catch (cause) {
     throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });

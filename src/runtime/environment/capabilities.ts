@@ -9,7 +9,7 @@ import {
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { refusedUrl } from "../kit/address.ts";
+import { allowedHosts, refusedUrl } from "../kit/address.ts";
 import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
 import { secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -33,7 +33,7 @@ export async function refuseNeeds(
   { named, needs, param, args }: Needing,
 ): Promise<Result<never> | null> {
   for (const url of addressesNeeded(needs)) {
-    const refused = refusedUrl(env, url);
+    const refused = refusedUrl(env, await allowedHosts(env, scope), url);
     if (refused === null) continue;
     const path = pathTo(args, url);
     const given = path === null ? param : formatPath(["environment_args", ...path]);
@@ -62,22 +62,24 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
 /** `secrets`: values by name, opened beforehand. `calls`: how a call leaves. Chance and sql are each rollout's own. */
 export function rolloutCapabilities(
   env: Env,
+  scope: Scope,
   now: () => number,
   secrets: ReadonlyMap<string, string>,
   calls: Required<Pick<FetchMeans, "turn" | "signal">>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
   const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { now, secret, ...calls }) };
+  return { now, secret, fetch: guardedFetch(env, { hosts: () => allowedHosts(env, scope), now, secret, ...calls }) };
 }
 
 /** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */
 export function scoringCapabilities(
   env: Env,
+  scope: Scope,
   now: () => number,
   secrets: ReadonlyMap<string, string>,
   subrequests: Subrequests,
 ): OfferedForScoring {
   const secret = secretFrom(secrets);
   const turn = <T>(call: () => Promise<T>) => subrequests.inTurn(call);
-  return { now, secret, fetch: guardedFetch(env, { now, secret, turn }) };
+  return { now, secret, fetch: guardedFetch(env, { hosts: () => allowedHosts(env, scope), now, secret, turn }) };
 }

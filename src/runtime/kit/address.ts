@@ -1,26 +1,48 @@
-/** Addresses this deployment may be sent to, and the way there: public ones, unless its own network is meant as well. */
+/**
+ * Addresses this deployment may be sent to for an organisation, and the way there: public ones over https, unless its own
+ * network is meant as well, and of those what the organisation allows.
+ */
 import { guarded, refusedAddress, type Send } from "../../clients/outgoing.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { readAllowedHosts } from "../../db/allowed-hosts.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { TtlCache } from "./caches.ts";
 
 interface LocalEnv extends Env {
   /** A way to the network that no deployment has: locally `fetch` takes a detour through a Worker of Miniflare's. */
   readonly NETWORK?: Fetcher;
 }
 
-export function refuseAddress(env: Env, base_url: string, param: string): Result<never> | null {
-  const refused = refusedAddress(new URL(base_url), privateToo(env));
+/** Null: any that is public. */
+export type AllowedHosts = readonly string[] | null;
+
+/** A list that is changed holds everywhere within so much time. */
+const known = new TtlCache<AllowedHosts>(5000, 4000);
+
+/** What the organisation allows: at most one read of D1 an isolate, organisation and few seconds. */
+export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
+  return await known.get(orgId, Date.now(), () => readAllowedHosts(env.DB, orgId));
+}
+
+export async function refuseAddress(
+  env: Env,
+  scope: Scope,
+  base_url: string,
+  param: string,
+): Promise<Result<never> | null> {
+  const refused = refusedAddress(new URL(base_url), privateToo(env), await allowedHosts(env, scope));
   return refused === null ? null : refuse("url_not_allowed", refused, param);
 }
 
 /** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
-export function refusedUrl(env: Env, address: string): string | null {
+export function refusedUrl(env: Env, hosts: AllowedHosts, address: string): string | null {
   const url = URL.parse(address);
-  return url === null ? `${address} is no URL` : refusedAddress(url, privateToo(env));
+  return url === null ? `${address} is no URL` : refusedAddress(url, privateToo(env), hosts);
 }
 
 /** How every call of this deployment leaves it. `network`: sent by another, in tests. */
-export function wayOut(env: Env, network: Send = networkOf(env)): Send {
-  return guarded(network, privateToo(env));
+export function wayOut(env: Env, hosts: AllowedHosts, network: Send = networkOf(env)): Send {
+  return guarded(network, privateToo(env), hosts);
 }
 
 function networkOf({ NETWORK }: LocalEnv): Send {

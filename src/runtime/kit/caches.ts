@@ -29,21 +29,25 @@ export class LruCache<Value> {
  */
 export class TtlCache<T> {
   readonly #keptMs: number;
-  readonly #kept = new Map<string, { readonly until: number; readonly value: T }>();
+  readonly #renewedMs: number;
+  readonly #kept = new Map<string, { readonly since: number; readonly value: T; renewing: boolean }>();
 
-  constructor(keptMs: number) {
+  /** `renewedMs`: from then on whoever asks first reads anew; the others are given what is kept until it is too old. */
+  constructor(keptMs: number, renewedMs: number = keptMs) {
     this.#keptMs = keptMs;
+    this.#renewedMs = renewedMs;
   }
 
   /** The value known, or the one read now. `now` is epoch milliseconds. */
   async get(name: string, now: number, read: () => Promise<T>): Promise<T> {
-    for (const [key, { until }] of this.#kept) {
-      if (until <= now) this.#kept.delete(key);
+    for (const [key, { since }] of this.#kept) {
+      if (since + this.#keptMs <= now) this.#kept.delete(key);
     }
     const known = this.#kept.get(name);
-    if (known !== undefined) return known.value;
+    if (known !== undefined && (known.renewing || now < known.since + this.#renewedMs)) return known.value;
+    if (known !== undefined) known.renewing = true;
     const value = await read();
-    this.#kept.set(name, { until: now + this.#keptMs, value });
+    this.#kept.set(name, { since: now, value, renewing: false });
     return value;
   }
 

@@ -8,7 +8,7 @@ import { AddressRefused, type Send, type Sent } from "../../clients/outgoing.ts"
 import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
-import { refusedUrl, wayOut } from "./address.ts";
+import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
 
 /** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
 const PREFIX = "whsec_";
@@ -19,6 +19,8 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 const HARMLESS = /^(accept|accept-language|content-type|idempotency-key|user-agent)$/i;
 
 export interface FetchMeans {
+  /** What the organisation allows; asked for each call. */
+  readonly hosts: () => Promise<AllowedHosts>;
   readonly now: () => number;
   readonly secret: Capabilities["secret"];
   /** Makes a call when it is its turn; default: at once. */
@@ -39,9 +41,12 @@ async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, redirect = "follow", ...init }: FetchOptions,
-  { now, secret, signal: given, send }: FetchMeans,
+  { hosts: ask, now, secret, signal: given, send }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
-  const refused = refusedUrl(env, url);
+  const hosts = await ask().catch((cause: unknown) => {
+    throw new InfraError("nobody could read which hosts the organisation allows", { cause });
+  });
+  const refused = refusedUrl(env, hosts, url);
   if (refused !== null) throw notAllowed(refused);
   const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
@@ -55,7 +60,7 @@ async function fetchOnce(
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
     const hops = redirect === "manual" ? 0 : MOST_REDIRECTS;
-    const reply = await follow(new URL(url), first, hops, wayOut(env, send));
+    const reply = await follow(new URL(url), first, hops, wayOut(env, hosts, send));
     const text = await wholeText(reply, LIMITS.fetchedBytes);
     return { status: reply.status, headers: reply.headers, text: async () => text };
   } catch (thrown) {

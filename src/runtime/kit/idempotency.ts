@@ -2,11 +2,14 @@
 import type { Scope } from "../../contract/scope.ts";
 import { type Remembered, recall } from "../../db/idempotency-keys.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { isSameText, sha256Hex } from "./secrets.ts";
 
 export interface CreateOptions {
   readonly idempotencyKey: string | null;
   /** Keyed hash of the request. */
   readonly requestHash: string;
+  /** The same under secrets before the current one: what a request that came before a rotation was kept as. */
+  readonly requestHashesBefore?: readonly string[];
   /** Epoch milliseconds. */
   readonly now: number;
   /** Of the platform, as the caller addressed it; absent where nobody called. */
@@ -21,16 +24,31 @@ export async function replay<T>(
   env: Env,
   scope: Scope,
   operation: string,
-  { idempotencyKey, requestHash }: CreateOptions,
+  options: CreateOptions,
   find: (id: string) => Promise<T | null>,
 ): Promise<Result<T> | null> {
+  const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
   const known = await recall(env.DB, scope, operation, idempotencyKey);
   if (known === null) return null;
-  if (known.request_hash !== requestHash) return keyReused();
+  if (!isSameRequest(known.request_hash, options)) return keyReused();
   const value = await find(known.resource_id);
   if (value !== null) return { ok: true, value };
   return refuse("conflict", "what this Idempotency-Key made was deleted since", null);
+}
+
+type Hashes = Pick<CreateOptions, "requestHash" | "requestHashesBefore">;
+
+/** Whether what was kept is the hash of this request, under whichever secret. */
+export function isSameRequest(kept: string | null, { requestHash, requestHashesBefore = [] }: Hashes): boolean {
+  return kept !== null && [requestHash, ...requestHashesBefore].some((hash) => isSameText(hash, kept));
+}
+
+/** The same request, where what it asks for is more than its body: `about` says the rest. */
+export function hashedWith(about: string, options: CreateOptions): CreateOptions {
+  const hashOf = (hash: string) => sha256Hex(`${about} ${hash}`);
+  const { requestHash, requestHashesBefore = [] } = options;
+  return { ...options, requestHash: hashOf(requestHash), requestHashesBefore: requestHashesBefore.map(hashOf) };
 }
 
 /** What is to be remembered beside a new resource; null without a key. */

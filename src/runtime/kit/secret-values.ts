@@ -1,6 +1,6 @@
 /**
  * Values of the secrets an environment names in `needs`. `can.secret` answers at once, so they are opened when a
- * rollout's hooks are about to run, and kept in the isolate's memory for five minutes. Never written anywhere.
+ * rollout's hooks are about to run, and kept in the isolate's memory for five seconds. Never written anywhere.
  */
 import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -8,10 +8,10 @@ import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { TtlCache } from "./caches.ts";
 import { logError } from "./log.ts";
-import { sealContext, unseal } from "./secrets.ts";
+import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<ReadonlyMap<string, string>>(5 * 60_000);
+const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000);
 
 /** The names in `needs` that are secrets'. */
 export function secretNames(needs: readonly string[]): string[] {
@@ -45,7 +45,7 @@ async function openValue(
   { id, name, sealed_value }: SecretRow,
 ): Promise<[name: string, value: string][]> {
   try {
-    return [[name, await unseal(env.ROLLCALL_SECRET, sealed_value, sealContext(scope, id))]];
+    return [[name, await openSealed(env, { kind: "secret", scope, id, sealed: sealed_value })]];
   } catch (thrown) {
     logError("secret does not open", id, thrown);
     return [];

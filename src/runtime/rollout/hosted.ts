@@ -237,7 +237,7 @@ export class HostedRollout {
     const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
-    const capabilities = rolloutCapabilities(env, now, secrets, this.#callsOf(clock));
+    const capabilities = rolloutCapabilities(env, scope, now, secrets, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
     const open = endpointOpener(env, scope, spec.endpoint_id, now);
@@ -270,7 +270,7 @@ export class HostedRollout {
    * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
    * waits untimed for those that others hold, and on its own time behind its own calls.
    */
-  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
+  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[4] {
     return {
       signal: () => clock.callSignal,
       turn: (call) => {

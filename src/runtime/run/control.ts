@@ -9,6 +9,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
 import type { RunPaused } from "../../contract/run-events.ts";
 import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
+import { isSameRequest } from "../kit/idempotency.ts";
 import { requestCancel } from "./ledger.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf } from "./standing.ts";
@@ -85,12 +86,13 @@ export function cancelOne(store: RunStore, place: RolloutSlot): boolean {
 export function retry(
   store: RunStore,
   spec: RunSpec,
-  { classes, key, hash }: RetryOrder,
+  { classes, key, hash, hashes_before }: RetryOrder,
   now: number,
 ): RetryRefusal | null {
   return store.transaction(() => {
     const seen = key === null ? null : store.request("retry", key);
-    if (seen !== null) return seen === hash ? null : "key_reused";
+    const asked = { requestHash: hash, ...(hashes_before && { requestHashesBefore: hashes_before }) };
+    if (seen !== null) return isSameRequest(seen, asked) ? null : "key_reused";
     const refused = refusedRetry(spec, store.head());
     if (refused !== null) return refused;
     if (key !== null) store.rememberRequest("retry", key, hash);

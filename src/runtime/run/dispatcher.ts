@@ -13,7 +13,7 @@ import { leaseRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
-import { idMac } from "../kit/secrets.ts";
+import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
@@ -124,7 +124,7 @@ export class Dispatcher {
   dispatch(spec: RunSpec): void {
     const count = this.room(spec);
     if (count === 0) return;
-    const mac = idMac(this.#env.ROLLCALL_SECRET);
+    const mac = macWithin(this.#env, spec.run_id);
     const idOf = (place: RolloutSlot) => rolloutId(spec.run_id, place, mac);
     const places = this.#store.transaction(() => {
       this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));

@@ -44,7 +44,7 @@ export async function openScoring(
   if (environment === null) return null;
   const now = () => Date.now();
   const secrets = await openSecrets(env, spec.scope, environment.needs, now());
-  const capabilities = scoringCapabilities(env, now, secrets, subrequests);
+  const capabilities = scoringCapabilities(env, spec.scope, now, secrets, subrequests);
   return { environment, capabilities, secrets: [...secrets.values()] };
 }
 

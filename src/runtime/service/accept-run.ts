@@ -17,7 +17,7 @@ import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../.
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
-import type { CreateOptions } from "../kit/idempotency.ts";
+import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
 import { datasetKey, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -66,7 +66,8 @@ export async function acceptRun(
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
     spec: specOf(scope, runId, acceptable.value, dataset),
   };
-  const run = newRun(base, issued === null ? {} : { trainer: issued.kept }, options);
+  const { kept = null, sealed_push_secret = null } = issued ?? {};
+  const run = { ...newRun(base, kept === null ? {} : { trainer: kept }, options), sealed_push_secret };
   const begun = await beginRun(env, scope, { run, endpoint, benches: judges.inline }, options, subrequests);
   if (issued === null || !begun.ok || begun.value.replayed) return withoutSecrets(begun);
   const live = await subrequests.object(() => runObject(env, scope, runId).view());
@@ -109,7 +110,7 @@ export function newRun(
     endpoint_id: spec.endpoint_id,
     ...{ idempotency_key: idempotencyKey, request_hash: requestHash },
     ...{ counts: null, report: null, error: null, created_at: now, finished_at: null, dead_letters: 0 },
-    ...{ stored_bytes: 0, deleted_at: null },
+    ...{ stored_bytes: 0, deleted_at: null, sealed_push_secret: null },
   };
 }
 
@@ -185,12 +186,13 @@ async function resolve(
 export async function replayedRun(
   env: Env,
   scope: Scope,
-  { idempotencyKey, requestHash }: CreateOptions,
+  options: CreateOptions,
 ): Promise<Result<{ run: RunView; replayed: boolean }> | null> {
+  const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
   const record = await findRunByIdempotencyKey(env.DB, scope, idempotencyKey);
   if (record === null) return null;
-  if (record.run.request_hash !== requestHash) return keyReused();
+  if (!isSameRequest(record.run.request_hash, options)) return keyReused();
   const { run } = record;
   if (run.status === "queued") {
     await runObject(env, scope, run.id).create(run.spec);

@@ -15,7 +15,7 @@ import { wayOut } from "../kit/address.ts";
 import { LruCache } from "../kit/caches.ts";
 
 export const ORGANIZATION_HEADER = "rollcall-organization";
-const ASSERTION_HEADER = "cf-access-jwt-assertion";
+export const ASSERTION_HEADER = "cf-access-jwt-assertion";
 const KEPT_MS = 3_600_000;
 const SOONEST_AGAIN_MS = 60_000;
 const WAIT_MS = 5000;
@@ -116,7 +116,7 @@ async function verified(
 
 async function readKeys(env: Env, team: string, now: number): Promise<TeamKeys> {
   const url = new URL(`${team}/cdn-cgi/access/certs`);
-  const reply = await wayOut(env)(url, { signal: AbortSignal.timeout(WAIT_MS) });
+  const reply = await wayOut(env, null)(url, { signal: AbortSignal.timeout(WAIT_MS) });
   const text = await wholeText(reply, CERTS_BYTES);
   if (!reply.ok) throw new Error(`${url.href} answered with ${reply.status}`);
   // Throws where it is no set of keys.

@@ -34,6 +34,8 @@ export async function createApiKey(
   if (expires_at !== null && expires_at * 1000 <= now) {
     return refuse("invalid_request", "expires_at: is over already", "expires_at");
   }
+  const outlasting = refuseMore(caller, expires_at, request.requests_per_minute);
+  if (outlasting !== null) return outlasting;
   const placed = await projectOf(env, caller, project);
   if (!placed.ok) return placed;
   const ends = expires_at === null ? null : expires_at * 1000;
@@ -71,7 +73,8 @@ export async function rotateKey(
 export async function changeApiKey(env: Env, caller: Caller, id: string, patch: KeyPatch): Promise<Result<ApiKeyView>> {
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
-  const refused = refuseScopes(caller, patch.scopes ?? []);
+  const rate = patch.requests_per_minute;
+  const refused = refuseScopes(caller, patch.scopes ?? []) ?? (rate === undefined ? null : refuseRate(caller, rate));
   if (refused !== null) return refused;
   if (patch.scopes !== undefined && before.person_id !== null) {
     const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
@@ -87,6 +90,22 @@ export async function revokeKey(env: Env, caller: Caller, id: string, now: numbe
   await revokeApiKey(env.DB, caller, id, now);
   const key = await findApiKey(env.DB, caller, id);
   return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
+}
+
+/** Nobody makes a key that lasts longer, or asks more often, than the one they ask with. `expires_at`: seconds. */
+function refuseMore(caller: Caller, expires_at: number | null, rate: number | null): Result<never> | null {
+  const { expiresAt } = caller;
+  if (expiresAt !== null && (expires_at === null || expires_at * 1000 > expiresAt)) {
+    const message = `expires_at: your own key ends at ${Math.floor(expiresAt / 1000)}, and no key you make lasts longer`;
+    return refuse("forbidden", message, "expires_at");
+  }
+  return refuseRate(caller, rate);
+}
+
+function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result<never> | null {
+  if (own === null || (rate !== null && rate <= own)) return null;
+  const message = `requests_per_minute: your own key has ${own}, and no key you make has more`;
+  return refuse("forbidden", message, "requests_per_minute");
 }
 
 /** Whoever had them all could do more with the key than without it. */

@@ -6,11 +6,10 @@
 import type { Scope } from "../../contract/scope.ts";
 import type { WeightLedger } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
-import { parseId } from "../../core/ids.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
 import { trainerObject } from "../kit/names.ts";
-import { idMac } from "../kit/secrets.ts";
+import { readId } from "../kit/secrets.ts";
 import { issueToken } from "./issue-token.ts";
 import { notFound, openRun } from "./read-run.ts";
 
@@ -21,7 +20,7 @@ export async function askTrainer<T>(
   runId: string,
   ask: (trainer: TrainerRpc) => Promise<Answer<T>>,
 ): Promise<Result<T>> {
-  if (parseId(runId, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", runId);
+  if (readId(env, runId)?.kind !== "run") return notFound("run", runId);
   const trainer = trainerObject(env, scope, runId);
   const first = await ask(trainer);
   if (first.ok || first.refusal.code !== "unknown") return inWords(first, runId);

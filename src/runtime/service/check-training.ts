@@ -37,7 +37,7 @@ export async function refuseTraining(
   const barren = neverTrains(request, training, checked.environment) ?? refuseMembers(checked.environment);
   if (barren !== null) return barren;
   const url = training.trainer.url ?? null;
-  const address = url === null ? null : refuseAddress(env, url, "trainer.url");
+  const address = url === null ? null : await refuseAddress(env, scope, url, "trainer.url");
   if (address !== null) return address;
   return (
     (await refuseEval(env, scope, request, training, checked)) ??

@@ -45,11 +45,16 @@ export async function retryRun(
   scope: Scope,
   id: string,
   { classes }: RetryRequest,
-  { idempotencyKey, requestHash }: CreateOptions,
+  { idempotencyKey, requestHash, requestHashesBefore }: CreateOptions,
 ): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
-  const order = { classes: classes ?? null, key: idempotencyKey, hash: requestHash };
+  const order = {
+    classes: classes ?? null,
+    key: idempotencyKey,
+    hash: requestHash,
+    hashes_before: requestHashesBefore,
+  };
   const refused = await found.value.object.retry(order);
   return refused === null ? await readRun(env, scope, id) : refusal(id, refused);
 }

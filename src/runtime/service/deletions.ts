@@ -5,7 +5,7 @@
 import type { DeletionView } from "../../contract/deletion.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { mintId, parseId } from "../../core/ids.ts";
+import { mintId } from "../../core/ids.ts";
 import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "../../db/deletions.ts";
 import { findProjectId } from "../../db/keys.ts";
 import { beginOrganizationDeletion, beginProjectDeletion, nameOfOrganization } from "../../db/owner-deletions.ts";
@@ -13,7 +13,7 @@ import type { DeletionRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { logError } from "../kit/log.ts";
 import { projectObject, runObject } from "../kit/names.ts";
-import { idMac, minting } from "../kit/secrets.ts";
+import { minting, readId } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { notFound } from "./read-run.ts";
 
@@ -31,7 +31,7 @@ export async function deleteRun(
   id: string,
   { now, who }: DeleteOptions,
 ): Promise<Result<DeletionView>> {
-  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", id);
+  if (readId(env, id)?.kind !== "run") return notFound("run", id);
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
   let deletion: DeletionRow | null = null;
   const begun = await deleteUnused(env, scope, async () => {
@@ -98,7 +98,7 @@ export async function readDeletion(
   { orgId, projectId, permissions }: Pick<Caller, "orgId" | "projectId" | "permissions">,
   id: string,
 ): Promise<Result<DeletionView>> {
-  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "deletion") return notFound("deletion", id);
+  if (readId(env, id)?.kind !== "deletion") return notFound("deletion", id);
   const any = permits(permissions, "operator");
   const deletion = await (any ? getAnyDeletion(env.DB, id) : getDeletion(env.DB, { orgId, projectId }, id));
   return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, deletion) };

@@ -1,6 +1,6 @@
 /**
  * Endpoints are created, changed, probed and deleted here. Runs under way hear of another `max_concurrent` or `rpm` at
- * once, and of another address or key after five minutes at the latest, when no isolate holds the old one any more.
+ * once, and of another address or key after five seconds at the latest, when no isolate holds the old one any more.
  */
 import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
@@ -17,7 +17,7 @@ import {
 } from "../../db/endpoints.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
-import { refuseAddress, wayOut } from "../kit/address.ts";
+import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -37,7 +37,7 @@ export async function changeEndpoint(
 ): Promise<Result<EndpointView>> {
   const before = await findEndpoint(env.DB, scope, nameOrId);
   if (before === null) return notFound("endpoint", nameOrId);
-  const refused = refuseMove(env, before, patch);
+  const refused = await refuseMove(env, scope, before, patch);
   if (refused !== null) return refused;
   const { api_key, ...plain } = patch;
   const sealed = api_key === undefined ? {} : await sealedKey(env, scope, before.id, api_key);
@@ -52,9 +52,14 @@ export async function changeEndpoint(
 }
 
 /** A stored key goes nowhere but to the server it was given for: else whoever may patch could have it sent to himself. */
-function refuseMove(env: Env, before: NamedEndpoint, { base_url, api_key }: EndpointPatch): Result<never> | null {
+async function refuseMove(
+  env: Env,
+  scope: Scope,
+  before: NamedEndpoint,
+  { base_url, api_key }: EndpointPatch,
+): Promise<Result<never> | null> {
   if (base_url === undefined) return null;
-  const refused = refuseAddress(env, base_url, "base_url");
+  const refused = await refuseAddress(env, scope, base_url, "base_url");
   if (refused !== null) return refused;
   const sameServer = new URL(base_url).origin === new URL(before.base_url).origin;
   if (sameServer || before.sealed_key === null || api_key !== undefined) return null;
@@ -154,7 +159,7 @@ export async function createEndpoint(
   const taken = async () => (await findRepeated(env, scope, options)) ?? nameTaken(request.name);
   const before = await findRepeated(env, scope, options);
   if (before !== null) return before;
-  const refused = refuseAddress(env, request.base_url, "base_url");
+  const refused = await refuseAddress(env, scope, request.base_url, "base_url");
   if (refused !== null) return refused;
   if ((await findEndpoint(env.DB, scope, request.name)) !== null) return await taken();
   const endpoint = await rowOf(env, scope, request, options.now);
@@ -181,7 +186,13 @@ async function rowOf(
 ): Promise<NamedEndpoint> {
   const id = mintId("ep", minting(env, now));
   const access = { base_url: given.base_url, api_key: api_key ?? null };
-  const asked = { ...access, send: wayOut(env), model: model ?? null, usual: null, now };
+  const asked = {
+    ...access,
+    send: wayOut(env, await allowedHosts(env, scope)),
+    model: model ?? null,
+    usual: null,
+    now,
+  };
   return {
     id,
     ...given,

@@ -16,8 +16,8 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { behindRoute } from "../environment/code-behind-route.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
-import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting, sha256Hex } from "../kit/secrets.ts";
+import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
+import { minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { storeForkPoint } from "../trajectory/carry-over.ts";
 import { beginRun, newRun, plainSpec, replayedRun } from "./accept-run.ts";
@@ -34,7 +34,7 @@ export async function forkRollout(
   asked: CreateOptions,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
   // Keys of runs are one set: the same body may fork another rollout.
-  const options = { ...asked, requestHash: sha256Hex(`fork ${id} ${asked.requestHash}`) };
+  const options = hashedWith(`fork ${id}`, asked);
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
   const source = await readSource(env, scope, id);

@@ -8,7 +8,14 @@ import type { StoredTrainer } from "../contract/training-wire.ts";
 import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 
 const SECRET_BYTES = 32;
-/** For a run that is about to be accepted; `kept` is stored with it. `base_url`: the platform's, as the caller sees it. */
+/** What is made for the trainer of a run, and kept beside it. */
+interface Issued {
+  readonly secrets: TrainerSecrets;
+  readonly kept: StoredTrainer;
+  readonly sealed_push_secret: string | null;
+}
+
+/** For a run that is about to be accepted. `base_url`: the platform's, as the caller sees it. */
 export async function issueTrainer(
   env: Env,
   scope: Scope,
@@ -16,16 +23,16 @@ export async function issueTrainer(
   target: TrainerTarget,
   base_url: string,
   now: number,
-): Promise<{ secrets: TrainerSecrets; kept: StoredTrainer }> {
+): Promise<Issued> {
   const token = await issueToken(env, scope, runId, now, now);
   if (target.delivery === "pull") {
     const secrets = { token, push_secret: null };
-    return { secrets, kept: { sealed_push_secret: null, base_url } };
+    return { secrets, kept: { base_url }, sealed_push_secret: null };
   }
   const push_secret = `whsec_${Buffer.from(randomBytes()).toString("base64")}`;
   const context = sealContext(scope, runId);
-  const sealed_push_secret = await seal(env.ROLLCALL_SECRET, push_secret, context);
-  return { secrets: { token, push_secret }, kept: { sealed_push_secret, base_url } };
+  const sealed_push_secret = await seal(env, push_secret, context);
+  return { secrets: { token, push_secret }, kept: { base_url }, sealed_push_secret };
 }
 
 /** The one before it works until `until`, epoch milliseconds. */

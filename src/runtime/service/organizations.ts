@@ -34,10 +34,15 @@ import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createOrganization";
+/** Characters: what anybody may try must not be guessed. */
+const LEAST_TOKEN = 32;
 
 /** Whether it is the deployment's own token, which makes its first organisation. */
 export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
   if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
+  if (expected.length < LEAST_TOKEN) {
+    return refuse("not_found", `ROLLCALL_BOOTSTRAP_TOKEN has fewer than ${LEAST_TOKEN} characters: set another`, null);
+  }
   if (isSameText(token, expected)) return null;
   return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
 }

@@ -13,7 +13,7 @@ import type {
 import { type Caller, PERMISSIONS_OF } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { ofOrganization } from "../../contract/scope.ts";
-import { mintId, mintToken, tokenKind } from "../../core/ids.ts";
+import { mintId, mintToken } from "../../core/ids.ts";
 import {
   acceptInvitation as acceptOnce,
   deleteInvitation,
@@ -26,7 +26,7 @@ import { changeRole, findMember, personOf, personViewOf, removeMember } from "..
 import type { InvitationRow } from "../../db/schema.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-import { minting, sha256Hex } from "../kit/secrets.ts";
+import { minting, readTokenKind, sha256Hex } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { refuseOneProject } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
@@ -72,7 +72,7 @@ export async function acceptInvitation(
   now: number,
 ): Promise<Result<AcceptedInvitation>> {
   const mint = minting(env, now);
-  const ours = tokenKind(token, mint.mac) === "rki";
+  const ours = readTokenKind(env, token) === "rki";
   const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
   if (found === null) return refuse("not_found", "there is no such invitation", "token");
   const { invitation, organization } = found;

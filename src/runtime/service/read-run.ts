@@ -7,14 +7,14 @@ import { costOfUsage } from "../../contract/judgement.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
-import { parseId, type RolloutPlace } from "../../core/ids.ts";
+import type { RolloutPlace } from "../../core/ids.ts";
 import { getRun, type RunRecord, runViewOf, updateRun } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { LiveView, StoredEvent } from "../contract/run-records.ts";
 import { LruCache } from "../kit/caches.ts";
 import { runObject } from "../kit/names.ts";
-import { idMac } from "../kit/secrets.ts";
+import { readId } from "../kit/secrets.ts";
 import { failedForStorage, goneMessage, isLocal, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
 
 export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
@@ -123,7 +123,7 @@ export async function openRun(
   scope: Scope,
   id: string,
 ): Promise<Result<{ record: RunRecord; object: RunRpc }>> {
-  if (parseId(id, idMac(env.ROLLCALL_SECRET))?.kind !== "run") return notFound("run", id);
+  if (readId(env, id)?.kind !== "run") return notFound("run", id);
   const { record, current } = await recordOf(env, scope, id);
   if (record === null) return notFound("run", id);
   const object = runObject(env, scope, id);
@@ -158,7 +158,7 @@ function ownedName({ orgId, projectId }: Scope, id: string): string {
 
 /** The run a rollout's id names, and its place there; null for an id we did not mint. */
 export function placeOfId(env: Env, id: string): (RolloutPlace & { runId: string }) | null {
-  const parsed = parseId(id, idMac(env.ROLLCALL_SECRET));
+  const parsed = readId(env, id);
   return parsed?.kind === "rollout" ? parsed : null;
 }
 

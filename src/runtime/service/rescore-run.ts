@@ -18,8 +18,8 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { findEnvironment, pinOf } from "../environment/environments.ts";
-import type { CreateOptions } from "../kit/idempotency.ts";
-import { minting, sha256Hex } from "../kit/secrets.ts";
+import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
+import { minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { beginRun, newRun, plainSpec, replayedRun } from "./accept-run.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";
@@ -39,7 +39,7 @@ export async function rescoreRun(
   asked: CreateOptions,
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
   // Keys of runs are one set: the same body may score another run.
-  const options = { ...asked, requestHash: sha256Hex(`rescore ${id} ${asked.requestHash}`) };
+  const options = hashedWith(`rescore ${id}`, asked);
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
   const source = await endedRun(env, scope, id);

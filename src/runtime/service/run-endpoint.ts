@@ -57,6 +57,8 @@ async function resolveNamed(
   const find = byRun ? getEndpoint : findEndpoint;
   const found = await find(env.DB, scope, endpoint);
   if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
+  const refused = await refuseAddress(env, scope, found.base_url, param);
+  if (refused !== null) return refused;
   const { max_concurrent, capabilities, prices } = found;
   const known = { max_concurrent, capabilities, prices };
   return { ok: true, value: { shown: found, place: found, inline: null, ...known } };
@@ -95,7 +97,7 @@ async function sealedEndpoint(
   now: number,
   param: string,
 ): Promise<Result<RunEndpoint>> {
-  const refused = refuseAddress(env, base_url, `${param}.base_url`);
+  const refused = await refuseAddress(env, scope, base_url, `${param}.base_url`);
   if (refused !== null) return refused;
   const id = mintId("ep", minting(env, now));
   const inline = {

@@ -23,6 +23,7 @@ import { readCredits, readManifest, readSamples, streamSamples } from "./read-ba
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
+import { reseal } from "./reseal.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 
@@ -58,6 +59,7 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
+  reseal,
   createSecret,
   changeSecret,
   createDataset: uploadDataset,

@@ -19,7 +19,7 @@ export async function createSecret(
   const before = await findRepeated(env, scope, options);
   if (before !== null) return before;
   const id = mintId("sec", minting(env, options.now));
-  const sealed_value = await seal(env.ROLLCALL_SECRET, value, sealContext(scope, id));
+  const sealed_value = await seal(env, value, sealContext(scope, id));
   const times = { created_at: options.now, updated_at: options.now };
   const secret = { id, name, sealed_value, ...times };
   const key = toRemember(OPERATION, id, options);
@@ -30,7 +30,7 @@ export async function createSecret(
   return { ok: true, value: { value: secretViewOf(secret), replayed: false } };
 }
 
-/** Rollouts know the new value after five minutes at the latest. */
+/** Rollouts know the new value after five seconds at the latest. */
 export async function changeSecret(
   env: Env,
   scope: Scope,
@@ -40,7 +40,7 @@ export async function changeSecret(
 ): Promise<Result<SecretView>> {
   const found = await findSecret(env.DB, scope, nameOrId);
   if (found === null) return notFound("secret", nameOrId);
-  const sealed_value = await seal(env.ROLLCALL_SECRET, value, sealContext(scope, found.id));
+  const sealed_value = await seal(env, value, sealContext(scope, found.id));
   const changed = await updateSecret(env.DB, scope, found.id, { sealed_value, updated_at: now });
   if (changed === null) return notFound("secret", nameOrId);
   return { ok: true, value: secretViewOf(changed) };

@@ -11,14 +11,14 @@ import { DurableObject } from "cloudflare:workers";
 import type { Send } from "../../clients/outgoing.ts";
 import type { OfferReply } from "../../clients/trainer.ts";
 import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../../contract/trainer-wire.ts";
-import { leaseId, mintId, parseId } from "../../core/ids.ts";
+import { leaseId, mintId } from "../../core/ids.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { Serves } from "../contract/rpc.ts";
 import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
-import { idMac, leaseToken, minting, sha256Hex } from "../kit/secrets.ts";
+import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
@@ -297,18 +297,16 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   #leaseView(spec: TrainerSpec, serial: number, attempt: number, expiresAt: number): LeaseView {
-    const { ROLLCALL_SECRET: secret } = this.env;
-    const id = leaseId(spec.run_id, serial, idMac(secret));
-    return { id, token: leaseToken(secret, id), expires_at: Math.floor(expiresAt / 1000), attempt };
+    const { run_id } = spec;
+    const id = leaseId(run_id, serial, macWithin(this.env, run_id));
+    return { id, token: leaseToken(this.env, run_id, id), expires_at: Math.floor(expiresAt / 1000), attempt };
   }
 
   /** The number of a lease whose token is right; null otherwise. */
   #serialOf({ run_id }: TrainerSpec, id: string, token: string): Serial {
-    const { ROLLCALL_SECRET: secret } = this.env;
-    const parsed = parseId(id, idMac(secret));
+    const parsed = readId(this.env, id);
     if (parsed?.kind !== "lease" || parsed.runId !== run_id) return null;
-    // Compared by hash: how long it takes tells nothing of the token.
-    return sha256Hex(token) === sha256Hex(leaseToken(secret, id)) ? parsed.serial : null;
+    return isSameText(token, leaseToken(this.env, run_id, id)) ? parsed.serial : null;
   }
 
   async #manifest({ manifest_key }: ReadyBatch): Promise<BatchManifest> {

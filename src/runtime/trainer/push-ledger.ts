@@ -9,10 +9,11 @@ import type { Send } from "../../clients/outgoing.ts";
 import { type OfferReply, offerBatch } from "../../clients/trainer.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { BatchManifest, BatchOffer, LeaseView } from "../../contract/trainer-wire.ts";
+import { sealedPushSecret } from "../../db/seals.ts";
 import type { ReadyBatch, TrainerSpec } from "../contract/training-wire.ts";
-import { wayOut } from "../kit/address.ts";
+import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
 import { signedHeaders } from "../kit/guarded-fetch.ts";
-import { sealContext, unseal } from "../kit/secrets.ts";
+import { openSealed } from "../kit/sealed-values.ts";
 import { ack, leaseTaken } from "./ledger.ts";
 import {
   batchAt,
@@ -158,18 +159,32 @@ function spendTry(
  * travel in it. Never throws: what goes wrong here is a trainer that was not reached.
  */
 export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBatch): Promise<OfferReply> {
-  const { target, scope, run_id, sealed_push_secret } = spec;
-  if (target.url === undefined || sealed_push_secret === null) {
+  const { url } = spec.target;
+  if (url === undefined) return { kind: "absent", message: "the run has no address to push to" };
+  const secret = await signedAndAllowed(env, spec);
+  if ("message" in secret) return { kind: "absent", ...secret };
+  const { batch, lease, now, network } = offered;
+  const body = JSON.stringify(offerOf(spec, offered));
+  const headers = await signedHeaders(secret.text, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
+  const send = wayOut(env, secret.hosts, network);
+  return await offerBatch({ url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
+}
+
+/** What an offer is signed by and where it may go; why there is none, where the secret is gone or does not open. */
+async function signedAndAllowed(
+  env: Env,
+  { scope, run_id }: TrainerSpec,
+): Promise<{ readonly text: string; readonly hosts: AllowedHosts } | { readonly message: string }> {
+  try {
+    const sealed = await sealedPushSecret(env.DB, scope, run_id);
+    if (sealed === null) return { message: "the run has no secret to sign with" };
+    const text = await openSealed(env, { kind: "push_secret", scope, id: run_id, sealed });
+    return { text, hosts: await allowedHosts(env, scope) };
+  } catch (thrown) {
     return {
-      kind: "absent",
-      message: "the run has no address to push to, or no secret to sign with",
+      message: `the secret to sign with cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
     };
   }
-  const { batch, lease, now, network } = offered;
-  const secret = await unseal(env.ROLLCALL_SECRET, sealed_push_secret, sealContext(scope, run_id));
-  const body = JSON.stringify(offerOf(spec, offered));
-  const headers = await signedHeaders(secret, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
-  return await offerBatch({ url: target.url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send: wayOut(env, network) });
 }
 
 function offerOf({ run_id, base_url }: TrainerSpec, { batch, manifest, lease, epoch, now }: OfferedBatch): BatchOffer {

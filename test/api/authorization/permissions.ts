@@ -18,6 +18,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   createOrganization: ["operator"],
   listOrganizations: ["operator"],
   updateLimits: ["operator"],
+  resealValues: ["operator"],
   createProject: ["admin"],
   listProjects: ["runs:read"],
   getProject: ["runs:read"],
@@ -117,7 +118,9 @@ export const NOT_TO_ITS_OWN: readonly string[] = ["deleteProject"];
 export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 
 /** What is about every organisation. */
-export const OF_DEPLOYMENT: readonly string[] = ["createOrganization", "listOrganizations", "updateLimits"];
+export const OF_DEPLOYMENT: readonly string[] = [
+  ...["createOrganization", "listOrganizations", "updateLimits", "resealValues"],
+];
 
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
 export const OF_ORGANIZATION: readonly string[] = [

@@ -198,6 +198,7 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
       return { path: `/v1/organizations/${organization}`, body: { limits: { requests_per_minute: null } } };
     },
   },
+  resealValues: { ask: () => ({ path: "/v1/reseal" }) },
   createProject: { ask: () => ({ path: "/v1/projects", body: { name: unique() } }) },
   listProjects: { ask: () => ({ path: "/v1/projects" }) },
   getProject: { ask: ({ project }) => ({ path: `/v1/projects/${project}` }) },

@@ -11,7 +11,7 @@ const KEY = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const url = `${env.MODEL_URL}/chat/completions`;
 
 function means(send?: FetchMeans["send"]): FetchMeans {
-  return { now: () => 1_764_000_000_000, secret: () => KEY, ...(send && { send }) };
+  return { hosts: async () => null, now: () => 1_764_000_000_000, secret: () => KEY, ...(send && { send }) };
 }
 
 function asking(turns: Turns, headers: Record<string, string> = {}) {

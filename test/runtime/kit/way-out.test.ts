@@ -16,7 +16,7 @@ function calling(on: Env, turns: Turns, more: Partial<ModelCall> = {}) {
   const model = script(turns);
   const { signal } = new AbortController();
   const call = { model, messages: [], tools: [], sampling: {}, idempotency_key: "k", api_key: "sk-mine-0123456" };
-  return { model, outcome: callModel({ ...call, base_url: env.MODEL_URL, send: wayOut(on), signal, ...more }) };
+  return { model, outcome: callModel({ ...call, base_url: env.MODEL_URL, send: wayOut(on, null), signal, ...more }) };
 }
 
 /** As `on`, and where only public addresses may be called; the network notes what it is asked. */
@@ -49,7 +49,7 @@ describe.each([
       retryable: false,
       error: { name: "ModelError", message: expect.stringContaining(why) },
     });
-    const means = { now: () => 0, secret: () => "" };
+    const means = { hosts: async () => null, now: () => 0, secret: () => "" };
     const fetched = guardedFetch(shut, means)(`${env.MODEL_URL}/models`);
     await expect(fetched).rejects.toThrow(`url_not_allowed: ${why}`);
     // Names are refused as names: a resolver, which might know them, is not asked.

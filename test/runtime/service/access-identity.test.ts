@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { DEFAULT_LIMITS, PERMISSIONS_OF, type Role } from "../../../src/contract/identity.ts";
 import { callerOfAccess } from "../../../src/runtime/service/access-identity.ts";
 import { admit } from "../../api/accounts.ts";
+import { openDoor } from "../../api/door.ts";
 import type { SignOrder } from "../../fakes/access-team.ts";
 
 const NOW = 1_792_000_000_000;
@@ -155,4 +156,28 @@ test("a member of several organisations names one of them", async () => {
   await env.DB.prepare("update organizations set deleted_at = 1 where id = ?").bind(other.orgId).run();
   expect(await inside(other.orgId)).toBeNull();
   expect(await ask(assertion)).toMatchObject({ orgId: one.orgId });
+});
+
+test("the door lets in whom Access named, and no page of another origin in that name", async () => {
+  const { deployment, email, sign } = behindAccess();
+  const scopes: unknown[] = [];
+  const { app } = await openDoor({
+    listEnvironments: async () => [],
+    cancelRun: async (_env, scope) => {
+      scopes.push(scope);
+      return { ok: false, error: { code: "conflict", message: "it has ended", param: null } };
+    },
+  });
+  const { orgId, projectId } = await joined(email);
+  const assertion = await sign({ exp: 2_000_000_000 });
+  const ask = async (path: string, init: RequestInit, headers: Record<string, string> = {}) => {
+    const all = { "cf-access-jwt-assertion": assertion, "rollcall-project": projectId, ...headers };
+    return (await app.request(`https://platform.test${path}`, { ...init, headers: all }, deployment)).status;
+  };
+  expect(await ask("/v1/environments", {})).toBe(200);
+  const cancel = { method: "POST" };
+  expect(await ask("/v1/runs/run_x/cancel", cancel)).toBe(409);
+  expect(await ask("/v1/runs/run_x/cancel", cancel, { origin: "https://elsewhere.example" })).toBe(401);
+  expect(await ask("/v1/environments", {}, { "cf-access-jwt-assertion": `${assertion}x` })).toBe(401);
+  expect(scopes).toEqual([{ orgId, projectId }]);
 });

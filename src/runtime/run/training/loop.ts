@@ -16,7 +16,7 @@ import {
 } from "../../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../../contract/wire.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
-import { idMac, sha256Hex } from "../../kit/secrets.ts";
+import { macWithin, sha256Hex } from "../../kit/secrets.ts";
 import { SingleFlight } from "../../kit/single-flight.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import { appendEvent, trainsOn } from "../standing.ts";
@@ -207,9 +207,9 @@ export class TrainingLoop {
   }
 
   #ending(spec: RunSpec): Ending {
-    const mac = idMac(this.#env.ROLLCALL_SECRET);
+    const { run_id } = spec;
     return {
-      idOf: (place: RolloutSlot) => rolloutId(spec.run_id, place, mac),
+      idOf: (place: RolloutSlot) => rolloutId(run_id, place, macWithin(this.#env, run_id)),
       now: this.#now(),
     };
   }

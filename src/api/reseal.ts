@@ -1,0 +1,18 @@
+/** For operators: what is sealed under a secret before the current one is sealed anew. */
+import { Resealed } from "../contract/reseal.ts";
+import type { Operation } from "./operation.ts";
+
+export const resealOperations: readonly Operation[] = [
+  {
+    id: "resealValues",
+    route: "POST /v1/reseal",
+    permission: "operator",
+    reach: "organization",
+    summary: "Seal what is kept sealed under the current ROLLCALL_SECRET",
+    description:
+      "Up to 100 values a call, of all organisations. Once `remaining` is 0, nothing sealed needs " +
+      "`ROLLCALL_SECRETS_BEFORE` any more. No value leaves the deployment.",
+    reply: { description: "What this call did, and what is left to do", schema: Resealed },
+    handle: async ({ env, var: { services } }) => Response.json(await services.reseal(env)),
+  },
+];

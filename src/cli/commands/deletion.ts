@@ -1,0 +1,114 @@
+/** `rollcall run delete` and `rollcall deletion …`: what is taken away for good, and the receipts of it. */
+
+import { createInterface } from "node:readline/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DeletionView } from "../../contract/deletion.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { CommandError, EXIT } from "../exit.ts";
+import { gather, onPlatform, question, type Session } from "../on-platform.ts";
+import { bytesText, countText, timeText } from "../terminal/format.ts";
+import { details, listText } from "../terminal/table.ts";
+
+const LOOK_EVERY_MS = 1000;
+const HEADER = ["deletion", "of", "state", "gone", "begun"];
+
+const DELETE_RUN = command({
+  name: "run delete",
+  takes: "<run>",
+  says: "delete a run and all it left",
+  more: `What is in flight is cancelled first. Files and rows go once nothing of the run can be on its way any more: up to 15
+minutes after its end. On a terminal it asks first. Interrupted, the deletion goes on.`,
+  flags: {
+    yes: { short: "y", says: "do not ask" },
+    "no-wait": { says: "end when the deletion has begun" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("a run");
+    const [sure, waits] = [line.on("yes"), !line.on("no-wait")];
+    const goOn = "; a deletion that has begun goes on: rollcall deletion list";
+    const work = async (session: Session) => {
+      if (!sure) await confirm(id, session);
+      const begun = await session.client.deleteRun(id, { signal: session.signal });
+      const deletion = waits ? await follow(begun, session) : begun;
+      return { json: deletion, text: () => deletionText(deletion) };
+    };
+    return onPlatform(line, work, goOn);
+  },
+});
+
+/** Only a person is asked. */
+async function confirm(id: string, { term, signal }: Session): Promise<void> {
+  if (process.stdin.isTTY !== true || !term.live) return;
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await prompt.question(`Delete ${id} and all it left? It cannot be undone. [y/N] `, { signal });
+    if (/^y(es)?$/i.test(answer.trim())) return;
+  } finally {
+    prompt.close();
+  }
+  const message = "nothing was deleted";
+  throw new CommandError(EXIT.bad, { code: "not_confirmed", message, type: "invalid_request_error" });
+}
+
+async function follow(begun: DeletionView, { client, signal, term }: Session): Promise<DeletionView> {
+  let deletion = begun;
+  while (deletion.state !== "done") {
+    const shown = deletion;
+    term.redraw(() => [`${shown.target_id}: ${shown.state}${goneText(shown) && `, ${goneText(shown)} gone`}`]);
+    await sleep(LOOK_EVERY_MS, undefined, { signal });
+    deletion = await client.getDeletion(begun.id, { signal });
+  }
+  term.redraw(() => []);
+  return deletion;
+}
+
+/** "1 run, 3 objects, 12 files, 1.0 MiB, 2 rows". */
+function goneText({ counts }: DeletionView): string {
+  const { bytes, ...others } = counts;
+  const named = Object.entries(others).map(([what, n]) => `${countText(n)} ${n === 1 ? what.replace(/s$/, "") : what}`);
+  return [...named, ...(bytes === undefined ? [] : [bytesText(bytes)])].join(", ");
+}
+
+function deletionText(deletion: DeletionView): string {
+  const { id, kind, target_id, state, created_at, finished_at, recoverable_until } = deletion;
+  return details({
+    deletion: id,
+    of: `${kind} ${target_id}`,
+    state,
+    gone: goneText(deletion) || null,
+    begun: timeText(created_at),
+    finished: finished_at === null ? null : timeText(finished_at),
+    "copies until": recoverable_until === null ? null : timeText(recoverable_until),
+  });
+}
+
+const SHOW = question({
+  name: "deletion show",
+  takes: "<deletion>",
+  says: "how far a deletion is, or its receipt",
+  what: "a deletion",
+  ask: (client, id, options) => client.getDeletion(id, options),
+  text: deletionText,
+});
+
+const LIST = command({
+  name: "deletion list",
+  says: "deletions, newest first; receipts are kept for 90 days",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.deletions({}, { signal }));
+      const none = "No deletions. Delete a run with: rollcall run delete RUN";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+function rowOf(deletion: DeletionView): string[] {
+  const { id, kind, target_id, state, created_at } = deletion;
+  return [id, `${kind} ${target_id}`, state, goneText(deletion), timeText(created_at)];
+}
+
+export const DELETION_COMMANDS = [DELETE_RUN, SHOW, LIST] as const;

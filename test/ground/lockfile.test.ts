@@ -1,0 +1,37 @@
+/** What the lockfile may make an installation run, and where from. docs/security.md says why each is there. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+const Lockfile = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({
+      hasInstallScript: z.boolean().optional(),
+      resolved: z.string().optional(),
+      integrity: z.string().optional(),
+      link: z.boolean().optional(),
+      inBundle: z.boolean().optional(),
+    }),
+  ),
+});
+const { packages } = Lockfile.parse(JSON.parse(readFileSync("package-lock.json", "utf8")));
+const installed = Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
+
+test("only packages that docs/security.md names run a script when they are installed", () => {
+  const scripts = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
+  expect(scripts.sort()).toEqual([
+    "node_modules/@esbuild-kit/core-utils/node_modules/esbuild",
+    "node_modules/drizzle-kit/node_modules/esbuild",
+    "node_modules/esbuild",
+    "node_modules/workerd",
+  ]);
+});
+
+test("every package comes from the registry that npm is set to, and is known by its hash", () => {
+  const others = installed.filter(
+    ([, { resolved, integrity = "", inBundle }]) =>
+      !inBundle && (resolved !== undefined || !integrity.startsWith("sha512-")),
+  );
+  expect(others.map(([path]) => path)).toEqual([]);
+});

@@ -1,0 +1,67 @@
+/** A training run that is deleted: its trainer is a stranger at once, and its evals go with it. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { textOf } from "../../../src/contract/messages.ts";
+import { RunView } from "../../../src/contract/run.ts";
+import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
+import { trainerSpecOf } from "../../../src/runtime/contract/training-wire.ts";
+import { trainerObject } from "../../../src/runtime/kit/names.ts";
+import type { RunHead } from "../../../src/runtime/run/schema.ts";
+import { done, expectGone, keysUnder, remove } from "../deleting.ts";
+import { type Door, openPlatform } from "../platform.ts";
+import { registerOnce } from "../registered.ts";
+import { script } from "../script.ts";
+
+const rows = Array.from({ length: 40 }, (_, at) => ({ question: `Is ${at} odd?` }));
+const yes = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), rows),
+      rubric: { rewards: { yes: ({ completion }) => (textOf(completion.at(-1)) === "yes" ? 1 : 0) } },
+    }),
+});
+registerOnce({ ...yes, id: "deleted-training", version: "1.0.0", digest: "sha256:deleted-training" });
+
+const REQUEST = {
+  ...{ kind: "training", environment: "deleted-training", group_size: 4, max_concurrent: 8 },
+  ...{ max_steps: 3, batch_size: { rollouts: 8 }, trainer: { encoding: "jsonl" } },
+  eval: { every: 1, num_examples: 2 },
+};
+
+async function begun(door: Door): Promise<RunView> {
+  const slots = ["yes", "no", "no", "yes"].map((content) => ({ content, extra: { weight_version: 0 } }));
+  const model = script(["no"], undefined, { slots, tokens: true });
+  const reply = await door.post("/v1/runs", { ...REQUEST, model, endpoint: { base_url: env.MODEL_URL } });
+  expect(reply.status, await reply.clone().text()).toBe(202);
+  return RunView.parse(await reply.json());
+}
+
+test("a training run goes with its trainer, its batches and the evals it began", async () => {
+  const door = await openPlatform();
+  const { id } = await begun(door);
+  const evals = async () => (await door.run(id)).training?.evals.flatMap(({ run_id }) => run_id ?? []) ?? [];
+  await expect.poll(evals, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(() => keysUnder(`org/${door.scope.orgId}/`), { timeout: 20_000 }).not.toEqual([]);
+  const [evalId = ""] = await evals();
+  await door.ended(evalId);
+  const trainer = trainerObject(env, door.scope, id);
+  await expect.poll(() => trainer.snapshot({ acked_step: 0 }), { timeout: 20_000 }).not.toBeNull();
+  const { spec } =
+    (await env.DB.prepare("select spec from runs where id = ?").bind(id).first<{ spec: string }>()) ?? {};
+  const { id: job } = await remove(door, id);
+  const tokens = "select count(*) as n from trainer_tokens where run_id = ? and expires_at is null";
+  expect(await env.DB.prepare(tokens).bind(id).first("n")).toBe(0);
+  const settledAt = () => door.inRun(id, (_, { storage }) => storage.kv.get<RunHead>("head")?.settled_at);
+  await expect.poll(settledAt, { timeout: 20_000 }).toBeTypeOf("number");
+  const receipt = await done(door, job);
+  expect(receipt.counts).toMatchObject({ runs: 2 });
+  for (const gone of [id, evalId]) await expectGone(door, gone);
+  expect((await door.ask(`/v1/runs/${id}/weight-versions`)).status).toBe(404);
+  // A creation that comes late begins nothing.
+  const made = trainerSpecOf(JSON.parse(spec ?? "{}"));
+  if (made !== null) await trainer.create(made);
+  expect(await trainer.snapshot({ acked_step: 0 })).toBeNull();
+  expect(await keysUnder(`org/${door.scope.orgId}/`)).toEqual([]);
+}, 60_000);

@@ -1,0 +1,154 @@
+/** Another ROLLCALL_SECRET takes the place of the one that a run, its endpoint and its project's secrets were made under. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { RunView } from "../../../src/contract/run.ts";
+import { getEndpoint } from "../../../src/db/endpoints.ts";
+import { getRun } from "../../../src/db/runs.ts";
+import { findSecret } from "../../../src/db/secrets.ts";
+import { EndpointUnusable, openEndpoint } from "../../../src/runtime/endpoint/call.ts";
+import { openSecrets } from "../../../src/runtime/kit/secret-values.ts";
+import { sealKeyIds } from "../../../src/runtime/kit/secrets.ts";
+import { reseal } from "../../../src/runtime/service/reseal.ts";
+import { type Door, expectLaw, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const OLD = env.ROLLCALL_SECRET;
+const NEW = "4e".repeat(32);
+const KEY = "sk-of-before-the-rotation";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+afterAll(() => {
+  // What this file sealed anew is not for it alone: other files share the database.
+  Object.assign(env, { ROLLCALL_SECRET: OLD, ROLLCALL_SECRETS_BEFORE: NEW });
+});
+
+function rotate(): void {
+  Object.assign(env, { ROLLCALL_SECRET: NEW, ROLLCALL_SECRETS_BEFORE: OLD });
+}
+
+function rotateBack(): void {
+  Object.assign(env, { ROLLCALL_SECRET: OLD, ROLLCALL_SECRETS_BEFORE: NEW });
+}
+
+async function keyIdOf(sealed: Promise<string | null | undefined>): Promise<string | undefined> {
+  return (await sealed)?.split(".")[0];
+}
+
+test("a rotation in the middle of a run breaks nothing: ids, keys and repeats are as they were", async () => {
+  rotateBack();
+  const hangs = [{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }] as const;
+  const model = script(RIGHT, { hang: hangs });
+  const request = {
+    ...{ environment: "gsm8k", dataset: questions(6, ["hang", "hang"]), model, max_concurrent: 2 },
+    endpoint: { base_url: env.MODEL_URL, api_key: KEY },
+  };
+  const idempotency = { "idempotency-key": crypto.randomUUID() };
+  const run = RunView.parse(await (await platform.post("/v1/runs", request, idempotency)).json());
+  await requestsOf(model, 2);
+  rotate();
+  await abortAllDurableObjects();
+  const ended = await platform.ended(run.id);
+  expect(ended).toMatchObject({ status: "completed", counts: { scored: 6, failed: {} } });
+  expectLaw(ended.counts);
+  expect(new Set((await requestsOf(model)).map(({ authorization }) => authorization))).toEqual(
+    new Set([`Bearer ${KEY}`]),
+  );
+  const ids = (await platform.results(run.id)).map(({ rollout_id }) => rollout_id);
+  expect(new Set(ids.map((id) => id.split("_")[1]))).toEqual(new Set([run.id.slice(4, 30)]));
+  for (const id of ids) expect((await platform.rollout(id)).run_id).toBe(run.id);
+  const audit = await (await platform.ask(`/v1/runs/${run.id}/audit`)).json();
+  expect(audit).toMatchObject({ holds: true });
+  const again = await platform.post("/v1/runs", request, idempotency);
+  expect(again.headers.get("idempotent-replayed")).toBe("true");
+  expect(await again.json()).toMatchObject({ id: run.id });
+  const more = await platform.finish({ ...request, endpoint: { base_url: env.MODEL_URL }, model: script(RIGHT) });
+  expect(more).toMatchObject({ status: "completed", counts: { scored: 6 } });
+});
+
+test("a key that is used is sealed anew by its use, and everything else by resealing; then the old secret may go", async () => {
+  rotateBack();
+  const { scope } = platform;
+  const [old] = sealKeyIds(env);
+  const names = ["USED", "UNUSED"];
+  for (const name of names) await platform.post("/v1/secrets", { name, value: `value of ${name}` });
+  const push = { delivery: "push", url: "https://trainer.example/batches" };
+  const asked = {
+    ...{
+      kind: "training",
+      environment: "calculator",
+      group_size: 2,
+      batch_size: { rollouts: 2 },
+      max_steps: 1,
+      trainer: push,
+    },
+    ...{ model: script(["no"], undefined, { tokens: true }), endpoint: { base_url: env.MODEL_URL, api_key: KEY } },
+  };
+  const trained = RunView.parse(await (await platform.post("/v1/runs", asked)).json());
+  await platform.post(`/v1/runs/${trained.id}/cancel`, {});
+  const sealed = () => [
+    ...names.map(async (name) => (await findSecret(env.DB, scope, name))?.sealed_value),
+    getEndpoint(env.DB, scope, trained.endpoint.id).then((row) => row?.sealed_key),
+    getRun(env.DB, scope, trained.id).then((record) => record?.run.sealed_push_secret),
+  ];
+  const keyIds = () => Promise.all(sealed().map(keyIdOf));
+  expect(await keyIds()).toEqual([old, old, old, old]);
+  rotate();
+  const [current] = sealKeyIds(env);
+  expect([...(await openSecrets(env, scope, ["secret:USED"], 0)).values()]).toEqual(["value of USED"]);
+  expect(await keyIds()).toEqual([current, old, old, old]);
+  await openEndpoint(env, scope, trained.endpoint.id, 0);
+  expect(await keyIds()).toEqual([current, old, current, old]);
+  for (let left = 1; left > 0; ) {
+    const { resealed, remaining } = await reseal(env, 2);
+    expect(resealed).toBeLessThanOrEqual(2);
+    if (resealed === 0) expect(remaining).toBe(0);
+    left = remaining;
+  }
+  expect(await keyIds()).toEqual([current, current, current, current]);
+  const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
+  const needs = names.map((name) => `secret:${name}`);
+  expect((await openSecrets(later, scope, needs, 0)).size).toBe(2);
+  expect((await openEndpoint(later, scope, trained.endpoint.id, 5000)).api_key).toBe(KEY);
+});
+
+test("a run whose secret is taken out dispatches nothing more, and goes on when the secret is back", async () => {
+  rotateBack();
+  const model = script(RIGHT, undefined, { held: true });
+  const request = { environment: "gsm8k", dataset: questions(2), model, max_concurrent: 1 };
+  const run = await platform.start(request);
+  const [first, second] = [rolloutAt(run.id, 0), rolloutAt(run.id, 1)];
+  await requestsOf(model, 1);
+  Object.assign(env, { ROLLCALL_SECRET: NEW, ROLLCALL_SECRETS_BEFORE: "" });
+  await release(`${first}:0`);
+  const answered = () =>
+    platform.inRun(run.id, (_, { storage }) =>
+      storage.sql.exec<{ n: number }>("select count(*) as n from rollouts where status <> 'running'").one(),
+    );
+  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 10_000 });
+  const alarm = () => platform.inRun(run.id, (object) => object.alarm());
+  await expect(alarm()).rejects.toThrow(
+    `${run.id} was made under a ROLLCALL_SECRET that this deployment does not hold`,
+  );
+  expect(await requestsOf(model)).toHaveLength(1);
+  rotate();
+  await alarm();
+  await release(`${second}:0`);
+  expect(await platform.ended(run.id)).toMatchObject({ status: "completed", counts: { scored: 2, failed: {} } });
+});
+
+test("what was not sealed anew before the old secret went says so, and is counted as lost", async () => {
+  rotateBack();
+  const asked = { name: "left-behind", base_url: env.MODEL_URL, api_key: KEY, probe: false };
+  const { id } = await (await platform.post("/v1/endpoints", asked)).json<{ id: string }>();
+  rotate();
+  const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
+  await expect(openEndpoint(later, platform.scope, id, 0)).rejects.toThrow(EndpointUnusable);
+  const { resealed, lost } = await reseal(later, 10);
+  expect(resealed).toBe(0);
+  expect(lost).toBeGreaterThan(0);
+});
