@@ -6,7 +6,7 @@ import { guarded, refusedAddress, type Send } from "../../clients/outgoing.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { readAllowedHosts } from "../../db/allowed-hosts.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { TtlCache } from "./caches.ts";
+import { OUTAGE_MS, TtlCache } from "./caches.ts";
 import { logError } from "./log.ts";
 
 interface LocalEnv extends Env {
@@ -18,7 +18,7 @@ interface LocalEnv extends Env {
 export type AllowedHosts = readonly string[] | null;
 
 /** A list that is changed holds everywhere within so much time. */
-const known = new TtlCache<AllowedHosts>(5000, 4000);
+const known = new TtlCache<AllowedHosts>(5000, 4000, OUTAGE_MS);
 
 /** What the organisation allows: at most one read of D1 an isolate, organisation and few seconds. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
