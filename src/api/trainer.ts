@@ -225,8 +225,13 @@ async function askLease<Schema extends z.ZodType, T>(
   const asked = await readBody(context, schema, parse);
   const id = pathParam(context, "id");
   const parsed = readId(context.env, id);
-  if (parsed?.kind !== "lease") throw new Refusal({ code: "not_found", message: `no lease ${id}`, param: "id" });
-  return Response.json(await tell(context, parsed.runId, (trainer) => call(trainer, id, asked)));
+  const none = { code: "not_found", message: `no lease ${id}`, param: "id" } as const;
+  if (parsed?.kind !== "lease") throw new Refusal(none);
+  const { env, scope, services } = { env: context.env, ...context.var };
+  const answered = await services.askTrainer(env, scope, parsed.runId, (trainer) => call(trainer, id, asked));
+  // Whoever has no part in the run is not told its id.
+  if (!answered.ok && answered.error.code === "not_found") throw new Refusal(none);
+  return Response.json(unwrap(answered));
 }
 
 async function ackOne(context: ApiContext): Promise<Response> {

@@ -1,6 +1,6 @@
 /** Tenants with the same things under the same names, and a database that notes the statements it is given. */
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import {
@@ -63,11 +63,20 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
   const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
+  // Unlike another tenant's.
+  const days = 1 + Math.floor(Math.random() * 30_000);
+  const gone = { id: `del-done_${mark}`, ...about, target_id: `run-gone_${mark}`, state: "done" as const };
+  const ended = runRow(endpoint, {
+    ...{ id: `run-ended_${mark}`, idempotency_key: `${run.id}/eval/1`, metadata: { training_run: run.id } },
+    ...{ status: "completed", finished_at: 1500 },
+  });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
-    d1.insert(projects).values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: {}, ...at }),
+    d1
+      .insert(projects)
+      .values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: { runs_days: days }, ...at }),
     d1.insert(people).values({ id: `per_${mark}`, email: `${mark}@example.com`, name: "name", ...at }),
     d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
     d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
@@ -83,19 +92,29 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
     d1.insert(runs).values({ ...run, ...owner }),
+    d1.insert(runs).values({ ...ended, ...owner }),
+    d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
   ]);
 }
 
-/** The tenant's rows, by table; of tables without projects, those that bear its mark. */
+/** The rows of the tenant, and those of its organisation that are no project's; of other tables, what bears its mark. */
 export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, unknown[]>>> {
   const d1 = drizzle(env.DB);
   const found = Object.entries(TENANT_TABLES).map(async ([name, table]) => {
     if ("project_id" in table) {
-      return [name, await d1.select().from(table).where(eq(table.project_id, scope.projectId))] as const;
+      const own = inArray(table.project_id, [scope.projectId, ""]);
+      return [
+        name,
+        await d1
+          .select()
+          .from(table)
+          .where(and(eq(table.org_id, scope.orgId), own)),
+      ] as const;
     }
     const rows: unknown[] = await d1.select().from(table);
-    return [name, rows.filter((row) => JSON.stringify(row).includes(mark))] as const;
+    const own = (row: string) => row.includes(mark) && row.includes(scope.orgId);
+    return [name, rows.filter((row) => own(JSON.stringify(row)))] as const;
   });
   return Object.fromEntries(await Promise.all(found));
 }

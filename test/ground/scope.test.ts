@@ -33,6 +33,7 @@ test("these queries have no owner, and no others", () => {
     'src/db/organizations.ts: "operator"',
     'src/db/organizations.ts: "bootstrap"',
     'src/db/organizations.ts: "operator"',
+    // People belong to no organisation: those who are in no other go with it.
     ...Array<string>(3).fill('src/db/owner-deletions.ts: "operator"'),
     'src/db/people.ts: "person by e-mail"',
     'src/db/people.ts: "person by e-mail"',

@@ -88,9 +88,15 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
 /** What they mean is said by each operation. */
 const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "Idempotency-Key": IdempotencyKey.meta({ example: "nightly-2026-11-21" }),
+  "Rollcall-Project": z.string().meta({ example: "default" }),
   "Last-Event-ID": EventId.meta({ example: "41" }),
   Range: z.string().meta({ example: "bytes=1048576-" }),
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
+};
+
+/** Of whatever is about a project. */
+const PROJECT = {
+  "Rollcall-Project": "the project, by id or name; only a key of a whole organisation needs to name it",
 };
 
 const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
@@ -195,7 +201,9 @@ class Description {
   }
 
   #inHeaders(): Parameter[] {
-    const meanings = Object.entries(this.#operation.headers ?? {});
+    const { headers = {}, reach } = this.#operation;
+    const project = isOpen(this.#operation) || reach === "organization" ? undefined : PROJECT;
+    const meanings = Object.entries({ ...project, ...headers });
     return meanings.map(([name, description]) => ({ ...this.#parameter("header", name, HEADERS[name]), description }));
   }
 
@@ -288,12 +296,14 @@ function codesOf(operation: Operation, path: string): ErrorCode[] {
   const open = isOpen(operation);
   // A step in the path is held to its form; of an id it is only known whether it is there.
   const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
+  // Its project may be named in a header.
+  const inProject = !open && operation.reach !== "organization";
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);
   return [
     ...new Set([
-      ...may(reads, "invalid_request"),
+      ...may(reads || inProject, "invalid_request"),
       ...may(!open, "unknown_field"),
-      ...may(path.includes("{id}"), "not_found"),
+      ...may(path.includes("{id}") || inProject, "not_found"),
       ...errors,
       ...may(body !== undefined, "too_large"),
       ...may(!open, "unauthorized"),

@@ -1,0 +1,163 @@
+/**
+ * What each operation takes, written down by hand: a wrong declaration in src/api is noticed here, and not confirmed.
+ * `anybody` needs no key and `caller` any key. Where several scopes are named, one of them is enough.
+ */
+import type { Permission } from "../../../src/contract/identity.ts";
+
+export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Permission[]>> = {
+  getHealth: "anybody",
+  getOpenApi: "anybody",
+  getDocs: "anybody",
+  createFirstOrganization: "anybody",
+  acceptInvitation: "anybody",
+  whoAmI: "caller",
+  listAuditLog: ["audit:read"],
+
+  getOrganization: ["runs:read"],
+  updateOrganization: ["admin"],
+  createOrganization: ["operator"],
+  listOrganizations: ["operator"],
+  updateLimits: ["operator"],
+  resealValues: ["operator"],
+  createProject: ["admin"],
+  listProjects: ["runs:read"],
+  getProject: ["runs:read"],
+  updateProject: ["admin"],
+  createApiKey: ["admin"],
+  listApiKeys: ["admin"],
+  getApiKey: ["admin"],
+  updateApiKey: ["admin"],
+  rotateApiKey: ["admin"],
+  revokeApiKey: ["admin"],
+  listPeople: ["admin"],
+  updatePerson: ["admin"],
+  deletePerson: ["admin"],
+  createInvitation: ["admin"],
+  listInvitations: ["admin"],
+  deleteInvitation: ["admin"],
+  deleteProject: ["admin"],
+  deleteOrganization: ["admin"],
+  listDeletions: ["runs:read"],
+  getDeletion: ["runs:read", "operator"],
+
+  createRun: ["runs:write"],
+  listRuns: ["runs:read"],
+  getRun: ["runs:read"],
+  cancelRun: ["runs:write"],
+  deleteRun: ["runs:write"],
+  updateRun: ["runs:write"],
+  pauseRun: ["runs:write"],
+  resumeRun: ["runs:write"],
+  retryRun: ["runs:write"],
+  rescoreRun: ["runs:write"],
+  auditRun: ["runs:read"],
+  streamEvents: ["runs:read"],
+  compareRuns: ["runs:read"],
+  listMetrics: ["runs:read"],
+  listResults: ["rollouts:read"],
+  listInFlight: ["rollouts:read"],
+  exportRun: ["rollouts:read"],
+  getRollout: ["rollouts:read"],
+  cancelRollout: ["rollouts:write"],
+  forkRollout: ["runs:write"],
+
+  registerTrainer: ["trainer"],
+  leaseBatch: ["trainer"],
+  rotateTrainerToken: ["runs:write"],
+  heartbeatLease: ["trainer"],
+  ackLease: ["trainer"],
+  nackLease: ["trainer"],
+  getBatch: ["trainer", "runs:read"],
+  getBatchObject: ["trainer", "runs:read"],
+  getBatchCredits: ["trainer", "runs:read"],
+  streamBatch: ["trainer", "runs:read"],
+  reportWeightVersion: ["trainer", "engine"],
+  listWeightVersions: ["trainer", "engine", "runs:read"],
+
+  listEnvironments: ["environments:read"],
+  getEnvironment: ["environments:read"],
+
+  createEndpoint: ["endpoints:write"],
+  listEndpoints: ["endpoints:read"],
+  getEndpoint: ["endpoints:read"],
+  updateEndpoint: ["endpoints:write"],
+  deleteEndpoint: ["endpoints:write"],
+  probeEndpoint: ["endpoints:write"],
+
+  createSecret: ["secrets:write"],
+  listSecrets: ["secrets:read"],
+  getSecret: ["secrets:read"],
+  updateSecret: ["secrets:write"],
+  deleteSecret: ["secrets:write"],
+
+  createDataset: ["datasets:write"],
+  listDatasets: ["datasets:read"],
+  getDataset: ["datasets:read"],
+  listDatasetRows: ["datasets:read"],
+  deleteDataset: ["datasets:write"],
+};
+
+/** What the token of a run's trainer is good for. */
+export const FOR_TRAINERS: readonly string[] = [
+  ...["registerTrainer", "leaseBatch", "heartbeatLease", "ackLease", "nackLease"],
+  ...["getBatch", "getBatchObject", "getBatchCredits", "streamBatch"],
+  ...["reportWeightVersion", "listWeightVersions"],
+];
+
+/** What is not for a key of one project. */
+export const OF_ALL_PROJECTS: readonly string[] = [
+  ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
+  ...["createInvitation", "listInvitations", "deleteInvitation"],
+  "deleteOrganization",
+];
+
+/** What a key of one project may not do to its own project. */
+export const NOT_TO_ITS_OWN: readonly string[] = ["deleteProject"];
+
+/** Of these an operator sees any organisation's. */
+export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
+
+/** What is about every organisation. */
+export const OF_DEPLOYMENT: readonly string[] = [
+  ...["createOrganization", "listOrganizations", "updateLimits", "resealValues"],
+];
+
+/** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
+export const OF_ORGANIZATION: readonly string[] = [
+  ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
+  ...["listProjects", "getProject", "updateProject"],
+  ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
+  ...["listDeletions", ...SHOWN_TO_OPERATORS],
+  ...[...OF_ALL_PROJECTS, ...NOT_TO_ITS_OWN],
+  ...OF_DEPLOYMENT,
+];
+
+/** What a person of the role may do, with a key that asks for everything. */
+export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Permission[]>> = {
+  owner: ["admin"],
+  developer: [
+    ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
+    ...(["endpoints:write", "secrets:write", "trainer", "billing:read"] as const),
+  ],
+  viewer: [
+    ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
+    ...(["endpoints:read", "billing:read"] as const),
+  ],
+};
+
+/** Whoever writes may read; whoever starts runs reads what they are given and trains what they sample. */
+const INCLUDED: Readonly<Record<string, readonly string[]>> = {
+  "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
+  "rollouts:write": ["rollouts:read"],
+  "datasets:write": ["datasets:read"],
+  "endpoints:write": ["endpoints:read"],
+  "secrets:write": ["secrets:read"],
+};
+
+/** `admin` is everything but `operator`. */
+export function mayDo(held: readonly Permission[], takes: (typeof TAKES)[string]): boolean {
+  if (typeof takes === "string") return true;
+  return takes.some((needed) =>
+    held.some((one) => one === needed || (one === "admin" && needed !== "operator") || INCLUDED[one]?.includes(needed)),
+  );
+}

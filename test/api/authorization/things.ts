@@ -1,0 +1,171 @@
+/** A project with one of everything that a route can name, made through the Worker's own door. */
+import { env } from "cloudflare:workers";
+import { drizzle } from "drizzle-orm/d1";
+import type { Role } from "../../../src/contract/identity.ts";
+import { CreatedRun } from "../../../src/contract/run.ts";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { Leased, Registered } from "../../../src/contract/trainer-wire.ts";
+import { mintToken } from "../../../src/core/ids.ts";
+import { insertInvitation } from "../../../src/db/invitations.ts";
+import { members, organizations, people, projects } from "../../../src/db/schema.ts";
+import { trainerObject } from "../../../src/runtime/kit/names.ts";
+import { minting, sha256Hex } from "../../../src/runtime/kit/secrets.ts";
+import { type Door, openPlatform, rolloutAt } from "../../runtime/platform.ts";
+import { script } from "../../runtime/script.ts";
+import { GOING, storeBatch } from "../../runtime/trainer-batch.ts";
+import { uploaded } from "../../runtime/upload.ts";
+
+/** Ids of a tenant, by what they name. */
+export interface Things {
+  readonly organization: string;
+  readonly project: string;
+  /** An eval that has ended, and its rollout. */
+  readonly run: string;
+  readonly rollout: string;
+  /** Another eval of the same task. */
+  readonly rival: string;
+  /** An eval whose model does not answer. */
+  readonly going: string;
+  /** A training run whose first batch is leased. */
+  readonly training: string;
+  readonly token: string;
+  readonly lease: string;
+  readonly lease_token: string;
+  readonly batch: string;
+  readonly batch_sha256: string;
+  readonly object_sha256: string;
+  readonly dataset: string;
+  readonly endpoint: string;
+  readonly secret: string;
+  readonly key: string;
+  readonly person: string;
+  readonly invitation: string;
+  readonly invitation_token: string;
+  /** Of a run that is gone. */
+  readonly deletion: string;
+}
+
+export interface Project {
+  readonly scope: Scope;
+  readonly door: Door;
+  readonly things: Things;
+}
+
+/** What all tenants call theirs. */
+export const NAME = "SAME_NAME";
+export const ROWS = '{"question":"What is 2 + 2?","answer":"so it is #### 4"}\n';
+const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
+const GAME = { environment: "guess-number", environment_args: { max: 1000, max_turns: 2 }, num_examples: 1 };
+export const PLAYED = { ...GAME, model: script([WRONG, WRONG]) };
+
+/** `orgId`: of an organisation that is there already. Of its requests none is too many. */
+export async function furnish(orgId?: string): Promise<Project> {
+  const organization = orgId ?? `org_${crypto.randomUUID()}`;
+  const unlimited = { requests_per_minute: null };
+  const row = { id: organization, name: NAME, limits: unlimited, allowed_hosts: null, created_at: 0 };
+  await drizzle(env.DB).insert(organizations).values(row).onConflictDoNothing();
+  const door = await openPlatform(organization);
+  const [run, rival, going, training, dataset, endpoint, secret] = await Promise.all([
+    door.finish({ ...PLAYED, name: NAME }),
+    door.finish(PLAYED),
+    startGoing(door),
+    train(door),
+    uploaded(door, ROWS, `name=${NAME}`),
+    newEndpoint(door, NAME),
+    newSecret(door, NAME),
+  ]);
+  const [key, person, invited, deletion] = await Promise.all([
+    newKey(door),
+    newPerson(door),
+    newInvitation(door),
+    deleteOne(door),
+  ]);
+  const things: Things = {
+    ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
+    ...{ rival: rival.id, going },
+    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion },
+  };
+  return { scope: door.scope, door, things };
+}
+
+export async function startGoing(door: Door): Promise<string> {
+  const { id } = await door.start({ ...GAME, model: script([WRONG], undefined, { held: true }), name: NAME });
+  return id;
+}
+
+export function newEndpoint(door: Door, name: string): Promise<string> {
+  return newThing(door, "/v1/endpoints", { name, base_url: env.MODEL_URL, probe: false });
+}
+
+export function newSecret(door: Door, name: string): Promise<string> {
+  return newThing(door, "/v1/secrets", { name, value: "a value of some length" });
+}
+
+/** A program's key of the project. */
+export function newKey(door: Door): Promise<string> {
+  return newThing(door, "/v1/keys", { name: NAME, scopes: ["runs:read"], project: door.scope.projectId });
+}
+
+async function deleteOne(door: Door): Promise<string> {
+  const { id } = await door.finish(PLAYED);
+  const begun = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
+  return (await begun.json<{ id: string }>()).id;
+}
+
+export async function newProject({ scope }: Door): Promise<string> {
+  const id = `pj_${crypto.randomUUID()}`;
+  const row = { id, org_id: scope.orgId, name: id, retention: {}, created_at: 0, deleted_at: null };
+  await drizzle(env.DB).insert(projects).values(row);
+  return id;
+}
+
+export async function newPerson({ scope }: Door): Promise<string> {
+  return await joined(scope.orgId, "viewer");
+}
+
+/** A person with the role. */
+export async function joined(org_id: string, role: Role): Promise<string> {
+  const id = `per_${crypto.randomUUID()}`;
+  const d1 = drizzle(env.DB);
+  await d1.batch([
+    d1.insert(people).values({ id, email: `${id}@example.com`, created_at: 0 }),
+    d1.insert(members).values({ org_id, person_id: id, role, created_at: 0 }),
+  ]);
+  return id;
+}
+
+export async function newInvitation({ scope }: Door): Promise<Pick<Things, "invitation" | "invitation_token">> {
+  const [invitation, invitation_token] = [`inv_${crypto.randomUUID()}`, mintToken("rki", minting(env, 0))];
+  const row = { id: invitation, email: `${invitation}@example.com`, role: "viewer", invited_by: "key_1" } as const;
+  const times = { created_at: 0, expires_at: 4_000_000_000_000, accepted_at: null };
+  await insertInvitation(env.DB, scope.orgId, { ...row, ...times, hash: sha256Hex(invitation_token) }, null);
+  return { invitation, invitation_token };
+}
+
+async function newThing(door: Door, folder: string, body: object): Promise<string> {
+  const reply = await door.post(folder, body);
+  if (reply.status !== 201) throw new Error(await reply.text());
+  return (await reply.json<{ id: string }>()).id;
+}
+
+export const TRAINER = { trainer_id: "t0", kind: "test", protocol: "rl.batch/1" };
+
+async function train(door: Door) {
+  const request = {
+    ...{ kind: "training", environment: "calculator", group_size: 2, max_steps: 9 },
+    ...{ trainer: { encoding: "jsonl" }, endpoint: { base_url: env.MODEL_URL } },
+    model: script(["no"], undefined, { held: true, tokens: true }),
+  };
+  const begun = await door.post("/v1/runs", request);
+  if (begun.status !== 202) throw new Error(await begun.text());
+  const { id, trainer } = CreatedRun.parse(await begun.json());
+  const { ready, manifest } = await storeBatch(door.scope, id, 1);
+  await trainerObject(env, door.scope, id).ready([ready], GOING);
+  const { epoch } = Registered.parse(await (await door.post(`/v1/runs/${id}/trainer/register`, TRAINER)).json());
+  const asked = { trainer_id: "t0", epoch, want_step: 1, max_wait_s: 0 };
+  const { lease } = Leased.parse(await (await door.post(`/v1/runs/${id}/trainer/lease`, asked)).json());
+  return {
+    ...{ training: id, token: trainer?.token ?? "", lease: lease.id, lease_token: lease.token },
+    ...{ batch: manifest.batch_id, batch_sha256: manifest.sha256, object_sha256: manifest.objects[0]?.sha256 ?? "" },
+  };
+}

@@ -1,0 +1,187 @@
+/** Each function of src/db about the things of a project or an organisation, asked for those of the tenant with the mark. */
+import { eq, sql } from "drizzle-orm";
+import type { Scope } from "../../src/contract/scope.ts";
+import * as allowedHosts from "../../src/db/allowed-hosts.ts";
+import * as apiKeys from "../../src/db/api-keys.ts";
+import * as datasets from "../../src/db/datasets.ts";
+import * as endpoints from "../../src/db/endpoints.ts";
+import * as idempotency from "../../src/db/idempotency-keys.ts";
+import * as invitations from "../../src/db/invitations.ts";
+import * as verdicts from "../../src/db/judge-verdicts.ts";
+import * as keys from "../../src/db/keys.ts";
+import * as organizations from "../../src/db/organizations.ts";
+import * as people from "../../src/db/people.ts";
+import * as projects from "../../src/db/projects.ts";
+import * as runs from "../../src/db/runs.ts";
+import * as tables from "../../src/db/schema.ts";
+import { inProject } from "../../src/db/scoped.ts";
+import * as seals from "../../src/db/seals.ts";
+import * as secrets from "../../src/db/secrets.ts";
+import { keyRow } from "../api/accounts.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
+
+/** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
+export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
+
+const FIRST = { after: null, limit: 10, order: "asc" } as const;
+const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
+const at = { created_at: 2000 };
+export const newSecret = () => ({
+  id: crypto.randomUUID(),
+  name: "new",
+  sealed_value: "sealed",
+  ...at,
+  updated_at: 2000,
+});
+
+export const CASES: Readonly<Record<string, Case>> = {
+  findDataset: async (d1, scope, mark) => [
+    await datasets.findDataset(d1, scope, { id: `ds_${mark}` }),
+    await datasets.findDataset(d1, scope, { name: "name" }),
+  ],
+  listDatasets: (d1, scope) => datasets.listDatasets(d1, scope, FIRST),
+  insertDataset: (d1, scope) => {
+    const row = { id: crypto.randomUUID(), name: "new", rows: 1, bytes: 1, sha256: "s", environment: null, ...at };
+    return datasets.insertDataset(d1, scope, row, null);
+  },
+  deleteUnusedDataset: async (d1, scope, mark) => [
+    await datasets.deleteUnusedDataset(d1, scope, `ds_${mark}`),
+    await datasets.deleteUnusedDataset(d1, scope, `ds-unused_${mark}`),
+  ],
+  getEndpoint: (d1, scope, mark) => endpoints.getEndpoint(d1, scope, `ep_${mark}`),
+  findEndpoint: async (d1, scope, mark) => [
+    await endpoints.findEndpoint(d1, scope, `ep_${mark}`),
+    await endpoints.findEndpoint(d1, scope, "name"),
+  ],
+  listEndpoints: (d1, scope) => endpoints.listEndpoints(d1, scope, FIRST),
+  insertEndpoint: (d1, scope) => {
+    const unset = { max_concurrent: null, rpm: null, prices: null, capabilities: null, updated_at: null };
+    return endpoints.insertEndpoint(d1, scope, { ...endpointRow(), ...unset, name: "new", deleted_at: null }, null);
+  },
+  updateEndpoint: async (d1, scope, mark) => {
+    const unset = { max_concurrent: null, rpm: null, prices: null, capabilities: null, updated_at: null };
+    const before = { ...endpointRow({ id: `ep_${mark}` }), ...unset, name: "name", deleted_at: null };
+    return await endpoints.updateEndpoint(d1, scope, before, { rpm: 7 });
+  },
+  deleteEndpoint: async (d1, scope, mark) => [
+    await endpoints.deleteEndpoint(d1, scope, `ep_${mark}`, 3000),
+    await endpoints.deleteEndpoint(d1, scope, `ep-unused_${mark}`, 3000),
+  ],
+  unfinishedRuns: (d1, scope, mark) => runs.unfinishedRuns(d1, scope, eq(tables.runs.endpoint_id, `ep_${mark}`)),
+  recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
+  insertOnce: (d1, scope) => {
+    const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };
+    return idempotency.insertOnce(d1, scope, inProject(d1, scope).insert(tables.secrets, newSecret()), made);
+  },
+  findVerdicts: async (d1, scope) => [...(await verdicts.findVerdicts(d1, scope, ["k"]))],
+  keepVerdict: (d1, scope) => verdicts.keepVerdict(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),
+  replaceTrainerToken: (d1, scope, mark) =>
+    keys.replaceTrainerToken(d1, scope, { hash: crypto.randomUUID(), run_id: `run_${mark}`, ...at }, 9000),
+  insertRun: (d1, scope) => {
+    const endpoint = endpointRow();
+    return runs.insertRun(d1, scope, runRow(endpoint), endpoint, [endpointRow()]);
+  },
+  getRun: (d1, scope, mark) => runs.getRun(d1, scope, `run_${mark}`),
+  findRunByIdempotencyKey: (d1, scope) => runs.findRunByIdempotencyKey(d1, scope, "k"),
+  listRuns: (d1, scope) => runs.listRuns(d1, scope, ANY_RUN),
+  updateRun: (d1, scope, mark) => runs.updateRun(d1, scope, `run_${mark}`, { dead_letters: 5 }),
+  changeRun: (d1, scope, mark) => runs.changeRun(d1, scope, `run_${mark}`, { name: "other", max_concurrent: 3 }),
+  findSecret: async (d1, scope, mark) => [
+    await secrets.findSecret(d1, scope, `sec_${mark}`),
+    await secrets.findSecret(d1, scope, "name"),
+  ],
+  secretsNamed: (d1, scope) => secrets.secretsNamed(d1, scope, ["name"]),
+  listSecrets: (d1, scope) => secrets.listSecrets(d1, scope, FIRST),
+  insertSecret: (d1, scope) => secrets.insertSecret(d1, scope, newSecret(), null),
+  updateSecret: (d1, scope, mark) =>
+    secrets.updateSecret(d1, scope, `sec_${mark}`, { sealed_value: "x", updated_at: 3000 }),
+  replaceSeal: async (d1, scope, mark) => {
+    for (const [kind, id, sealed] of [
+      ["secret", `sec_${mark}`, mark],
+      ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["push_secret", `run_${mark}`, mark],
+    ] as const) {
+      await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
+    }
+  },
+  sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
+  deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
+};
+
+/** Of an organisation, or of one project of it. */
+export interface Reach {
+  readonly orgId: string;
+  readonly projectId: string | null;
+}
+export type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
+
+const newKey = (mark: string) => {
+  const { org_id: _, ...key } = { ...keyRow({ orgId: "", projectId: "" }, crypto.randomUUID()), ...at };
+  return { ...key, project_id: `pj_${mark}` };
+};
+const invitationRow = (mark: string) => {
+  const id = `${mark}-${crypto.randomUUID()}`;
+  const times = { ...at, expires_at: 9000, accepted_at: null };
+  return { id, email: "f@example.com", role: "viewer" as const, hash: id, invited_by: "key_1", ...times };
+};
+
+/** The same of the things of an organisation; a stranger is another organisation. */
+export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
+  findProjectId: async (d1, { orgId }, mark) => [
+    await keys.findProjectId(d1, orgId, `pj_${mark}`),
+    await keys.findProjectId(d1, orgId, mark),
+  ],
+  insertApiKey: (d1, { orgId }, mark) => apiKeys.insertApiKey(d1, orgId, newKey(mark), null),
+  rotateApiKey: (d1, { orgId }, mark) => {
+    return apiKeys.rotateApiKey(d1, orgId, { before: `key_${mark}`, next: newKey(mark), ends: 9000 }, null);
+  },
+  rememberIf: async (d1, { orgId }) => {
+    const made = {
+      operation: "createProject",
+      key: crypto.randomUUID(),
+      request_hash: "h",
+      resource_id: "pj_new",
+      ...at,
+    };
+    for (const statement of idempotency.rememberIf(d1, orgId, sql`1 = 1`, made)) await statement;
+  },
+  readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
+  findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
+  updateOrganization: (d1, { orgId }) =>
+    organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
+  insertProject: (d1, { orgId }, mark) => {
+    const row = {
+      id: `${mark}-${crypto.randomUUID()}`,
+      name: crypto.randomUUID(),
+      retention: {},
+      deleted_at: null,
+      ...at,
+    };
+    return projects.insertProject(d1, orgId, row, null);
+  },
+  updateProject: (d1, { orgId }, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { name: "other" }),
+  findMember: (d1, { orgId }, mark) => people.findMember(d1, orgId, `per_${mark}`),
+  listMembers: (d1, { orgId }) => people.listMembers(d1, orgId, FIRST),
+  changeRole: (d1, { orgId }, mark) => people.changeRole(d1, orgId, `per_${mark}`, "viewer"),
+  removeMember: (d1, { orgId }, mark) => {
+    return people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com" }, 3000);
+  },
+  findInvitation: (d1, { orgId }, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
+  listInvitations: (d1, { orgId }) => invitations.listInvitations(d1, orgId, FIRST),
+  insertInvitation: (d1, { orgId }, mark) => invitations.insertInvitation(d1, orgId, invitationRow(mark), null),
+  deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
+  acceptInvitation: (d1, { orgId }, mark) => {
+    const key = { ...newKey(mark), person_id: `per_${mark}` };
+    return invitations.acceptInvitation(d1, { id: `inv_${mark}`, org_id: orgId, role: "viewer" }, key);
+  },
+};
+
+/** To these a project beside in the same organisation is a stranger as well. */
+export const IN_REACH: typeof OF_ORGANIZATION = {
+  findApiKey: (d1, reach, mark) => apiKeys.findApiKey(d1, reach, `key_${mark}`),
+  listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
+  updateApiKey: (d1, reach, mark) => apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }),
+  revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
+  findProject: (d1, reach, mark) => projects.findProject(d1, reach, `pj_${mark}`),
+  listProjects: (d1, reach) => projects.listProjects(d1, reach, FIRST),
+};
