@@ -2,7 +2,7 @@
 import { eq, notExists } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import type { DatasetView } from "../contract/uploaded-dataset.ts";
-import { insertOnce, type Remembered } from "./idempotency-keys.ts";
+import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";
@@ -45,8 +45,8 @@ export function insertDataset(
   scope: Scope,
   dataset: NewDataset,
   made: Remembered | null,
-): Promise<"inserted" | "taken"> {
-  return insertOnce(database, scope, inProject(database, scope).insert(datasets, dataset), made);
+): Promise<Kept> {
+  return insertOnce(database, scope, datasets, dataset, made);
 }
 
 /** Deletes a dataset that no unfinished run names; otherwise says which do, as far as the list of runs knows. */

@@ -8,7 +8,7 @@
 import { eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Remembered, violatedTable } from "./idempotency-keys.ts";
+import { insertOnce, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
@@ -57,8 +57,8 @@ export function insertEndpoint(
   scope: Scope,
   endpoint: NamedEndpoint,
   made: Remembered | null,
-): Promise<"inserted" | "taken"> {
-  return insertOnce(database, scope, inProject(database, scope).insert(endpoints, endpoint), made);
+): Promise<Kept> {
+  return insertOnce(database, scope, endpoints, endpoint, made);
 }
 
 /**

@@ -2,10 +2,10 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq, type SQL } from "drizzle-orm";
+import { eq, exists, isNull, type SQL } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
-import { idempotencyKeys } from "./schema.ts";
-import { inProject, type Statement } from "./scoped.ts";
+import { type datasets, type endpoints, idempotencyKeys, projects, type secrets } from "./schema.ts";
+import { inOrganization, inProject, type Statement } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -29,22 +29,34 @@ export async function recall(
   return rows[0] ?? null;
 }
 
-/** Runs the insert of a resource and writes what its key made, both or neither. `taken`: its name or the key is. */
-export async function insertOnce(
+/** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
+export type Kept = "inserted" | "taken" | "gone";
+
+/** Writes a resource and what its key made, both or neither, while its project is there. */
+export async function insertOnce<T extends typeof datasets | typeof endpoints | typeof secrets>(
   database: D1Database,
   scope: Scope,
-  insert: Statement<unknown>,
+  table: T,
+  row: Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string },
   made: Remembered | null,
-): Promise<"inserted" | "taken"> {
+): Promise<Kept> {
   const project = inProject(database, scope);
-  const remembering = made === null ? [] : [project.insert(idempotencyKeys, made)];
+  const open = isOpenProject(database, scope);
+  const insert = project.insertIf(open, table, row).returning({ id: table.id });
+  const remembering = made === null ? [] : [project.insertIf(open, idempotencyKeys, made)];
   try {
-    await project.batch([insert, ...remembering]);
-    return "inserted";
+    const [inserted] = await project.batch([insert, ...remembering]);
+    return inserted.length === 1 ? "inserted" : "gone";
   } catch (thrown) {
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
+}
+
+/** Holds while the project is there and its deletion has not begun. */
+export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
+  const owned = inOrganization(database, orgId);
+  return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
 
 /** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */

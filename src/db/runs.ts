@@ -9,9 +9,9 @@ import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts"
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
-import { violatedTable } from "./idempotency-keys.ts";
+import { isOpenProject, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { type EndpointRow, endpoints, projects, type RunRow, runs } from "./schema.ts";
+import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, type Rows } from "./scoped.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
@@ -51,9 +51,7 @@ export async function insertRun(
   const beside = endpoint === null ? judges : [endpoint, ...judges];
   // A refused run must not leave an endpoint behind.
   const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
-  const open = exists(
-    owned.columns({ id: projects.id }, projects, eq(projects.id, scope.projectId), isNull(projects.deleted_at)),
-  );
+  const open = isOpenProject(database, scope);
   const unfinished = () => owned.columns({ n: count() }, runs, inArray(runs.status, UNFINISHED));
   const room = most === null ? open : sql`${open} and ${unfinished()} < ${most}`;
   try {

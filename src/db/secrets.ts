@@ -2,7 +2,7 @@
 import { eq, inArray, or } from "drizzle-orm";
 import type { SecretView } from "../contract/endpoint.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Remembered } from "./idempotency-keys.ts";
+import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type SecretRow, secrets } from "./schema.ts";
 import { inProject } from "./scoped.ts";
@@ -34,8 +34,8 @@ export function insertSecret(
   scope: Scope,
   secret: NewSecret,
   made: Remembered | null,
-): Promise<"inserted" | "taken"> {
-  return insertOnce(database, scope, inProject(database, scope).insert(secrets, secret), made);
+): Promise<Kept> {
+  return insertOnce(database, scope, secrets, secret, made);
 }
 
 /** Null when there is no such secret any more. */

@@ -113,3 +113,14 @@ test("beyond its limit the oldest entries go, and it says how many have gone", a
   expect(data.map(({ id }) => id)).toEqual([String(LIMITS.auditEntries + 1), "2"]);
   expect(dropped).toBe(1);
 });
+
+test("the log of an organisation that was deleted is not begun anew by whoever comes late", async () => {
+  const door = await openDoor();
+  const { projectId: project_id } = door.scope;
+  const change = { at: 1, who: "key_1", action: "cancelRun", project_id, target: null, request_id: "r" };
+  const id = await auditOf(door).begin(change);
+  await auditOf(door).forget();
+  await expect(auditOf(door).begin(change)).rejects.toThrow("the organisation was deleted");
+  await auditOf(door).end(id, { status: 200, made: null });
+  expect((await log(door)).data).toEqual([]);
+});

@@ -14,7 +14,6 @@ import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
-import { inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { keyRow } from "../api/accounts.ts";
@@ -71,7 +70,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
   insertOnce: (d1, scope) => {
     const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };
-    return idempotency.insertOnce(d1, scope, inProject(d1, scope).insert(tables.secrets, newSecret()), made);
+    return idempotency.insertOnce(d1, scope, tables.secrets, newSecret(), made);
   },
   findVerdicts: async (d1, scope) => [...(await verdicts.findVerdicts(d1, scope, ["k"]))],
   keepVerdict: (d1, scope) => verdicts.keepVerdict(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),

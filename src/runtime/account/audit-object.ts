@@ -9,6 +9,7 @@ import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, StoredAuditEntry } from "../contract/account-wire.ts";
 import type { AuditRpc, Serves } from "../contract/rpc.ts";
+import { Tombstone } from "../kit/tombstone.ts";
 
 /** Each has an index. */
 const FILTERS = ["who", "action", "target", "project_id"] as const;
@@ -22,17 +23,22 @@ create index if not exists entries_by_target on entries (target, id);
 create index if not exists entries_by_project on entries (project_id, id)`;
 
 export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
+  readonly #tombstone: Tombstone;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#storage = state.storage;
     this.#sql = state.storage.sql;
+    this.#tombstone = new Tombstone(state.storage);
   }
 
-  /** The number of the entry. */
+  /** The number of the entry. Throws once its organisation is gone. */
   begin({ at, who, action, project_id, target, request_id }: AuditChange): number {
+    if (this.#tombstone.stands) throw new Error("the organisation was deleted");
     return this.#storage.transactionSync(() => {
       if (this.#isNew()) this.#sql.exec(TABLES);
       const values = [at, who, action, project_id, target, request_id];
@@ -50,6 +56,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
 
   /** What came of the change. The first outcome stays. */
   end(id: number, { status, made }: AuditOutcome): void {
+    if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
     if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
     else this.#sql.exec("update entries set status = ?, made = ? where id = ? and status is null", status, made, id);
@@ -75,7 +82,11 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
 
   /** Nothing of the organisation is kept. */
   async forget(): Promise<void> {
-    await this.#storage.deleteAll();
+    await this.#tombstone.set(this.now());
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#tombstone.decay(this.now());
   }
 
   #isNew(): boolean {

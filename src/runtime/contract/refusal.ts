@@ -13,6 +13,11 @@ export function refuse(code: ErrorCode, message: string, param: string | null): 
   return { ok: false, error: { code, message, param } };
 }
 
+/** What was to be made in a project that goes. */
+export function projectGone(): Result<never> {
+  return refuse("not_found", "the project is being deleted", null);
+}
+
 /** The same Idempotency-Key with another body. */
 export function keyReused(): Result<never> {
   return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);

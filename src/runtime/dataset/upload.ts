@@ -13,7 +13,7 @@ import type { AnyEnvironment } from "../../core/environments/any-environment.ts"
 import { mintId } from "../../core/ids.ts";
 import { datasetViewOf, findDataset, insertDataset, type NewDataset } from "../../db/datasets.ts";
 import { type Remembered, recall } from "../../db/idempotency-keys.ts";
-import { keyReused, type Refusal, type Result, refuse } from "../contract/refusal.ts";
+import { keyReused, projectGone, type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
@@ -137,7 +137,7 @@ class Reception {
       return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: false } };
     }
     await this.#subrequests.fetch(() => this.#env.STORE.delete(Object.values(this.#keys)));
-    return await this.#overtaken(received.value);
+    return inserted === "gone" ? projectGone() : await this.#overtaken(received.value);
   }
 
   /** The file and its index, stored; or nothing of them. */

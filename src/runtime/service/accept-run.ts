@@ -14,7 +14,7 @@ import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/traini
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../../db/runs.ts";
-import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { keyReused, projectGone, type Result } from "../contract/refusal.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
 import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
@@ -140,7 +140,7 @@ export async function beginRun(
   const most = options.byRun === true ? null : standing.limits.runs_in_flight;
   const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most));
   if (inserted === "full") return tooManyRuns(standing.limits);
-  if (inserted === "gone") return refuse("not_found", "the project is being deleted", null);
+  if (inserted === "gone") return projectGone();
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();

@@ -15,7 +15,7 @@ import {
   type NamedEndpoint,
   updateEndpoint,
 } from "../../db/endpoints.ts";
-import { type Result, refuse } from "../contract/refusal.ts";
+import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
 import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
@@ -164,7 +164,9 @@ export async function createEndpoint(
   if ((await findEndpoint(env.DB, scope, request.name)) !== null) return await taken();
   const endpoint = await rowOf(env, scope, request, options.now);
   const key = toRemember(OPERATION, endpoint.id, options);
-  if ((await insertEndpoint(env.DB, scope, endpoint, key)) === "taken") return await taken();
+  const kept = await insertEndpoint(env.DB, scope, endpoint, key);
+  if (kept === "taken") return await taken();
+  if (kept === "gone") return projectGone();
   return { ok: true, value: { value: endpointViewOf(endpoint), replayed: false } };
 }
 

@@ -3,7 +3,7 @@ import type { SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/secrets.ts";
-import { type Result, refuse } from "../contract/refusal.ts";
+import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, seal, sealContext } from "../kit/secrets.ts";
 import { notFound } from "./read-run.ts";
@@ -23,7 +23,9 @@ export async function createSecret(
   const times = { created_at: options.now, updated_at: options.now };
   const secret = { id, name, sealed_value, ...times };
   const key = toRemember(OPERATION, id, options);
-  if ((await insertSecret(env.DB, scope, secret, key)) === "taken") {
+  const kept = await insertSecret(env.DB, scope, secret, key);
+  if (kept === "gone") return projectGone();
+  if (kept === "taken") {
     const message = `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`;
     return (await findRepeated(env, scope, options)) ?? refuse("conflict", message, "name");
   }
