@@ -28,6 +28,9 @@ const alias = Object.entries(manifest.exports).map(([door, file]) => ({
 // Each of the many processes that tests start would compile the same sources anew.
 process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "rollcall-tests-compiled");
 
+// Commands that tests start know no profile of whoever runs them.
+process.env["ROLLCALL_CONFIG"] = join(tmpdir(), "rollcall-tests-have-no-profiles.json");
+
 // The tests bring the secret that wrangler.toml requires; what wrangler says of it is noise.
 process.env["WRANGLER_LOG"] ??= "error";
 

@@ -10,6 +10,7 @@ import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
 
 export { AuditObject } from "./runtime/account/audit-object.ts";
+export { AccountObject } from "./runtime/account/object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
 export { ProjectObject } from "./runtime/project/object.ts";

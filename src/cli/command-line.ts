@@ -57,6 +57,8 @@ export function command<const Name extends string, const Own extends Flags>(
 export const PLATFORM_FLAGS = {
   json: { says: "exactly one JSON object on stdout" },
   platform: { value: "URL", says: "the platform; default ROLLCALL_URL, else the local one" },
+  profile: { value: "NAME", says: "one you logged in to; local: that of the state directory" },
+  project: { value: "NAME", says: "of the organisation, where the key is for all of it" },
   timeout: { value: "S", says: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;
 

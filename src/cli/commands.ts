@@ -1,5 +1,6 @@
 /** Every command, in the order the help lists them. What each takes and does stands in `commands/`, a file a noun. */
 import type { Command } from "./command-line.ts";
+import { AUDIT_LOG } from "./commands/audit-log.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { DATASET_COMMANDS } from "./commands/dataset.ts";
 import { DELETION_COMMANDS } from "./commands/deletion.ts";
@@ -7,6 +8,12 @@ import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
+import { INVITATION_COMMANDS } from "./commands/invitation.ts";
+import { KEY_COMMANDS } from "./commands/key.ts";
+import { LOGIN_COMMANDS } from "./commands/login.ts";
+import { ORG_COMMANDS } from "./commands/org.ts";
+import { PERSON_COMMANDS } from "./commands/person.ts";
+import { PROJECT_COMMANDS } from "./commands/project.ts";
 import { ROLLOUT_COMMANDS } from "./commands/rollout.ts";
 import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
@@ -23,6 +30,13 @@ const BUT_COMPLETION = [
   ...ENDPOINT_COMMANDS,
   ...SECRET_COMMANDS,
   ...ENV_COMMANDS,
+  ...LOGIN_COMMANDS,
+  ...ORG_COMMANDS,
+  ...PROJECT_COMMANDS,
+  ...KEY_COMMANDS,
+  ...PERSON_COMMANDS,
+  ...INVITATION_COMMANDS,
+  AUDIT_LOG,
   SERVE,
   START,
   ...DEPLOY_COMMANDS,

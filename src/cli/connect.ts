@@ -1,6 +1,6 @@
 /**
- * Which platform a command works on: the one named by --platform or ROLLCALL_URL; else the one that runs on the state
- * directory; else one of its own, for the time of the command. A platform of its own holds the command's environment
+ * Which platform a command works on: the one that is named (which-platform.ts); else the one that runs on the state
+ * directory; else that of the default profile; else one of its own, for the time of the command. A platform of its own holds the command's environment
  * when that is code that lies here; one that runs already is used if it holds the same code.
  */
 
@@ -21,6 +21,8 @@ import type { Platform } from "../local/platform.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
 import { CommandError, EXIT, endBy, usageError } from "./exit.ts";
+import { LOCAL } from "./profiles.ts";
+import { defaultProfile, type Elsewhere, namedPlatform, type PlatformAsked, projectNamed } from "./which-platform.ts";
 
 export interface NamedEnvironment {
   /** As it was typed. */
@@ -50,11 +52,19 @@ export interface BootOptions {
 
 export interface Connection {
   readonly client: RollcallClient;
+  /** The same key at work in another project. */
+  readonly inProject: (idOrName: string) => RollcallClient;
   readonly url: string;
   /** The policy server beside it; a platform elsewhere has none. */
   readonly policyUrl: string | null;
   /** Where commands keep what belongs to it: the state directory, also of a platform elsewhere. */
   readonly directory: string;
+  /** The flags that name it once more, each after a space; empty where none is needed. */
+  readonly flags: string;
+  /** Of the profile it was named by; null without one. */
+  readonly profile: string | null;
+  /** What requests name as their project; undefined where none does. */
+  readonly project: string | undefined;
   /** Who the platform belongs to: it may outlive the command, or not, or not even leave its state. */
   readonly kind: "remote" | "running" | "embedded" | "ephemeral";
   /** The environment the command was given, if it takes one. */
@@ -64,8 +74,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-export interface ConnectOptions {
-  readonly platform: string | undefined;
+export interface ConnectOptions extends PlatformAsked {
   readonly ephemeral: boolean;
   /** The environment the command was given: an id, a folder, the name of an installed package. */
   readonly environment?: string | undefined;
@@ -85,17 +94,16 @@ const nothingToClose = () => Promise.resolve();
 
 export async function connect({ say, ...options }: ConnectOptions): Promise<Connection> {
   const environment = options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
-  const url = options.platform ?? process.env["ROLLCALL_URL"];
-  if (url !== undefined && url !== "" && !options.ephemeral) {
-    const connection = connectTo(url, environment);
-    await sayOtherCode(connection, say);
-    return connection;
-  }
   const { port, reads: atRest, signal } = options;
-  if (options.ephemeral) return embed(null, environment, { port, signal, say });
+  const project = projectNamed(options);
+  if (options.ephemeral) return embed(null, environment, { port, signal, say, project });
+  const named = namedPlatform(options);
+  if (named !== null && named !== LOCAL) return await connectTo(named, environment, say);
   const directory = stateDirectory(process.env);
-  const found = await runningOrOwn(directory, { signal, say }, () =>
-    embed(directory, environment, { atRest, port, signal, say }),
+  const standing = named === LOCAL || (await runningOn(directory, project)) !== null ? null : defaultProfile(options);
+  if (standing !== null) return await connectTo(standing, environment, say);
+  const found = await runningOrOwn(directory, { signal, say, project }, () =>
+    embed(directory, environment, { atRest, port, signal, say, project }),
   );
   return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, say });
 }
@@ -118,19 +126,20 @@ async function useOrEmbed(
   return embed(null, environment, { port, signal, say });
 }
 
-function connectTo(url: string, environment: NamedEnvironment | null): Connection {
-  const apiKey = process.env["ROLLCALL_API_KEY"];
-  if (apiKey === undefined || apiKey === "") {
-    throw usageError(`ROLLCALL_API_KEY must hold a key of ${url}`, "ROLLCALL_API_KEY");
-  }
-  // A header holds nothing else, and the error of one that does would show the key.
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw usageError("ROLLCALL_API_KEY holds what no key has: spaces or line breaks?", "ROLLCALL_API_KEY");
-  }
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
-  }
-  return connectionOf("remote", { url, key: apiKey, policy_url: null }, environment);
+async function connectTo(
+  { url, key, project, profile }: Elsewhere,
+  environment: NamedEnvironment | null,
+  say: (line: string) => void,
+): Promise<Connection> {
+  if (profile !== null)
+    say(`On ${url}, by the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
+  const connection = {
+    ...connectionOf("remote", { url, key, policy_url: null }, environment, project),
+    flags: profile === null ? ` --platform ${url}` : ` --profile ${profile}`,
+    profile,
+  };
+  await sayOtherCode(connection, say);
+  return connection;
 }
 
 /** A directory that is in use is asked again so often and for so long: a command that only reads is soon done with it. */
@@ -140,12 +149,12 @@ const IN_USE_MS = 60_000;
 /** The platform that runs there, or one of our own. Who boots or reads there at this moment is waited for. */
 async function runningOrOwn(
   directory: string,
-  { signal, say }: Pick<ConnectOptions, "signal" | "say">,
+  { signal, say, project }: Pick<ConnectOptions, "signal" | "say" | "project">,
   own: () => Promise<Connection>,
 ): Promise<{ readonly running: Running } | { readonly own: Connection }> {
   const began = performance.now();
   for (let tries = 0; ; tries += 1) {
-    const running = await runningOn(directory);
+    const running = await runningOn(directory, project);
     if (running !== null) return { running };
     try {
       return { own: await own() };
@@ -166,10 +175,10 @@ interface Running extends Connection {
 }
 
 /** The platform of a state directory, if it answers. */
-async function runningOn(directory: string): Promise<Running | null> {
+async function runningOn(directory: string, project: string | undefined): Promise<Running | null> {
   const ready = readReadyFile(directory);
   if (ready === null || !(await answersHealthz(ready.url))) return null;
-  return { ...connectionOf("running", ready, null), build: ready.build };
+  return { ...connectionOf("running", ready, null, project), build: ready.build };
 }
 
 /** It plays by the code it was started with, whatever was changed here since. */
@@ -185,13 +194,19 @@ function connectionOf(
   kind: "remote" | "running",
   { url, key, policy_url }: Pick<ReadyFile, "url" | "key" | "policy_url">,
   environment: NamedEnvironment | null,
+  project: string | undefined,
 ): Connection {
-  const client = new RollcallClient({ baseUrl: url, apiKey: key });
   return {
-    ...{ client, url, policyUrl: policy_url, kind, environment },
+    ...clientsOf(url, key, project),
+    ...{ url, flags: "", profile: null, project, policyUrl: policy_url, kind, environment },
     directory: stateDirectory(process.env),
     ...{ lost: NEVER, close: nothingToClose },
   };
+}
+
+export function clientsOf(baseUrl: string, apiKey: string, project: string | undefined) {
+  const inProject = (named: string | undefined) => new RollcallClient({ baseUrl, apiKey, project: named });
+  return { client: inProject(project), inProject };
 }
 
 /** One elsewhere says which code of an environment it holds, and nothing of the rest. */
@@ -212,14 +227,14 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  options: Pick<BootOptions, "atRest" | "port" | "signal" | "say">,
+  { project, ...options }: Pick<BootOptions, "atRest" | "port" | "signal" | "say"> & Pick<ConnectOptions, "project">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
   const environments = own === null ? [] : [own];
   const platform = await boot({ directory, environments, ...options });
   return {
-    client: new RollcallClient({ baseUrl: platform.url, apiKey: platform.key }),
-    url: platform.url,
+    ...clientsOf(platform.url, platform.key, project),
+    ...{ url: platform.url, flags: "", profile: null, project },
     policyUrl: platform.policyUrl,
     directory: platform.directory,
     kind: directory === null ? "ephemeral" : "embedded",

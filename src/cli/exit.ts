@@ -81,7 +81,12 @@ function timeIsUp(): CommandError {
 /** What failed, as a command's end. Anything unforeseen keeps its stack for the report on stderr. */
 export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof CommandError) return thrown;
-  if (thrown instanceof ApiRequestError) return fromApi(thrown);
+  if (thrown instanceof FailedOn) {
+    const { cause, place } = thrown;
+    if (cause instanceof ApiRequestError) return fromApi(cause, place.profile);
+    return unreachable(`the platform at ${place.url} does not answer`, cause);
+  }
+  if (thrown instanceof ApiRequestError) return fromApi(thrown, null);
   if (thrown instanceof NoEnvironmentPackage) return usageError(thrown.message, "environment");
   if (thrown instanceof DirectoryUnusable) {
     const { code, message } = thrown;
@@ -91,9 +96,7 @@ export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof TypeError && "code" in thrown && isParseCode(thrown.code)) {
     return usageError(thrown.message);
   }
-  if (thrown instanceof TypeError && thrown.message === "fetch failed") {
-    return unreachable("the platform does not answer", thrown);
-  }
+  if (isUnanswered(thrown)) return unreachable("the platform does not answer", thrown);
   if (isNamed(thrown, "AbortError")) return interruption();
   if (isNamed(thrown, "TimeoutError")) {
     return unreachable("the platform does not answer in time", undefined);
@@ -102,21 +105,55 @@ export function asCommandError(thrown: unknown): CommandError {
   return new CommandError(EXIT.bad, { code: "internal", message, type: "internal_error" });
 }
 
-function fromApi(error: ApiRequestError): CommandError {
+/** Where a command was at work, for the words that say what to do. */
+interface Place {
+  readonly url: string;
+  /** Whose key it was; null: that of ROLLCALL_API_KEY, or the state directory's. */
+  readonly profile: string | null;
+}
+
+/** What a platform refused, or that it did not answer, and which one it was. */
+class FailedOn extends Error {
+  override readonly name = "FailedOn";
+  readonly place: Place;
+  override readonly cause: ApiRequestError | TypeError;
+
+  constructor(place: Place, cause: ApiRequestError | TypeError) {
+    super(cause.message);
+    this.place = place;
+    this.cause = cause;
+  }
+}
+
+/** The same failure with where it happened, if that helps to say what to do. */
+export function failedOn({ url, profile }: Place, thrown: unknown): unknown {
+  const helps = thrown instanceof ApiRequestError || isUnanswered(thrown);
+  return helps ? new FailedOn({ url, profile }, thrown) : thrown;
+}
+
+function isUnanswered(thrown: unknown): thrown is TypeError {
+  return thrown instanceof TypeError && thrown.message === "fetch failed";
+}
+
+function fromApi(error: ApiRequestError, profile: string | null): CommandError {
   const { status, code } = error;
   const theirs = status >= 500 || status === 429 || code === "unreadable";
   return new CommandError(theirs ? EXIT.unreachable : EXIT.usage, {
     code,
-    message: error.message + hintOf(error),
+    message: error.message + hintOf(error, profile),
     param: error.param,
     type: error.type,
   });
 }
 
-function hintOf({ status, code, requestId }: ApiRequestError): string {
+function hintOf({ status, code, param, requestId }: ApiRequestError, profile: string | null): string {
   if (code === "unreadable") return "; is that the address of a Rollcall platform?";
   if (code === "missing_judge") return ", or --judge NAME=MODEL@ENDPOINT";
+  if (status === 401 && profile !== null) return `; log in again: rollcall login --profile ${profile}`;
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
+  if (status === 403) return "; rollcall whoami says what the key may do";
+  if (param === "Rollcall-Project" && status === 404) return "; rollcall project list names those there are";
+  if (param === "Rollcall-Project") return ", by --project NAME or ROLLCALL_PROJECT";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }
 

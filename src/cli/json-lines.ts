@@ -17,13 +17,24 @@ export async function writeLines(rows: AsyncIterable<object>, file: string, flag
   return written;
 }
 
+/**
+ * The same behind the whole lines that an earlier try left in `file.partial`: `rows` are those that come after them. How
+ * many rows were added.
+ */
+export async function goOnWritingLines(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
+  const partial = `${file}.partial`;
+  const added = await writeFile(rows, partial, flag, "a");
+  renameSync(partial, file);
+  return added;
+}
+
 /** Not a pipe or a device. */
 function mayBeReplaced(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
 }
 
-async function writeFile(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
-  const stream = createWriteStream(file);
+async function writeFile(rows: AsyncIterable<object>, file: string, flag: string, flags: "w" | "a" = "w") {
+  const stream = createWriteStream(file, { flags });
   try {
     await once(stream, "open");
   } catch (error) {

@@ -5,7 +5,7 @@
 import type { CallOptions, Page, RollcallClient } from "../sdk/client.ts";
 import { type Command, type CommandLine, type CommandSpec, command, PLATFORM_FLAGS } from "./command-line.ts";
 import type { Connection, ConnectOptions } from "./connect.ts";
-import { EXIT, type ExitCode, endBy, unreachable } from "./exit.ts";
+import { EXIT, type ExitCode, endBy, failedOn, unreachable } from "./exit.ts";
 import { aborted, catchInterrupts, type Ends, firstOf } from "./interrupt.ts";
 import { printJson, type Terminal, terminal } from "./terminal/terminal.ts";
 
@@ -42,13 +42,35 @@ export async function withConnection<T>(
   });
   try {
     return await work(connection, ends);
+  } catch (thrown) {
+    throw failedOn(connection, thrown);
   } finally {
     await connection.close();
   }
 }
 
+/** What a command line says of the platform it is for. */
+export function platformAsked(line: CommandLine<Exclude<keyof typeof PLATFORM_FLAGS, "json">>) {
+  return {
+    platform: line.text("platform"),
+    profile: line.text("profile"),
+    project: line.text("project"),
+    timeoutMs: line.timeoutMs("timeout"),
+  };
+}
+
 export interface Session {
   readonly client: RollcallClient;
+  /** The same key at work in another project. */
+  readonly inProject: (idOrName: string) => RollcallClient;
+  /** The platform's address. */
+  readonly url: string;
+  /** The flags that name the platform once more, each after a space. */
+  readonly flags: string;
+  /** Of the profile it was named by; null without one. */
+  readonly profile: string | null;
+  /** What requests name as their project; undefined where none does. */
+  readonly project: string | undefined;
   /** Aborted by Ctrl-C and when the time is up. */
   readonly signal: AbortSignal;
   readonly term: Terminal;
@@ -66,19 +88,14 @@ export interface Reply {
 
 /** `goOn` says how to go on when it is interrupted. */
 export function onPlatform(
-  line: CommandLine<"json" | "platform" | "timeout">,
+  line: CommandLine<keyof typeof PLATFORM_FLAGS>,
   work: (session: Session) => Promise<Reply>,
   goOn?: string,
 ): Promise<ExitCode> {
   const json = line.on("json");
   const term = terminal(json);
-  const asked = {
-    platform: line.text("platform"),
-    ephemeral: false,
-    reads: line.reads,
-    timeoutMs: line.timeoutMs("timeout"),
-  };
-  return withConnection(asked, term.say, async ({ client, lost }, ends) => {
+  const asked = { ...platformAsked(line), ephemeral: false, reads: line.reads };
+  return withConnection(asked, term.say, async ({ lost, ...connection }, ends) => {
     const signal = firstOf(ends);
     const stopped = aborted(signal).then((): never => {
       throw endBy(signal, goOn);
@@ -86,7 +103,7 @@ export function onPlatform(
     const gone = lost.then((reason): never => {
       throw unreachable("the platform is gone", reason);
     });
-    const reply = await Promise.race([work({ client, signal, term }), stopped, gone]);
+    const reply = await Promise.race([work({ ...connection, signal, term }), stopped, gone]);
     if (json && reply.json !== undefined) printJson(reply.json);
     else if (!json && reply.text !== undefined) term.print(reply.text());
     return reply.exit ?? EXIT.good;

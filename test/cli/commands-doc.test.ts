@@ -10,7 +10,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PLATFORM_FLAGS } from "../../src/cli/command-line.ts";
 import { COMMANDS, type CommandName, findCommand } from "../../src/cli/commands.ts";
+import { keepProfile } from "../../src/cli/profiles.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
@@ -28,6 +30,7 @@ const ESTIMATE_OF_16 = { mean: expect.any(Number), se: expect.any(Number), n: 16
 const ENDPOINT = { object: "endpoint", id: expect.stringMatching(/^ep_/) };
 const DATASET = { object: "dataset", id: expect.stringMatching(/^ds_/), rows: 3 };
 const DELETED = { deleted: true };
+const A_KEY = { key: expect.stringMatching(/^rk_/) };
 
 /** What the examples of a command print: as text, and as the object of --json. */
 const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> = {
@@ -114,6 +117,44 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   "env list": { text: /\ncalculator +\d/, json: LIST },
   "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
+  login: { text: /^platform +http[\s\S]*\nscopes +admin\n/, json: { object: "caller", profile: "work" } },
+  logout: { text: /^Logged out of http/, json: { revoked: expect.stringMatching(/^key_/) } },
+  whoami: { text: /\norganisation +Example Labs \(/, json: { object: "caller", profile: "default" } },
+  "org show": { text: /^organisation +Example Labs\n/, json: { object: "organization" } },
+  "org update": { json: { object: "organization", name: "Example Labs" } },
+  "org export": {
+    text: /^projects 1 in everything\n$/,
+    json: { object: "organization_export", folder: "once-more", counts: expect.objectContaining({ projects: 1 }) },
+  },
+  "org create": {
+    json: {
+      name: "Other Labs",
+      limits: expect.objectContaining({ runs_in_flight: 100 }),
+      key: expect.objectContaining(A_KEY),
+    },
+  },
+  "org list": { text: /\nExample Labs +org_/, json: LIST },
+  "org limits": { json: { limits: expect.objectContaining({ concurrent_rollouts: 50_000, storage_bytes: null }) } },
+  "project list": { text: /\nmath +pj_/, json: LIST },
+  "project create": { json: { object: "project", name: "art", retention: { runs_days: 30 } } },
+  "project show": { text: /^project +art\n/ },
+  "project update": { json: { name: "art", retention: { runs_days: null, verdicts_days: 7 } } },
+  "project delete": { json: { object: "deletion", kind: "project" } },
+  "org delete": { json: { object: "deletion", kind: "organization" } },
+  "key list": { text: /\nkey_\w+ +first key +rk_/, json: LIST },
+  "key create": { json: { object: "key", name: "ci", key: A_KEY.key, project_id: null } },
+  "key show": { text: /^key +key_\w+\nname +shown\n/ },
+  "key update": { json: { name: "shown", scopes: ["runs:read"], requests_per_minute: null } },
+  "key rotate": { json: { name: "shown", key: A_KEY.key } },
+  "key revoke": { json: { object: "key", revoked_at: expect.any(Number) } },
+  "invitation create": { json: { object: "invitation", role: "viewer", token: expect.stringMatching(/^rki_/) } },
+  "invitation list": { text: /\ninv_\w+ +bob@example\.com +viewer +waits until/, json: LIST },
+  "invitation delete": { json: DELETED },
+  "invitation accept": { text: /^ann@example\.com is developer of Example Labs \(profile ann\)\n$/ },
+  "person list": { text: /\nann@example\.com +Ann +developer/, json: LIST },
+  "person role": { json: { object: "person", role: "viewer" } },
+  "person remove": { json: DELETED },
+  "audit-log": { text: /^entry +at +who/, json: LIST },
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
 };
 
@@ -130,7 +171,10 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
 let platform: Platform;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
-const ids = { RUN: "", BASELINE: "", ROLLOUT: "", DELETION: "" };
+const ids = { RUN: "", BASELINE: "", ROLLOUT: "", ORG: "", KEY: "", INVITATION: "", DELETION: "" };
+/** Of an organisation of their own, with a key for all of it. */
+const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log)\b/;
+const CONFIG = join(folder, "config.json");
 
 beforeAll(async () => {
   const rows = ["3 + 4", "2 + 5", "1 + 6"].map((sum) => {
@@ -152,6 +196,7 @@ beforeAll(async () => {
   });
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(16), say });
+  await makeOrganization();
 }, 60_000);
 afterAll(async () => {
   await platform.stop();
@@ -159,17 +204,34 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+async function makeOrganization(): Promise<void> {
+  const clientOf = (apiKey: string) => new RollcallClient({ baseUrl: platform.url, apiKey });
+  const made = await clientOf(platform.key).createOrganization({ name: "Example Labs", project: "math" });
+  const key = made.key.key ?? "";
+  const client = clientOf(key);
+  const leaving = await client.createKey({ name: "leaving", scopes: ["admin"] });
+  const shown = await client.createKey({ name: "shown", scopes: ["runs:write"], requests_per_minute: 60 });
+  const invitation = await client.createInvitation({ email: "eve@example.com", role: "viewer" });
+  writeFileSync(join(folder, "admin-key.txt"), `${key}\n`);
+  keepProfile(CONFIG, "leaving", { platform: platform.url, key: leaving.key ?? "", project: null });
+  Object.assign(ids, { ORG: made.id, KEY: shown.id, INVITATION: invitation.id });
+}
+
 /** A line of the page, run by a shell. */
 function run(line: string): Promise<{ stdout: string; stderr: string }> {
-  const command = line.replaceAll("MODEL_URL", model.url).replaceAll("-m MODEL", "-m m");
+  const urls = line.replaceAll("MODEL_URL", model.url).replaceAll("PLATFORM_URL", platform.url);
+  const command = urls.replaceAll("-m MODEL", "-m m");
+  const byProfile = ACCOUNTS.test(line);
   // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
-  const named = line.startsWith("rollcall train") ? "" : platform.url;
+  const named = byProfile || line.startsWith("rollcall train") ? "" : platform.url;
   const env = {
     ...process.env,
     ...ids,
     ROLLCALL_URL: named,
     ROLLCALL_DIR: platform.directory,
     ROLLCALL_API_KEY: platform.key,
+    ROLLCALL_CONFIG: CONFIG,
+    ROLLCALL_PROFILE: byProfile ? "default" : "",
     OPENAI_API_KEY: "",
     MODEL_KEY: "sk-a-key-of-some-length-1234",
   };

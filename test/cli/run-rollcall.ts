@@ -16,13 +16,15 @@ export function rollcall(
   env: Readonly<Record<string, string>> = {},
   onStderr: (said: string, kill: (signal: NodeJS.Signals) => void) => void = () => undefined,
   cwd: string = process.cwd(),
+  stdin = "",
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [BIN, ...argv], {
       cwd,
       env: { ...process.env, OPENAI_BASE_URL: "", OPENAI_API_KEY: "", ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
     });
+    child.stdin.on("error", reject).end(stdin);
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (part) => {
       stdout += part;

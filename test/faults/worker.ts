@@ -3,6 +3,7 @@
  * whose stores fail while they are told to (knobs.ts), and where what one object answers another gets lost. Every fault is one line on the log: `fault <kind>`.
  */
 import worker, {
+  AccountObject as RealAccountObject,
   EndpointObject as RealEndpointObject,
   RolloutObject as RealRolloutObject,
   RunObject as RealRunObject,
@@ -47,6 +48,12 @@ export class EndpointObject extends RealEndpointObject {
   }
 }
 
+export class AccountObject extends RealAccountObject {
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    super(ctx, faulty(env).env);
+  }
+}
+
 export class TrainerObject extends RealTrainerObject {
   constructor(ctx: DurableObjectState, env: FaultyEnv) {
     super(ctx, faulty(env).env);
@@ -70,6 +77,8 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ROLLOUT_JUDGEMENTS_1: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_1, knobs),
     ROLLOUT_JUDGEMENTS_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_2, knobs),
     ROLLOUT_JUDGEMENTS_3: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_3, knobs),
+    ROLLOUT_JUDGEMENTS_SLOW: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SLOW, knobs),
+    ROLLOUT_JUDGEMENTS_SILENT: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SILENT, knobs),
     RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
     DB: failing(env.DB, "DB", knobs),
@@ -77,11 +86,12 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ROLLOUT: losingReplies(env.ROLLOUT, knobs),
     ENDPOINT: losingReplies(env.ENDPOINT, knobs),
     TRAINER: losingReplies(env.TRAINER, knobs),
+    ACCOUNT: losingReplies(env.ACCOUNT, knobs),
   };
   shared = { env: under, knobs };
   return shared;
 }
 
-function objectsOf({ RUN, ROLLOUT, ENDPOINT, TRAINER }: Env) {
-  return { RUN, ROLLOUT, ENDPOINT, TRAINER };
+function objectsOf({ RUN, ROLLOUT, ENDPOINT, TRAINER, ACCOUNT }: Env) {
+  return { RUN, ROLLOUT, ENDPOINT, TRAINER, ACCOUNT };
 }

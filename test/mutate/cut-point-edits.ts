@@ -84,16 +84,35 @@ const TRAINER: readonly Edit[] = [
 
 const ENDPOINT: readonly Edit[] = [
   ...editsOf(
+    "src/runtime/kit/fair-shares.ts",
+    ["runtime/endpoint/permits.node", "runtime/account/shares.node"],
+    [
+      ["sum + Math.max(running, permits), 0)", "sum + Math.min(running, permits), 0)"],
+      ["const spare = freeOf(holdings, limit) > 0;", "const spare = freeOf(holdings, limit) > 1;"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/account/ledger.ts",
+    ["runtime/account/shares.node"],
+    [
+      [
+        "const permits = Math.min(share, freeOf(held, limit));",
+        "const permits = Math.max(share, freeOf(held, limit));",
+      ],
+      ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
+      ["(held[pool].shared ? [] : [id])", "(held[pool].shared ? [id] : [])"],
+      ["if (more !== undefined) usual.push(more);", "if (more === undefined) usual.push(more);"],
+    ],
+  ),
+  ...editsOf(
     "src/runtime/endpoint/ledger.ts",
     ["runtime/endpoint/permits.node"],
     [
-      ["sum + Math.max(running, permits), 0)", "sum + Math.min(running, permits), 0)"],
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
       ["told_at === null ? now : told_at + TELL_AGAIN_MS;", "told_at === null ? now : now + TELL_AGAIN_MS;"],
-      ["const spare = free(state, now) > 0;", "const spare = free(state, now) > 1;"],
       [
-        "const permits = Math.min(share.permits.get(run_id) ?? 0, free(left, now));",
-        "const permits = Math.max(share.permits.get(run_id) ?? 0, free(left, now));",
+        "const permits = Math.min(share, freeOf(holdingsOf(left), limit));",
+        "const permits = Math.max(share, freeOf(holdingsOf(left), limit));",
       ],
     ],
   ),
@@ -223,7 +242,7 @@ const JUDGING: readonly Edit[] = [
     ["runtime/run/judging/faults"],
     [
       ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
-      ["        return [unit];", "        return [];"],
+      ["        return [entry];", "        return [];"],
       ["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"],
       ["if (losses < MOST_LOSSES) store", "if (losses <= Infinity) store"],
     ],

@@ -101,6 +101,8 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
     ROLLOUT_JUDGEMENTS_1: judgements,
     ROLLOUT_JUDGEMENTS_2: judgements,
     ROLLOUT_JUDGEMENTS_3: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW: judgements,
+    ROLLOUT_JUDGEMENTS_SILENT: judgements,
     RUN_SEGMENTS: segments,
   };
   let lossy: RunObject | undefined;

@@ -5,6 +5,8 @@
 import { readReadyFile, stateDirectory } from "../../local/state-directory.ts";
 import { type Command, type CommandSpec, command, type Flag, HELP_FLAG } from "../command-line.ts";
 import { EXIT, usageError } from "../exit.ts";
+import { LOCAL } from "../profiles.ts";
+import { defaultProfile, type Elsewhere, namedPlatform } from "../which-platform.ts";
 
 const ANSWERS_WITHIN_MS = 1000;
 
@@ -46,11 +48,17 @@ async function environmentIds(): Promise<string[]> {
   return environments.map(({ id }) => id);
 }
 
-function platformAtHand(): { baseUrl: string; apiKey: string } | null {
-  const { ROLLCALL_URL: baseUrl, ROLLCALL_API_KEY: apiKey } = process.env;
-  if (baseUrl && apiKey) return { baseUrl, apiKey };
+function platformAtHand(): { baseUrl: string; apiKey: string; project?: string | undefined } | null {
+  const named = namedPlatform({});
+  if (named !== null && named !== LOCAL) return clientOptions(named);
   const running = readReadyFile(stateDirectory(process.env));
-  return running === null ? null : { baseUrl: running.url, apiKey: running.key };
+  if (running !== null) return { baseUrl: running.url, apiKey: running.key };
+  const profile = named === LOCAL ? null : defaultProfile({});
+  return profile === null ? null : clientOptions(profile);
+}
+
+function clientOptions({ url: baseUrl, key: apiKey, project }: Elsewhere) {
+  return { baseUrl, apiKey, project };
 }
 
 /** Asked at the time of completion. */

@@ -70,7 +70,7 @@ function goneText({ counts }: DeletionView): string {
   return [...named, ...(bytes === undefined ? [] : [bytesText(bytes)])].join(", ");
 }
 
-function deletionText(deletion: DeletionView): string {
+export function deletionText(deletion: DeletionView): string {
   const { id, kind, target_id, state, created_at, finished_at, recoverable_until } = deletion;
   return details({
     deletion: id,

@@ -10,10 +10,10 @@ import {
   urlOf,
   variableNamedBy,
 } from "../argument-values.ts";
-import type { CommandLine } from "../command-line.ts";
+import type { CommandLine, PLATFORM_FLAGS } from "../command-line.ts";
 import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
-import type { ConnectArguments } from "../on-platform.ts";
+import { type ConnectArguments, platformAsked } from "../on-platform.ts";
 import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
 
@@ -46,7 +46,7 @@ export interface EvalArguments extends RunArguments {
 }
 
 type Line = CommandLine<keyof typeof EVAL_FLAGS>;
-type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | "json" | "platform" | "timeout" | "resume">;
+type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | keyof typeof PLATFORM_FLAGS | "resume">;
 
 /** Throws a CommandError of exit 2 that names the flag. */
 export function evalArguments(line: Line): EvalArguments {
@@ -86,11 +86,10 @@ export function playArguments(line: PlayLine): RunArguments {
     force: line.on("force"),
     resume: line.text("resume") ?? null,
     connect: {
-      platform: line.text("platform"),
+      ...platformAsked(line),
       ephemeral: line.on("ephemeral"),
       port: portOf(line.text("port")),
       environment: draft.environment,
-      timeoutMs: line.timeoutMs("timeout"),
     },
   };
 }

@@ -6,7 +6,7 @@ import { checkFolderOf, defined, environmentArgs, judgeTargets } from "../argume
 import type { CommandLine } from "../command-line.ts";
 import type { Connection } from "../connect.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
-import { withConnection } from "../on-platform.ts";
+import { platformAsked, withConnection } from "../on-platform.ts";
 import type { EVAL_FLAGS, RESCORE_FLAGS } from "../run-flags.ts";
 import { resultsText } from "../terminal/results.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
@@ -86,10 +86,9 @@ export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAG
   const source = line.one("a run");
   const term = terminal(line.on("json"));
   const asked = {
-    platform: line.text("platform"),
+    ...platformAsked(line),
     ephemeral: false,
     environment: line.text("environment"),
-    timeoutMs: line.timeoutMs("timeout"),
   };
   const request = rescoreRequest(line);
   return await withConnection(asked, term.say, async (connection, ends) => {

@@ -66,13 +66,13 @@ export async function followToEnd(
   }
 }
 
-function howToGoOn(run: RunView, { kind, url, environment }: Connection, command: string): string {
+function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const again = `${command}${own} --resume ${run.id}`;
   switch (kind) {
     case "remote":
-      return `run ${run.id} goes on; follow it with: ${again} --platform ${url}`;
+      return `run ${run.id} goes on; follow it with: ${again}${flags}`;
     case "running":
       return `run ${run.id} goes on; follow it with: ${again}`;
     case "embedded":

@@ -9,11 +9,10 @@ import {
 } from "../../../packages/policy/known-environments.ts";
 import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
-import { RollcallClient } from "../../sdk/client.ts";
 import { defined, portOf } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import { doors, stopSignal, untilStopped } from "../commands/serve.ts";
-import { boot, type Connection } from "../connect.ts";
+import { boot, type Connection, clientsOf } from "../connect.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import type { START_FLAGS } from "../run-flags.ts";
@@ -111,8 +110,8 @@ async function playDemo(
 
 function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: string): Connection {
   return {
-    client: new RollcallClient({ baseUrl: url, apiKey: key }),
-    ...{ url, policyUrl, directory, lost, kind: "embedded" },
+    ...clientsOf(url, key, undefined),
+    ...{ url, flags: "", profile: null, project: undefined, policyUrl, directory, lost, kind: "embedded" },
     environment: { reference: name, name, here: null, own: null },
     // The platform stays up after its demo.
     close: () => Promise.resolve(),

@@ -164,14 +164,18 @@ async function withTheWayOn(error: unknown, { run }: Begun, { connection, traine
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(run: RunView, { kind, url, environment }: Connection, trainer: TrainingContext["trainer"]): string {
+function howToGoOn(
+  run: RunView,
+  { kind, flags, environment }: Connection,
+  trainer: TrainingContext["trainer"],
+): string {
   // A platform that is booted again needs the code again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
   const again = `rollcall train${own} --resume ${run.id}${who}`;
   switch (kind) {
     case "remote":
-      return `run ${run.id} goes on; follow it with: ${again} --platform ${url}`;
+      return `run ${run.id} goes on; follow it with: ${again}${flags}`;
     case "running":
     case "embedded":
       return `run ${run.id} is kept and goes on with: ${again}`;

@@ -1,4 +1,7 @@
-/** What isolates ask of those who count requests, and what they are told. */
+/** What isolates and runs ask of the objects of an organisation, and what they are told. */
+import type { Scope } from "../../contract/scope.ts";
+import type { Grant, Need } from "./endpoint-wire.ts";
+
 export interface RequestsAsk {
   /** Requests a minute. */
   readonly limit: number;
@@ -67,4 +70,29 @@ export interface AuditPage {
   readonly entries: StoredAuditEntry[];
   /** Older entries that are kept no longer. */
   readonly dropped: number;
+}
+
+/** What a run asks of the object of its organisation. */
+export interface ShareAsk {
+  readonly scope: Scope;
+  readonly run_id: string;
+  /** Rollouts at once. */
+  readonly rollouts: Need;
+  /** Messages in each kind of shared queue at once, but for judgements. */
+  readonly messages: Need;
+  /** Units whose judges are asked, or that are in a queue for it, at once. */
+  readonly judgements: Need;
+}
+
+export interface ShareGrants {
+  readonly rollouts: Grant;
+  readonly messages: Grant;
+  readonly judgements: Grant;
+}
+
+export interface AccountRpc {
+  /** What the run may do until it asks again, or its lease ends. */
+  ask(asked: ShareAsk): Promise<ShareGrants>;
+  /** The organisation's limits are not what they were. */
+  changed(): Promise<void>;
 }

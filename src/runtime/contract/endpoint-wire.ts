@@ -54,18 +54,24 @@ export interface FailedTry {
   readonly limited: boolean;
 }
 
-/** What a run says of itself, and asks for. */
-export interface PermitAsk {
-  readonly scope: Scope;
-  readonly endpoint_id: string;
-  readonly run_id: string;
-  readonly model: string;
+/** What a run is about to ask for: rollouts at an endpoint, or something else of which it may have only so much. */
+export interface Need {
   /** Rollouts that have not answered; it dispatches none beyond them until it has its grant. */
   readonly running: number;
   /** How many it would run at once. Wanting none and running none it leaves. */
   readonly wants: number;
   /** Whether it has rollouts left to dispatch. */
   readonly more: boolean;
+  /** How many it mostly wants, where that is not what it wants now: with some it stays, whatever it wants. */
+  readonly usual?: number;
+}
+
+/** What a run says of itself, and asks for. */
+export interface PermitAsk extends Need {
+  readonly scope: Scope;
+  readonly endpoint_id: string;
+  readonly run_id: string;
+  readonly model: string;
   readonly outcomes: Outcomes;
 }
 

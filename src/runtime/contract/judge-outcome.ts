@@ -21,6 +21,8 @@ export type AskOutcome =
       readonly retry_after_ms: number | null;
       /** There was a reply, and it is no verdict. */
       readonly replied?: boolean;
+      /** Its whole time has passed without a word. */
+      readonly silent?: boolean;
       readonly usage: Usage | null;
       readonly status?: number;
       /** The endpoint refused the key: every other ask would be refused alike. */
@@ -39,7 +41,11 @@ export interface Recorded {
  * `recorded`: as it was when the call was made, by which the run knows a call that it has counted. Absent of what was not
  * asked for.
  */
-export type ToldOutcome = AskOutcome & { readonly recorded?: Recorded | undefined };
+export type ToldOutcome = AskOutcome & {
+  readonly recorded?: Recorded | undefined;
+  /** From the call's departure to its end. */
+  readonly took_ms?: number;
+};
 
 /** An ask without what it says: all that a run keeps of it. */
 export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
@@ -71,6 +77,8 @@ export interface JudgingUnit {
   readonly calls: number;
   /** Asks at once. */
   readonly lanes: number;
+  /** A call that takes longer is hung up on: others wait behind it. Absent: it has its whole time. */
+  readonly patience_ms?: number;
   readonly settled: readonly KnownResult[];
   /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
   readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
@@ -84,6 +92,8 @@ export interface JudgementRequest {
   readonly not_before?: number;
   /** Of whoever gives the unit back; absent for one that has just been found to need judgements. */
   readonly claim?: number;
+  /** It was given back because its judge did not answer in time for those who wait behind it. */
+  readonly silent?: boolean;
   /** It was given back because something broke: so many times, and it is given up. */
   readonly failed?: boolean;
 }

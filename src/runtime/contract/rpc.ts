@@ -111,6 +111,9 @@ export interface Closing {
   readonly hosts: number;
 }
 
+/** Who grants a run what it may have at once. */
+export type Grantor = "endpoint" | "account";
+
 export interface RunRpc {
   /** Begins the run; a no-op after the first. */
   create(spec: RunSpec): Promise<void>;
@@ -153,8 +156,8 @@ export interface RunRpc {
   retry(order: RetryOrder): Promise<RetryRefusal | null>;
   /** Asks one rollout to stop. False: there is none in this place. */
   cancelRollout(place: RolloutSlot): Promise<boolean>;
-  /** Its endpoint would grant it something else now. */
-  endpointChanged(): Promise<void>;
+  /** Its endpoint would grant it something else now; or whoever else it is. */
+  endpointChanged(by?: Grantor): Promise<void>;
   /** What the run's own records say, all of one moment. */
   auditRecords(): Promise<RunRecords | null>;
   /** The next 1,000 finished rollouts after this end, without their trajectories. */

@@ -168,10 +168,17 @@ export interface ScoresMessage extends Address {
   readonly units: readonly number[];
 }
 
+/**
+ * How soon the judges of an endpoint answer a run. `slow`: not soon, but they do. `silent`: nothing was heard of them in
+ * the time that a judge has. Absent: soon, or nobody knows yet.
+ */
+export type JudgePace = "slow" | "silent";
+
 /** `rollout-judgements`: ask the judges of this unit. */
 export interface JudgementMessage extends Address {
   readonly kind: "judgement";
   readonly unit: number;
+  readonly pace?: JudgePace;
   /** Rollouts of the unit, at most. */
   readonly members: number;
 }
@@ -187,6 +194,8 @@ export interface Delivery {
   readonly id: string;
   /** From 1; a later one means that an earlier one came to nothing. */
   readonly attempt: number;
+  /** Of a judgement: for which queue it was sent. */
+  readonly pace?: JudgePace;
 }
 
 export type RunMessage = GroupsMessage | ScoresMessage | SegmentMessage | JudgementMessage;

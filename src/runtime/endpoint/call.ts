@@ -14,7 +14,7 @@ import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { allowedHosts, wayOut } from "../kit/address.ts";
-import { TtlCache } from "../kit/caches.ts";
+import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
@@ -34,7 +34,7 @@ export interface EndpointAccess extends Opened {
 }
 
 /** A key that is changed or deleted is used for so much longer, anywhere. */
-const opened = new TtlCache<Opened>(5000, 4000);
+const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
 
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;

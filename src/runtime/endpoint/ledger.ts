@@ -9,20 +9,8 @@
  */
 import type { RunView } from "../../contract/run.ts";
 import type { Grant, PermitAsk } from "../contract/endpoint-wire.ts";
+import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
 import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from "./health.ts";
-
-/**
- * Fair shares of something that comes in whole numbers: rollouts at once, calls a minute.
- *
- * Invariants. Shares are fair between organisations first and between the runs of one then (max-min: nobody gets more
- * than he wants, and what one leaves goes to those who want more). Nothing is left over while somebody wants more, and
- * the sum never exceeds the limit. What does not divide goes to the oldest runs; ids are in order of their time.
- */
-export interface Claim {
-  readonly run_id: string;
-  readonly org_id: string;
-  readonly wants: number;
-}
 
 /** The endpoint's own settings; null = no limit. */
 export interface EndpointLimits {
@@ -71,14 +59,15 @@ export function ask(before: EndpointState, asked: PermitAsk, now: number): { sta
   const lease_until = now + LEASE_MS;
   const left = { ...before, health, runs: others };
   const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
-  const share = sharesOf(entered, now);
-  const permits = Math.min(share.permits.get(run_id) ?? 0, free(left, now));
-  const rate = grantedShare(share.rates?.get(run_id), before.limits.rpm, left);
+  const limit = limitOf(left, now);
+  const share = fairShares(holdingsOf(entered), limit).get(run_id) ?? 0;
+  const permits = Math.min(share, freeOf(holdingsOf(left), limit));
+  const rate = grantedShare(ratesOf(entered)?.get(run_id), before.limits.rpm, left);
   const grant = {
     permits,
     rate,
     lease_until,
-    shared: Object.keys(others).length > 0 && limitOf(left, now) < Number.POSITIVE_INFINITY,
+    shared: Object.keys(others).length > 0 && limit < Number.POSITIVE_INFINITY,
     watched: health.outage !== null,
     streak: health.streak,
     flow: flowFor(left, permits, asked, now),
@@ -121,16 +110,15 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
 
 /** Runs that hold more than their share, or less while some of it is free. */
 function stale(state: EndpointState, now: number): string[] {
-  const share = sharesOf(state, now);
-  const spare = free(state, now) > 0;
+  const unfair = new Set(outOfShare(holdingsOf(state), limitOf(state, now)));
+  const rates = ratesOf(state);
   const { rpm } = state.limits;
   const spareRate = rpm !== null && rpm > ratesHeld(state);
-  return Object.entries(state.runs).flatMap(([run_id, { permits, rate }]) => {
-    const due = share.permits.get(run_id) ?? 0;
-    const pace = share.rates?.get(run_id) ?? null;
+  return Object.entries(state.runs).flatMap(([run_id, { rate }]) => {
+    const pace = rates?.get(run_id) ?? null;
     const unpaced = (rate === null) !== (pace === null);
     const repaced = (rate ?? 0) > (pace ?? 0) || (spareRate && (rate ?? 0) < (pace ?? 0));
-    return permits > due || (spare && permits < due) || unpaced || repaced ? [run_id] : [];
+    return unfair.has(run_id) || unpaced || repaced ? [run_id] : [];
   });
 }
 
@@ -139,39 +127,23 @@ function tellAt(run: Registered | undefined, now: number): number {
   return told_at === null ? now : told_at + TELL_AGAIN_MS;
 }
 
-function sharesOf(
-  state: EndpointState,
-  now: number,
-): { permits: Map<string, number>; rates: Map<string, number> | null } {
-  const runs = Object.entries(state.runs);
-  const claims = (wants: (run: Registered) => number) =>
-    runs.map(([run_id, run]) => ({ run_id, org_id: run.org_id, wants: wants(run) }));
-  const { rpm } = state.limits;
-  return {
-    permits: fairShares(
-      claims((run) => run.wants),
-      limitOf(state, now),
-    ),
-    rates:
-      rpm === null
-        ? null
-        : fairShares(
-            claims((run) => (run.more ? rpm : 0)),
-            rpm,
-          ),
-  };
+function holdingsOf({ runs }: EndpointState): Holding[] {
+  return Object.entries(runs).map(([id, { org_id: group, running, wants, permits }]) => {
+    return { id, group, running, wants, permits };
+  });
+}
+
+/** Calls a minute of each run; null without a limit. */
+function ratesOf({ runs, limits: { rpm } }: EndpointState): Map<string, number> | null {
+  if (rpm === null) return null;
+  const claims = Object.entries(runs).map(([id, { org_id: group, more }]) => ({ id, group, wants: more ? rpm : 0 }));
+  return fairShares(claims, rpm);
 }
 
 /** Rollouts at once: what the endpoint allows, what it seems to bear, none while it is down. */
 function limitOf({ limits, health }: EndpointState, now: number): number {
   if (health.outage !== null) return 0;
   return Math.min(limits.max_concurrent ?? Number.POSITIVE_INFINITY, windowOf(health, now));
-}
-
-/** What nobody holds. */
-function free(state: EndpointState, now: number): number {
-  const held = Object.values(state.runs).reduce((sum, { running, permits }) => sum + Math.max(running, permits), 0);
-  return Math.max(0, limitOf(state, now) - held);
 }
 
 function grantedShare(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
@@ -209,46 +181,4 @@ function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, no
   if (health !== null) return health;
   const shared = `max_concurrent of its endpoint is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;
   return { state: permits === 0 ? "rate_limited" : "active", reason: shared };
-}
-
-/** By run; `limit` and every `wants` are whole numbers, or infinite. */
-export function fairShares(claims: readonly Claim[], limit: number): Map<string, number> {
-  const oldestFirst = claims.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
-  const byOrg = [...Map.groupBy(oldestFirst, ({ org_id }) => org_id).values()];
-  const ofOrgs = split(byOrg.map(wantedBy), limit);
-  const shares = byOrg.flatMap((runs, index) => {
-    const ofRuns = split(
-      runs.map(({ wants }) => wants),
-      ofOrgs[index] ?? 0,
-    );
-    return runs.map(({ run_id }, at): [string, number] => [run_id, ofRuns[at] ?? 0]);
-  });
-  return new Map(shares);
-}
-
-function wantedBy(runs: readonly Claim[]): number {
-  return runs.reduce((sum, { wants }) => sum + wants, 0);
-}
-
-/** Everyone up to the highest level that fits, then one more each for the first of those who want it. */
-function split(wants: readonly number[], limit: number): number[] {
-  const level = levelOf(wants, limit);
-  const shares = wants.map((want) => Math.min(want, level));
-  let left = limit - shares.reduce((sum, share) => sum + share, 0);
-  return shares.map((share, index) => {
-    if (left <= 0 || (wants[index] ?? 0) <= share) return share;
-    left -= 1;
-    return share + 1;
-  });
-}
-
-/** The largest whole number L for which the sum of min(want, L) is within the limit. */
-function levelOf(wants: readonly number[], limit: number): number {
-  let left = limit;
-  for (const [index, want] of wants.toSorted((a, b) => a - b).entries()) {
-    const others = wants.length - index;
-    if (want * others > left) return Math.floor(left / others);
-    left -= want;
-  }
-  return Number.POSITIVE_INFINITY;
 }

@@ -9,32 +9,18 @@
  */
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
-import type { Grant, Outcomes, PermitAsk } from "../contract/endpoint-wire.ts";
+import type { Grant, Need, Outcomes } from "../contract/endpoint-wire.ts";
 import type { RolloutReport } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
-import { endpointObject } from "../kit/names.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
 import { RENEW_MS } from "./ledger.ts";
 
-/** Where the state of the lease is kept. */
-export interface LeaseSlot {
-  readonly read: () => LeaseState;
-  readonly write: (lease: LeaseState) => void;
-}
-
 /** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
 const JUDGES = "/judges";
-
-/** Who asks which endpoint. */
-export type Asker = Pick<PermitAsk, "scope" | "endpoint_id" | "run_id" | "model">;
 
 /** What a rollout, or a judge that was asked, met at its endpoint. */
 export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited"> {
   readonly error: Pick<SerializedError, "message" | "retryable"> | null;
 }
-
-/** What a run is about to ask for. */
-export type Need = Pick<PermitAsk, "running" | "wants" | "more">;
 
 export interface LeaseState {
   readonly grant: Grant | null;
@@ -70,6 +56,7 @@ export const NEW_LEASE: LeaseState = {
 };
 
 const ASK_EVERY_MS = 1000;
+const RENEW_EARLY_MS = 60_000;
 const LONGEST_WAIT_MS = 60_000;
 /** So many failures in a row are told at once; fewer wait for the next ask. */
 const STREAK_TO_TELL = 3;
@@ -92,11 +79,21 @@ export function leaseRoom(lease: LeaseState, running: number, now: number): numb
 /** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it. */
 export function askAt(lease: LeaseState, need: Need, now: number): number | null {
   const { grant, asked_at, misses } = lease;
-  const over = need.wants === 0 && need.running === 0;
+  const over = isOver(need);
   if (over && (grant === null || grant.lease_until <= now)) return null;
+  // The clock was set back: how long ago it asked, nobody knows.
+  if (asked_at > now) return now;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
   if (over || misses > 0 || grant === null || isNews(lease, grant, need)) return asked_at + wait;
   return asked_at + RENEW_MS;
+}
+
+/** Whether it is asked for while the run is awake: what is only renewed, a little early, so that one alarm does for all. */
+export function isDue(lease: LeaseState, need: Need, now: number): boolean {
+  const at = askAt(lease, need, now);
+  if (at === null) return false;
+  const renewed = at === lease.asked_at + RENEW_MS;
+  return at <= now + (renewed ? RENEW_EARLY_MS : 0);
 }
 
 /** When paced dispatch goes on; null when it does not wait for the bucket. */
@@ -122,11 +119,9 @@ export function beginAsk(lease: LeaseState, need: Need, now: number): LeaseState
 
 /** A run that has left holds nothing. */
 export function takeGrant(lease: LeaseState, grant: Grant, now: number): LeaseState {
-  const { wants, running } = lease.told;
-  const left = wants === 0 && running === 0;
   return {
     ...lease,
-    grant: left ? null : grant,
+    grant: isOver(lease.told) ? null : grant,
     misses: 0,
     tokens: refill(lease, now),
     tokens_at: now,
@@ -167,6 +162,11 @@ export function afterEnd(lease: LeaseState, report: Met, now: number): LeaseStat
     calls: lease.calls + report.calls,
     outcomes: countMet(lease.outcomes, report, now),
   };
+}
+
+/** A run that is done with it. */
+export function isOver({ running, wants, usual = 0 }: Need): boolean {
+  return running === 0 && wants === 0 && usual === 0;
 }
 
 /** Why a run with rollouts left to dispatch waits; null when it does not, or only for its own. */
@@ -233,52 +233,4 @@ export function judgesOf(runId: string): string {
 /** The run that asked, for itself or for its judges. */
 export function runOf(asker: string): string {
   return asker.endsWith(JUDGES) ? asker.slice(0, -JUDGES.length) : asker;
-}
-
-/** Asks a run's endpoint for its lease when that is due, and keeps what is granted. Never throws; one ask at a time. */
-export class LeaseKeeper {
-  readonly #env: Env;
-  readonly #slot: LeaseSlot;
-  readonly #now: () => number;
-  #asking = false;
-
-  constructor(env: Env, slot: LeaseSlot, now: () => number) {
-    this.#env = env;
-    this.#slot = slot;
-    this.#now = now;
-  }
-
-  /** When the endpoint is next to be asked, or its bucket holds enough for a rollout; null when neither is awaited. */
-  nextAt(need: Need): number | null {
-    const lease = this.#slot.read();
-    const now = this.#now();
-    const ask = this.#asking ? null : askAt(lease, need, now);
-    const due = [ask, paceAt(lease, need, now)].filter((at) => at !== null);
-    return due.length === 0 ? null : Math.min(...due);
-  }
-
-  /** The endpoint would grant something else now. */
-  changed(): void {
-    this.#slot.write({ ...this.#slot.read(), changed: true });
-  }
-
-  async renew({ scope, endpoint_id, run_id, model }: Asker, need: Need): Promise<void> {
-    const now = this.#now();
-    const { read, write } = this.#slot;
-    const at = askAt(read(), need, now);
-    if (this.#asking || at === null || at > now) return;
-    this.#asking = true;
-    const { outcomes } = read();
-    write(beginAsk(read(), need, now));
-    try {
-      const endpoint = endpointObject(this.#env, scope, endpoint_id);
-      const grant = await endpoint.ask({ scope, endpoint_id, run_id, model, ...need, outcomes });
-      write(takeGrant(read(), grant, this.#now()));
-    } catch (thrown) {
-      logError("endpoint does not answer", endpoint_id, thrown);
-      write(undoAsk(read(), outcomes));
-    } finally {
-      this.#asking = false;
-    }
-  }
 }

@@ -9,9 +9,9 @@ import {
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { allowedHosts, refusedUrl } from "../kit/address.ts";
+import { allowedHosts, openAllowedHosts, refusedUrl } from "../kit/address.ts";
 import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
-import { secretFrom, secretNames } from "../kit/secret-values.ts";
+import { openSecrets, secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
 /** Needs any project has; a secret is there once it is set. */
@@ -59,27 +59,36 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
 }
 
-/** `secrets`: values by name, opened beforehand. `calls`: how a call leaves. Chance and sql are each rollout's own. */
+/** What is opened before environment code runs, so that a failure to open it is not the code's. */
+export interface Opened {
+  /** Values by name. */
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly hosts: FetchMeans["hosts"];
+}
+
+export async function openMeans(env: Env, scope: Scope, needs: readonly string[], now: number): Promise<Opened> {
+  return { secrets: await openSecrets(env, scope, needs, now), hosts: await openAllowedHosts(env, scope) };
+}
+
+/** `calls`: how a call leaves. Chance and sql are each rollout's own. */
 export function rolloutCapabilities(
   env: Env,
-  scope: Scope,
   now: () => number,
-  secrets: ReadonlyMap<string, string>,
+  { secrets, hosts }: Opened,
   calls: Required<Pick<FetchMeans, "turn" | "signal">>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
   const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { hosts: () => allowedHosts(env, scope), now, secret, ...calls }) };
+  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, ...calls }) };
 }
 
 /** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */
 export function scoringCapabilities(
   env: Env,
-  scope: Scope,
   now: () => number,
-  secrets: ReadonlyMap<string, string>,
+  { secrets, hosts }: Opened,
   subrequests: Subrequests,
 ): OfferedForScoring {
   const secret = secretFrom(secrets);
   const turn = <T>(call: () => Promise<T>) => subrequests.inTurn(call);
-  return { now, secret, fetch: guardedFetch(env, { hosts: () => allowedHosts(env, scope), now, secret, turn }) };
+  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, turn }) };
 }

@@ -6,7 +6,8 @@ import { guarded, refusedAddress, type Send } from "../../clients/outgoing.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { readAllowedHosts } from "../../db/allowed-hosts.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { TtlCache } from "./caches.ts";
+import { OUTAGE_MS, TtlCache } from "./caches.ts";
+import { logError } from "./log.ts";
 
 interface LocalEnv extends Env {
   /** A way to the network that no deployment has: locally `fetch` takes a detour through a Worker of Miniflare's. */
@@ -17,11 +18,27 @@ interface LocalEnv extends Env {
 export type AllowedHosts = readonly string[] | null;
 
 /** A list that is changed holds everywhere within so much time. */
-const known = new TtlCache<AllowedHosts>(5000, 4000);
+const known = new TtlCache<AllowedHosts>(5000, 4000, OUTAGE_MS);
 
 /** What the organisation allows: at most one read of D1 an isolate, organisation and few seconds. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
   return await known.get(orgId, Date.now(), () => readAllowedHosts(env.DB, orgId));
+}
+
+/**
+ * The same, asked for each call that environment code makes. While the database does not answer it is what was read
+ * last: the first time before the code runs, where a failure is not the code's and is tried again.
+ */
+export async function openAllowedHosts(env: Env, scope: Scope): Promise<() => Promise<AllowedHosts>> {
+  let last = await allowedHosts(env, scope);
+  return async () => {
+    try {
+      last = await allowedHosts(env, scope);
+    } catch (thrown) {
+      logError("allowed hosts are not read anew", scope.orgId, thrown);
+    }
+    return last;
+  };
 }
 
 export async function refuseAddress(

@@ -3,6 +3,7 @@
  * run only.
  */
 import type { Scope } from "../../contract/scope.ts";
+import type { AccountRpc } from "../contract/account-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -24,6 +25,12 @@ export function hostName(scope: Scope, runId: string, host: number): string {
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {
   const stub: unknown = env.ENDPOINT.getByName(`${folderOf(scope)}${endpointId}`);
   return stub as EndpointRpc;
+}
+
+/** What an organisation may have at once. */
+export function accountObject(env: Env, orgId: string): AccountRpc {
+  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
+  return stub as AccountRpc;
 }
 
 /** Who counts the requests of a key, or of all of an organisation (null). */

@@ -6,12 +6,12 @@ import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
-import { TtlCache } from "./caches.ts";
+import { OUTAGE_MS, TtlCache } from "./caches.ts";
 import { logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000);
+const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000, OUTAGE_MS);
 
 /** The names in `needs` that are secrets'. */
 export function secretNames(needs: readonly string[]): string[] {

@@ -24,12 +24,11 @@ import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Answered } from "../contract/rpc.ts";
 import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
-import { rolloutCapabilities } from "../environment/capabilities.ts";
+import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { StageClock, stageTimes } from "../environment/stage-clock.ts";
 import type { Suspect } from "../environment/suspects.ts";
 import { logError } from "../kit/log.ts";
-import { openSecrets } from "../kit/secret-values.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { Turns, unlessAborted } from "../kit/turns.ts";
@@ -233,11 +232,11 @@ export class HostedRollout {
   ): Promise<RolloutDriver> {
     const { ctx, env, now, calls, mayBegin } = this.#host;
     const { scope, limits } = spec;
-    const secrets = await calls.inTurn(() => openSecrets(env, scope, environment.needs, now()));
+    const opened = await calls.inTurn(() => openMeans(env, scope, environment.needs, now()));
     const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
-    const capabilities = rolloutCapabilities(env, scope, now, secrets, this.#callsOf(clock));
+    const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
     const open = endpointOpener(env, scope, spec.endpoint_id, now);
@@ -248,7 +247,7 @@ export class HostedRollout {
       unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
       capabilities: suspect?.watchedCapabilities(capabilities) ?? capabilities,
       sql: suspect?.watchedSql(sql) ?? sql,
-      secrets: [...secrets.values()],
+      secrets: [...opened.secrets.values()],
       seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
     });
     return new RolloutDriver({
@@ -270,7 +269,7 @@ export class HostedRollout {
    * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
    * waits untimed for those that others hold, and on its own time behind its own calls.
    */
-  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[4] {
+  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
     return {
       signal: () => clock.callSignal,
       turn: (call) => {

@@ -18,7 +18,10 @@ export interface RunClock {
   readonly canDispatch: boolean;
   /** When the storage of finished rollouts may be freed; null while the run goes on, or once freed. */
   readonly freeAt: number | null;
-  /** When its endpoint is to be asked for permits, or lets the next rollouts begin; null when it awaits neither. */
+  /**
+   * When its endpoint or its organisation is to be asked for permits, or lets the next rollouts begin; null when it awaits
+   * neither.
+   */
   readonly endpointAt: number | null;
   /** When a judge is to be asked, or one that was asked is silent; null when none is awaited. */
   readonly judgeAt: number | null;

@@ -6,19 +6,20 @@ import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
+import type { Need } from "../contract/endpoint-wire.ts";
 import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts";
-import { leaseRoom, type Need } from "../endpoint/run-lease.ts";
 import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
 import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
-import { Subrequests } from "../kit/subrequests.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
+import type { RunLeases, Traffic } from "./leases.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
-import { groupsMessages, judgementMessages, scoresMessages, sendAll, sendJudgements } from "./queues.ts";
+import { type JudgementOrder, Outbox } from "./outbox.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
@@ -46,47 +47,66 @@ export class Dispatcher {
   readonly #store: RunStore;
   readonly #now: () => number;
   readonly #openings: Openings;
-  /** Places, units and segments to send with the next batch. Lost with the memory, found by the sweep. */
-  #places: RolloutSlot[] = [];
-  #units: number[] = [];
-  #segments: number[] = [];
-  #judging: number[] = [];
+  readonly #leases: RunLeases;
+  readonly #outbox: Outbox;
   /** Rollouts whose objects did not open when they were last asked, by `seq`. */
   readonly #unreadable = new Map<number, string>();
 
-  constructor(env: Env, store: RunStore, now: () => number, openings: Openings) {
+  constructor(env: Env, store: RunStore, now: () => number, openings: Openings, leases: RunLeases) {
     this.#env = env;
     this.#store = store;
     this.#now = now;
     this.#openings = openings;
+    this.#leases = leases;
+    this.#outbox = new Outbox(env, store, now);
   }
 
   toScore(unit: number | null): void {
-    if (unit !== null) this.#units.push(unit);
+    if (unit !== null) this.#outbox.toScore([unit]);
   }
 
-  toJudge(unit: number): void {
-    this.#judging.push(unit);
+  toJudge(order: JudgementOrder): void {
+    this.#outbox.toJudge(order);
   }
 
   toFold(segment: number): void {
-    this.#segments.push(segment);
+    this.#outbox.toFold(segment);
+  }
+
+  /** The message that names these was taken out of its queue. True where something waited for that. */
+  started(places: readonly RolloutSlot[]): boolean {
+    return this.#outbox.started(places);
+  }
+
+  folded(segment: number): boolean {
+    return this.#outbox.folded(segment);
   }
 
   /** Rollouts that may be dispatched now. */
   room(spec: RunSpec): number {
+    const startable = this.#startable(spec);
+    return startable === 0 ? 0 : Math.min(startable, this.#outbox.roomToStart(this.#leases.messages()));
+  }
+
+  /** Rollouts that could be dispatched now if their queue had room. */
+  #startable(spec: RunSpec): number {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
     if (spec.rescore !== undefined) {
-      // It calls no model and makes no objects: neither the endpoint nor anything else bounds it.
+      // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
       return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
     }
-    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
-    const room = leaseRoom(head.gate, head.running, this.#now());
+    const room = this.#leases.rolloutRoom();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
     return Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
+  }
+
+  /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
+  traffic(spec: RunSpec): Traffic {
+    return { inQueue: this.#outbox.inQueue(), waiting: this.#outbox.waiting(spec, this.#startable(spec)) };
   }
 
   /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
@@ -98,9 +118,11 @@ export class Dispatcher {
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
     if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
-    const live = liveShare(this.#env, spec.run_id, head.running, objectsEach(spec));
-    if (head.running < live || maxConcurrentOf(spec, head) <= live) return null;
-    return { state: "over_limit", reason: ceilingReason(this.#env, live) };
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
+    if (head.running >= live && maxConcurrentOf(spec, head) > live) {
+      return { state: "over_limit", reason: ceilingReason(this.#env, live) };
+    }
+    return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
   }
 
   /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
@@ -130,7 +152,7 @@ export class Dispatcher {
       this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));
       return dispatch(this.#store, spec, count, idOf, this.#now());
     });
-    this.#places.push(...places);
+    this.#outbox.toStart(places);
   }
 
   /** Cuts what has ended into segments, to be folded. */
@@ -146,24 +168,12 @@ export class Dispatcher {
   noteRunning(spec: RunSpec): void {
     const { running, settled_at } = this.#store.head();
     const objects = settled_at === null && spec.rescore === undefined;
-    noteRunning(this.#env, spec.run_id, running, !objects, objectsEach(spec));
+    noteRunning(this.#env, spec, running, !objects, objectsEach(spec));
   }
 
   /** Sends what has gathered. */
   async send(spec: RunSpec): Promise<void> {
-    const subrequests = new Subrequests();
-    const { scope, run_id } = spec;
-    const groups = groupsMessages(spec, this.#places.splice(0), this.#now());
-    const scores = scoresMessages(spec, this.#units.splice(0));
-    const segments = [...new Set(this.#segments.splice(0))];
-    const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
-    const judgements = judgementMessages(spec, this.#judging.splice(0));
-    await Promise.all([
-      sendJudgements(this.#env, judgements, subrequests),
-      sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
-      sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
-      sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),
-    ]);
+    await this.#outbox.send(spec, this.#leases.messages());
   }
 
   /** True while rollouts are to be told to stop. */
@@ -214,7 +224,8 @@ export class Dispatcher {
     const left = LIMITS.sliceObjects - subrequests.count;
     const silent = this.#store.silent(now, left);
     const scoring = silent.filter(({ status }) => status === "scoring");
-    this.#units.push(...sweepScoring(this.#store, spec, scoring, now));
+    const isUnsent = (unit: number) => this.#outbox.holds(unit);
+    this.#outbox.toScore(sweepScoring(this.#store, spec, scoring, now, isUnsent));
     this.#sweepSegments(now);
     const running = silent.filter(({ status }) => status === "running");
     const head = this.#store.head();
@@ -239,7 +250,7 @@ export class Dispatcher {
     const row = this.#store.bySeq(asked.seq);
     const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
     this.toScore(unit);
-    if (resend && row !== null) this.#places.push(placeOf(row));
+    if (resend && row !== null) this.#outbox.toStart([placeOf(row)]);
   }
 
   #sweepSegments(now: number): void {

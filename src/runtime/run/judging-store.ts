@@ -78,8 +78,11 @@ export type VerdictEntry = {
 export interface EndpointLoad {
   /** Permits held by what is sent or claimed. */
   readonly running: number;
-  /** Calls of judges that units need which may be sent now. */
+  /** Calls of judges that units need which may be sent now, and those units. */
   readonly waiting: number;
+  readonly units: number;
+  /** Units that are sent or claimed. */
+  readonly under_way: number;
 }
 
 export class JudgingStore {
@@ -125,10 +128,12 @@ export class JudgingStore {
 
   load(endpoint_id: string, now: number): EndpointLoad {
     return this.#sql
-      .exec<{ running: number; waiting: number }>(
+      .exec<{ running: number; waiting: number; units: number; under_way: number }>(
         `select ifnull(sum(lanes), 0) as running,
-          ifnull(sum(case when stage = 'waiting' and ask_at <= ? then calls end), 0) as waiting
-        from judging where endpoint_id = ?`,
+          ifnull(sum(case when stage = 'waiting' and ask_at <= ?1 then calls end), 0) as waiting,
+          count(case when stage = 'waiting' and ask_at <= ?1 then 1 end) as units,
+          count(case when stage != 'waiting' then 1 end) as under_way
+        from judging where endpoint_id = ?2`,
         now,
         endpoint_id,
       )

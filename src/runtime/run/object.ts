@@ -9,7 +9,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
-import type { Answered, RunRpc, Serves } from "../contract/rpc.ts";
+import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
@@ -24,11 +24,9 @@ import type {
   SourceSlot,
   SuspectKey,
 } from "../contract/wire.ts";
-import { LeaseKeeper } from "../endpoint/run-lease.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { advantagesIn } from "./advantages.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
@@ -38,14 +36,14 @@ import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { judgeFlow, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { type Needs, RunLeases } from "./leases.ts";
 import { answerAll, fold, requestCancel } from "./ledger.ts";
-import { eventsAfter, finishedPage, inFlightIn, recordIn, unfoldedRows, WaitingReaders } from "./pages.ts";
+import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
-import { policyLease } from "./standing.ts";
 import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
@@ -66,7 +64,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   now: () => number = () => Date.now();
   readonly #store: RunStore;
   readonly #dispatcher: Dispatcher;
-  readonly #lease: LeaseKeeper;
+  readonly #leases: RunLeases;
   readonly #judging: RunJudging;
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
@@ -82,16 +80,16 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     super(ctx, env);
     const now = () => this.now();
     this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
-    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store));
-    this.#lease = new LeaseKeeper(env, policyLease(this.#store), now);
-    this.#judging = new RunJudging(env, this.#store, now);
+    this.#leases = new RunLeases(env, this.#store, now);
+    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store), this.#leases);
+    this.#judging = new RunJudging(env, this.#store, now, this.#leases);
     this.#training = new TrainingLoop(env, this.#store, now, {
       toScore: (unit) => this.#dispatcher.toScore(unit),
       acceptEval: (...asked) => this.acceptEval(...asked),
     });
     this.#views = new LiveViews(this.#store, now, {
       hindrance: (spec) => this.#dispatcher.hindrance(spec),
-      judgeFlow: (spec) => judgeFlow(this.#store, spec, now()),
+      judgeFlow: (spec) => this.#judging.flow(spec),
       trainingFlow: (spec) => trainingFlow(this.#store, spec),
       training: (spec) => trainingView(this.#store, spec),
     });
@@ -112,6 +110,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async admit(places: readonly RolloutSlot[]) {
     const spec = this.#readable();
     if (spec === null) return null;
+    if (this.#dispatcher.started(places)) this.#gather(spec);
     const suspectUpTo = await this.#suspects.upTo();
     return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
   }
@@ -146,7 +145,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const suspectUpTo = await this.#suspects.upTo();
-    return takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    // It may have to go to another queue.
+    if (taken === null) this.#gather(spec);
+    return taken;
   }
 
   accuse(key: SuspectKey, boot: string, died: boolean) {
@@ -175,7 +177,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   folded(segment: number, key: string): void {
-    if (this.#open() !== null) fold(this.#store, segment, key);
+    const spec = this.#open();
+    if (spec === null) return;
+    fold(this.#store, segment, key);
+    if (this.#dispatcher.folded(segment)) this.#gather(spec);
   }
 
   async cancel(): Promise<boolean> {
@@ -220,10 +225,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#read(() => stepsOf(this.#store, after, limit));
   }
 
-  endpointChanged(): void {
+  endpointChanged(by: Grantor = "endpoint"): void {
     this.#change(() => {
-      this.#lease.changed();
-      this.#judging.changed();
+      this.#leases.changed(by);
+      if (by === "endpoint") this.#judging.changed();
     });
   }
 
@@ -240,10 +245,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   rollout(place: RolloutSlot) {
-    return this.#read((spec) => {
-      const row = this.#store.rollout(place);
-      return row && recordIn(this.#store, row, advantagesIn(this.#store, spec, [row]));
-    });
+    return this.#read((spec) => rolloutRecord(this.#store, spec, place));
   }
 
   inFlight(query: InFlightQuery) {
@@ -298,7 +300,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       // While some are still to be told nothing else is done: each of them may be about to call its model.
       if (this.#dispatcher.untold()) return;
       await this.#dispatcher.sweep(spec, subrequests);
-      for (const unit of this.#judging.sweep(spec)) this.#dispatcher.toJudge(unit);
+      for (const order of this.#judging.sweep(spec)) this.#dispatcher.toJudge(order);
       await this.#chores.writeRow(spec, subrequests);
       await this.#chores.free(spec, subrequests);
     } catch (thrown) {
@@ -357,10 +359,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    await this.#lease.renew(spec, this.#dispatcher.need(spec));
+    await this.#leases.renew(spec, this.#needs(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
-    for (const unit of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(unit);
+    for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
     this.#dispatcher.cutSegments();
     this.#views.noteProgress(spec);
     this.#readers.wake();
@@ -380,6 +382,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#arm(spec);
   }
 
+  #needs(spec: RunSpec): Needs {
+    const [traffic, judging] = [this.#dispatcher.traffic(spec), this.#judging.traffic(spec)];
+    return { permits: this.#dispatcher.need(spec), traffic, judging };
+  }
+
   async #arm(spec: RunSpec): Promise<void> {
     const at = nextRunAlarm(this.#clock(spec));
     if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
@@ -392,7 +399,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       ...this.#chores.clock(spec),
       untold: this.#dispatcher.untold(),
       canDispatch: this.#dispatcher.room(spec) > 0,
-      endpointAt: this.#lease.nextAt(this.#dispatcher.need(spec)),
+      endpointAt: this.#leases.nextAt(spec, this.#needs(spec)),
       judgeAt: this.#judging.nextAt(spec),
       trainingAt: this.#closing.isClosed ? null : this.#training.nextAt(spec),
     };

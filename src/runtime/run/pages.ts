@@ -11,7 +11,7 @@ import type {
   SegmentEntry,
   StoredEvent,
 } from "../contract/run-records.ts";
-import type { RunSpec } from "../contract/wire.ts";
+import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import { advantagesIn } from "./advantages.ts";
 import { cancelReasonOf } from "./control.ts";
 import type { RunHead, RunningRow } from "./schema.ts";
@@ -28,6 +28,12 @@ export function recordIn(
   const advantage = advantages.get(entry.seq);
   const record = { entry, text: store.trajectory(entry.seq) };
   return advantage === undefined ? record : { ...record, advantage };
+}
+
+/** The rollout in this place, with its advantage as its group stands now; null for one that was never dispatched. */
+export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot): RolloutRecord | null {
+  const row = store.rollout(place);
+  return row && recordIn(store, row, advantagesIn(store, spec, [row]));
 }
 
 const NONE: ReadonlyMap<number, number> = new Map();

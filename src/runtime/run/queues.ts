@@ -11,7 +11,7 @@ import type {
 import type { Subrequests } from "../kit/subrequests.ts";
 
 /** Places per message: about 12 bytes each. */
-const PLACES_PER_MESSAGE = 25;
+export const PLACES_PER_MESSAGE = 25;
 const UNITS_PER_MESSAGE = 25;
 /** Whoever scores them reads each: within an invocation's subrequests. */
 const TRAJECTORIES_PER_MESSAGE = 400;
@@ -27,10 +27,14 @@ export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], se
   }));
 }
 
+/** Units whose scores one message asks for. */
+export function unitsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
+  const members = whole_groups ? rollouts_per_example : 1;
+  return Math.max(1, Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
+}
+
 export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresMessage[] {
-  const members = spec.whole_groups ? spec.rollouts_per_example : 1;
-  const size = Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members));
-  return chunksOf([...new Set(units)], Math.max(1, size)).map((chunk) => ({
+  return chunksOf([...new Set(units)], unitsPerMessage(spec)).map((chunk) => ({
     kind: "scores",
     scope: spec.scope,
     run_id: spec.run_id,
@@ -38,14 +42,25 @@ export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresM
   }));
 }
 
-export function judgementMessages(spec: RunSpec, units: readonly number[]): JudgementMessage[] {
+export function judgementMessages(
+  spec: RunSpec,
+  units: readonly Pick<JudgementMessage, "unit" | "pace">[],
+): JudgementMessage[] {
   const { scope, run_id, whole_groups, rollouts_per_example } = spec;
   const members = whole_groups ? rollouts_per_example : 1;
-  return units.map((unit) => ({ kind: "judgement", scope, run_id, unit, members }));
+  return units.map((unit) => ({ kind: "judgement", scope, run_id, ...unit, members }));
 }
 
-/** Which of the queues of judgements a unit goes to: always the same, and those of a run in turn. */
-export function judgementQueue(env: Env, { run_id, unit }: Pick<JudgementMessage, "run_id" | "unit">): Queue {
+/**
+ * Which of the queues of judgements a unit goes to: one of the judges that do not answer soon, or else always the same of
+ * four, and those of a run in turn.
+ */
+export function judgementQueue(
+  env: Env,
+  { run_id, unit, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
+): Queue {
+  if (pace === "slow") return env.ROLLOUT_JUDGEMENTS_SLOW;
+  if (pace === "silent") return env.ROLLOUT_JUDGEMENTS_SILENT;
   const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } = env;
   const others = [ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3];
   // Ids end in what nobody chose.

@@ -1,6 +1,7 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
+import type { JudgePace } from "../contract/wire.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
@@ -116,11 +117,18 @@ export interface RunHead {
   readonly dead_letters: number;
   /** Rollouts and units that ended the process so often that they are not tried again. */
   readonly given_up: number;
-  /** What its endpoint granted it. */
   /** The lease of the policy\'s endpoint. It is stored under this name. */
   readonly gate: LeaseState;
+  /** What its organisation's object granted it. */
+  readonly shares: {
+    readonly rollouts: LeaseState;
+    readonly messages: LeaseState;
+    readonly judgements: LeaseState;
+  };
   /** What the endpoints of its judges granted it, by their ids. */
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
+  /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
+  readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
 }
@@ -154,7 +162,9 @@ export const NEW_HEAD: RunHead = {
   dead_letters: 0,
   given_up: 0,
   gate: NEW_LEASE,
+  shares: { rollouts: NEW_LEASE, messages: NEW_LEASE, judgements: NEW_LEASE },
   judge_gates: {},
+  judge_paces: {},
   training: null,
 };
 

@@ -6,7 +6,7 @@
  */
 
 import type { RunSpec } from "../contract/wire.ts";
-import type { LeaseSlot } from "../endpoint/run-lease.ts";
+import type { LeaseSlot } from "../endpoint/lease-keeper.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 

@@ -18,8 +18,17 @@ const UNREADABLE_ASK_MS = 10_000;
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
-/** Scoring that was not heard of: sent again, or after k tries unscored. A group's members are tried as one. */
-export function sweepScoring(store: RunStore, spec: RunSpec, rows: readonly RolloutEntry[], now: number): number[] {
+/**
+ * Scoring that was not heard of: sent again, or after k tries unscored. A group's members are tried as one. `isUnsent`: it
+ * waits for its place in the queue, which is no try.
+ */
+export function sweepScoring(
+  store: RunStore,
+  spec: RunSpec,
+  rows: readonly RolloutEntry[],
+  now: number,
+  isUnsent: (unit: number) => boolean = () => false,
+): number[] {
   const ask_at = now + SCORING_DEADLINE_MS;
   const units = new Set<number>();
   for (const row of rows) {
@@ -30,7 +39,7 @@ export function sweepScoring(store: RunStore, spec: RunSpec, rows: readonly Roll
       continue;
     }
     // Null: the rest of its group has not answered. Nothing is lost, and a group is never scored in part.
-    if (unit === null) store.setRollout(row.seq, { ask_at });
+    if (unit === null || isUnsent(unit)) store.setRollout(row.seq, { ask_at });
     else units.add(unit);
   }
   return [...units].filter((unit) => {

@@ -97,7 +97,7 @@ function readOutcome<Response>(
     case "prompt_too_long":
       return { ...none, error: "the question does not fit the judge's context", retryable: false };
     case "aborted":
-      return { ...none, error: `no answer within ${seconds} s`, retryable: true };
+      return { ...none, error: `no answer within ${seconds} s`, retryable: true, silent: true };
     case "unusable":
       return { ...none, error: outcome.error.message, retryable: false };
     case "failed": {

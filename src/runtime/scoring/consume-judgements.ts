@@ -82,7 +82,8 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means
     await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
   } else if (judging.goesOn) {
     const request = judgementRequestOf(spec, unit.unit, judged.pending, (key) => judging.notBefore(key));
-    await subrequests.object(() => run().requestJudgements([{ ...request, claim }]));
+    const given = { ...request, claim, ...(judging.isSilent && { silent: true }) };
+    await subrequests.object(() => run().requestJudgements([given]));
   }
 }
 
@@ -102,8 +103,9 @@ class UnitJudging {
   readonly #cache: JudgeCache;
   readonly #recorded: Map<string, Recorded>;
   readonly #notBefore: Map<string, number>;
-  readonly #until = Date.now() + LAST_ASK_MS;
+  readonly #until: number;
   #goesOn = true;
+  #silent = false;
   #asked = 0;
 
   constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, { subrequests, firstLookMs }: Means) {
@@ -112,6 +114,7 @@ class UnitJudging {
     this.#taken = taken;
     this.#subrequests = subrequests;
     this.#firstLookMs = firstLookMs;
+    this.#until = Date.now() + (taken.patience_ms ?? LAST_ASK_MS);
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
     this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
@@ -120,6 +123,11 @@ class UnitJudging {
   /** False once the unit is somebody else's, or nobody's. */
   get goesOn(): boolean {
     return this.#goesOn;
+  }
+
+  /** True once a judge was hung up on, since others waited behind it. */
+  get isSilent(): boolean {
+    return this.#silent;
   }
 
   /** When an ask may be made again (epoch ms); 0 for any time. */
@@ -173,13 +181,34 @@ class UnitJudging {
     // The same for a call that was lost, another for one that was answered and is made anew.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
-    const outcome = await this.#subrequests.inTurn(() => askJudge(this.#env, spec, target, ask, key, hangUp));
-    // Hung up on before it replied: there is nothing to tell, and nothing to pay.
-    if (hangUp.aborted && outcome.kind === "failed" && outcome.replied !== true) return;
+    const call = (signal: AbortSignal) => askJudge(this.#env, spec, target, ask, key, signal);
+    const outcome = await this.#subrequests.inTurn(() => this.#inTime(call, hangUp));
+    if (outcome === null) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;
     await this.#cache.keep(addressed, { value, reason });
+  }
+
+  /** Null where it was hung up on before it replied: there is nothing to tell. */
+  async #inTime(
+    call: (signal: AbortSignal) => Promise<AskOutcome>,
+    hangUp: AbortSignal,
+  ): Promise<(AskOutcome & Pick<ToldOutcome, "took_ms">) | null> {
+    if (this.#silent) return null;
+    const { patience_ms } = this.#taken;
+    const impatience = new AbortController();
+    const timer = patience_ms === undefined ? null : setTimeout(() => impatience.abort(), patience_ms);
+    const departed = Date.now();
+    try {
+      const outcome = await call(AbortSignal.any([hangUp, impatience.signal]));
+      const unanswered = outcome.kind === "failed" && outcome.replied !== true;
+      if (unanswered && impatience.signal.aborted) this.#silent = true;
+      if (unanswered && (hangUp.aborted || impatience.signal.aborted)) return null;
+      return { ...outcome, took_ms: Date.now() - departed };
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+    }
   }
 
   async #tell(asks: readonly JudgedAsk[], given: Map<string, JudgeResult>): Promise<void> {
@@ -203,7 +232,7 @@ class UnitJudging {
   #mayAsk(): boolean {
     const left = LIMITS.subrequests - this.#subrequests.count;
     const mayGoOn = Date.now() < this.#until && left > SUBREQUESTS_KEPT;
-    return this.#goesOn && (this.#asked === 0 || mayGoOn);
+    return this.#goesOn && !this.#silent && (this.#asked === 0 || mayGoOn);
   }
 }
 

@@ -18,11 +18,10 @@ import {
 } from "../../core/rubrics/score.ts";
 import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
-import { scoringCapabilities } from "../environment/capabilities.ts";
+import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
 import { runObject } from "../kit/names.ts";
-import { openSecrets } from "../kit/secret-values.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
@@ -43,9 +42,9 @@ export async function openScoring(
   const environment = await pinnedEnvironment(spec);
   if (environment === null) return null;
   const now = () => Date.now();
-  const secrets = await openSecrets(env, spec.scope, environment.needs, now());
-  const capabilities = scoringCapabilities(env, spec.scope, now, secrets, subrequests);
-  return { environment, capabilities, secrets: [...secrets.values()] };
+  const opened = await openMeans(env, spec.scope, environment.needs, now());
+  const capabilities = scoringCapabilities(env, now, opened, subrequests);
+  return { environment, capabilities, secrets: [...opened.secrets.values()] };
 }
 
 /** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */

@@ -92,7 +92,7 @@ function work(env: Env, { id, attempts: attempt, body }: Message<RunMessage>, su
     case "segment":
       return foldSegment(env, body, subrequests);
     case "judgement":
-      return judgeUnit(env, body, { id, attempt }, subrequests);
+      return judgeUnit(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
   }
 }
 

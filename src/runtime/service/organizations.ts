@@ -29,6 +29,8 @@ import { listProjects, type NamedProject, projectViewOf } from "../../db/project
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { logError } from "../kit/log.ts";
+import { accountObject } from "../kit/names.ts";
 import { isSameText, minting } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { notFound } from "./read-run.ts";
@@ -83,7 +85,17 @@ export async function changeLimits(
 ): Promise<Result<ListedOrganization>> {
   const after = await updateOrganization(env.DB, id, { limits: given(limits) });
   if (after === null) return notFound("organization", id);
+  await tellRuns(env, id);
   return { ok: true, value: listedOrganizationOf(after) };
+}
+
+/** What it cannot be told now its object reads by itself, minutes later. */
+async function tellRuns(env: Env, id: string): Promise<void> {
+  try {
+    await accountObject(env, id).changed();
+  } catch (thrown) {
+    logError("organization was not told of its limits", id, thrown);
+  }
 }
 
 /** What its own people set of it. */

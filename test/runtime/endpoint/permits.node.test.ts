@@ -1,7 +1,7 @@
 /** Runs and their endpoint, both sides of the permits, as pure functions on one clock: asks may be lost on either way. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Grant, PermitAsk } from "../../../src/runtime/contract/endpoint-wire.ts";
+import type { Grant, Need, PermitAsk } from "../../../src/runtime/contract/endpoint-wire.ts";
 import type { RolloutReport } from "../../../src/runtime/contract/wire.ts";
 import {
   ask,
@@ -24,7 +24,6 @@ import {
   leaseFlow,
   leaseRoom,
   NEW_LEASE,
-  type Need,
   paceAt,
   takeGrant,
   undoAsk,

@@ -1,5 +1,6 @@
 /** What an isolate remembers, and for how long. */
 import { expect, test } from "vitest";
+import { EnvError } from "../../../src/contract/errors.ts";
 import { TtlCache } from "../../../src/runtime/kit/caches.ts";
 
 /** Reads that are answered when the test says so. */
@@ -36,4 +37,19 @@ test("a reader that fails keeps nobody waiting, and what it did not renew ends w
   await expect(cache.get("a", 4500, () => Promise.reject(new Error("away")))).rejects.toThrow("away");
   expect(await cache.get("a", 4999, async () => 2)).toBe(1);
   expect(await cache.get("a", 5000, async () => 2)).toBe(2);
+});
+
+test("while a read fails, what was read before stands in for it, for so long and no longer", async () => {
+  const cache = new TtlCache<number>(5000, 4000, 60_000);
+  const away = () => Promise.reject(new Error("away"));
+  await cache.get("a", 0, async () => 1);
+  expect([await cache.get("a", 4500, away), await cache.get("a", 59_999, away)]).toEqual([1, 1]);
+  await expect(cache.get("a", 60_000, away)).rejects.toThrow("away");
+});
+
+test("what was read to be gone is gone, though it was there before", async () => {
+  const cache = new TtlCache<number>(5000, 4000, 60_000);
+  await cache.get("a", 0, async () => 1);
+  const gone = () => Promise.reject(new EnvError("it was deleted"));
+  await expect(cache.get("a", 5000, gone)).rejects.toThrow("it was deleted");
 });

@@ -6,40 +6,52 @@
  * calls of judges at once are counted like rollouts at once, on an endpoint that is the policy's too as somebody else's.
  */
 import { LIMITS } from "../../../contract/limits.ts";
+import type { RunView } from "../../../contract/run.ts";
 import type { RunSpec } from "../../contract/wire.ts";
-import { type Asker, afterDispatch, judgesOf, LeaseKeeper, leaseRoom, type Need } from "../../endpoint/run-lease.ts";
+import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
+import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
 import { maxConcurrentOf } from "../control.ts";
+import type { EndpointLoad } from "../judging-store.ts";
+import type { RunLeases, Traffic } from "../leases.ts";
+import type { JudgementOrder } from "../outbox.ts";
 import type { RunStore } from "../store.ts";
-import { endCancelled, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
+import { endCancelled, judgeFlow, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
+import { isUnproven, paceOf } from "./pace.ts";
+
+/** Of the run's share, what judges may have that do not answer. */
+const SILENT_SHARE = 1 / 4;
 
 export class RunJudging {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #leases = new Map<string, LeaseKeeper>();
+  readonly #keepers = new Map<string, LeaseKeeper>();
 
-  constructor(env: Env, store: RunStore, now: () => number) {
+  readonly #shares: RunLeases;
+
+  constructor(env: Env, store: RunStore, now: () => number, shares: RunLeases) {
     this.#env = env;
     this.#store = store;
     this.#now = now;
+    this.#shares = shares;
   }
 
   /** One of its endpoints would grant something else now: each is asked. */
   changed(): void {
     for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
-      this.#leaseOf(endpoint).changed();
+      noteChanged(this.#slotOf(endpoint));
     }
   }
 
   async renew(spec: RunSpec): Promise<void> {
     for (const asker of this.#askers(spec)) {
       const { endpoint_id } = asker;
-      await this.#leaseOf(endpoint_id).renew(asker, this.#need(spec, endpoint_id));
+      await this.#keeperOf(endpoint_id).renewAt(this.#env, asker, this.#needed(spec, endpoint_id));
     }
   }
 
   /** Units to be sent now. What is not to be asked for any more is ended. */
-  dispatch(spec: RunSpec): number[] {
+  dispatch(spec: RunSpec): JudgementOrder[] {
     if (spec.judges === undefined) return [];
     endCancelled(this.#store, spec, this.#now(), LIMITS.sliceObjects);
     return this.#askers(spec).flatMap(({ endpoint_id }) =>
@@ -47,29 +59,62 @@ export class RunJudging {
     );
   }
 
-  #dispatchTo(spec: RunSpec, endpoint_id: string): number[] {
+  #dispatchTo(spec: RunSpec, endpoint_id: string): JudgementOrder[] {
     const now = this.#now();
     const { judging } = this.#store;
     const most = maxConcurrentOf(spec, this.#store.head());
     let { running } = judging.load(endpoint_id, now);
+    const places = this.#places(spec, endpoint_id);
     const units: number[] = [];
     for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
       const lease = judgeLeaseOf(this.#store, endpoint_id);
       const room = Math.min(most - running, leaseRoom(lease, running, now));
-      if (room <= 0) break;
+      if (room <= 0 || units.length >= places) break;
       const lanes = Math.min(room, calls, LIMITS.parallelFetches);
       judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
       setJudgeLease(this.#store, endpoint_id, afterDispatch(lease, calls, now));
       running += lanes;
       units.push(unit);
     }
-    return units;
+    return units.map((unit) => ({ unit, ...paceOf(this.#store.head(), endpoint_id) }));
+  }
+
+  /**
+   * Units that may be sent: as many as the run's share leaves. A judge of whom nobody knows how soon it answers gets one,
+   * and one that is silent no more than a part of the share, so that others of the organisation can be asked.
+   */
+  #places(spec: RunSpec, endpointId: string): number {
+    const head = this.#store.head();
+    const share = this.#shares.judgements();
+    const free = share - this.traffic(spec).inQueue;
+    const here = this.#store.judging.load(endpointId, this.#now()).under_way;
+    if (isUnproven(head, endpointId)) return Math.min(free, 1 - here);
+    const silent = paceOf(head, endpointId).pace === "silent";
+    return silent ? Math.min(free, Math.ceil(share * SILENT_SHARE) - here) : free;
+  }
+
+  /** Why verdicts wait; null when none does. */
+  flow(spec: RunSpec): RunView["flow"] {
+    const { inQueue, waiting } = this.traffic(spec);
+    const endpoint = judgeFlow(this.#store, spec, this.#now());
+    return endpoint ?? (waiting > 0 ? this.#shares.judgementFlow(inQueue) : null);
+  }
+
+  /** Units in the queues or being asked for, and those that could be sent. */
+  traffic(spec: RunSpec): Traffic {
+    if (spec.judges === undefined) return { inQueue: 0, waiting: 0 };
+    const { judging } = this.#store;
+    const loads = judging.endpoints().map((one) => judging.load(one, this.#now()));
+    const sum = (of: (load: EndpointLoad) => number) => loads.reduce((total, load) => total + of(load), 0);
+    return { inQueue: sum((load) => load.under_way), waiting: sum((load) => load.units) };
   }
 
   /** Units to be sent again. */
-  sweep(spec: RunSpec): number[] {
+  sweep(spec: RunSpec): JudgementOrder[] {
     if (spec.judges === undefined) return [];
-    return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects);
+    return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects).map(({ unit, endpoint_id }) => {
+      return { unit, ...paceOf(this.#store.head(), endpoint_id) };
+    });
   }
 
   /** Epoch milliseconds of what is next to be done; null for nothing. */
@@ -79,7 +124,7 @@ export class RunJudging {
     const cancelled = this.#store.head().stop?.kind === "cancel";
     const untold = cancelled && this.#store.judging.unclaimed(1).length > 0;
     const due = this.#askers(spec).map(({ endpoint_id }) =>
-      this.#leaseOf(endpoint_id).nextAt(this.#need(spec, endpoint_id)),
+      this.#keeperOf(endpoint_id).nextAt([this.#needed(spec, endpoint_id)]),
     );
     const all = [untold ? now : null, this.#store.judging.nextAt(now), ...due];
     const known = all.filter((at) => at !== null);
@@ -96,25 +141,25 @@ export class RunJudging {
     });
   }
 
-  #need(spec: RunSpec, endpointId: string): Need {
+  #needed(spec: RunSpec, endpointId: string): Needed {
     const { running, waiting } = this.#store.judging.load(endpointId, this.#now());
     const most = maxConcurrentOf(spec, this.#store.head());
+    const wants = Math.max(running, Math.min(most, running + waiting));
+    return { slot: this.#slotOf(endpointId), need: { running, wants, more: waiting > 0 } };
+  }
+
+  #slotOf(endpointId: string): Needed["slot"] {
     return {
-      running,
-      wants: Math.max(running, Math.min(most, running + waiting)),
-      more: waiting > 0,
+      read: () => judgeLeaseOf(this.#store, endpointId),
+      write: (lease) => setJudgeLease(this.#store, endpointId, lease),
     };
   }
 
-  #leaseOf(endpointId: string): LeaseKeeper {
-    const known = this.#leases.get(endpointId);
+  #keeperOf(endpointId: string): LeaseKeeper {
+    const known = this.#keepers.get(endpointId);
     if (known !== undefined) return known;
-    const slot = {
-      read: () => judgeLeaseOf(this.#store, endpointId),
-      write: (lease: Parameters<typeof setJudgeLease>[2]) => setJudgeLease(this.#store, endpointId, lease),
-    };
-    const made = new LeaseKeeper(this.#env, slot, this.#now);
-    this.#leases.set(endpointId, made);
+    const made = new LeaseKeeper(this.#now);
+    this.#keepers.set(endpointId, made);
     return made;
   }
 }

@@ -29,6 +29,7 @@ import { giveUp } from "../ledger.ts";
 import type { RunStore } from "../store.ts";
 import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
+import { noteAnswer, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
 export const SENT_MS = 10_000;
@@ -53,7 +54,7 @@ export function requestJudgements(
 }
 
 function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, claim, failed = false } = request;
+  const { unit, endpoint_id, calls, not_before = now, claim, failed = false, silent = false } = request;
   const entry = store.judging.unit(unit);
   const members = wholeUnit(store, spec, unit);
   if (members.length === 0) {
@@ -64,6 +65,7 @@ function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, n
   } else if (entry !== null && isClaim(entry, claim)) {
     const waits = { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before } as const;
     store.judging.setUnit(unit, waits);
+    if (silent) noteSilent(store, entry.endpoint_id);
     if (failed) {
       const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
       store.judging.setUnit(unit, { ask_at: now + wait });
@@ -92,6 +94,12 @@ export function takeUnit(
       return null;
     }
     const { endpoint_id, calls, lanes } = entry;
+    const { pace } = paceOf(store.head(), endpoint_id);
+    if (pace !== undefined && by.pace === undefined) {
+      // It was sent for a judge that answers soon, which is not so any more: it goes to another queue.
+      store.judging.setUnit(number, { stage: "waiting", lanes: 0, ask_at: now });
+      return null;
+    }
     // Never one that was given before, whatever became of the unit since: the same number may be judged again.
     const claim = Math.max(entry.claim + 1, now);
     const taken = { taker: by.id, attempt: by.attempt, unheard: 0 };
@@ -102,7 +110,8 @@ export function takeUnit(
       verdict === null ? [{ key, calls: made, replies, next_at }] : [],
     );
     const settled = [...verdicts.flatMap(knownResult), ...inheritResults(store, spec, number)];
-    return { spec, unit, claim, endpoint_id, calls, lanes, settled, failed };
+    const patience = by.pace === undefined ? { patience_ms: PATIENCE_MS } : {};
+    return { spec, unit, claim, endpoint_id, calls, lanes, ...patience, settled, failed };
   });
 }
 
@@ -184,7 +193,7 @@ function takeIn(
   if (before.verdict !== null || isCounted(before, outcome)) return before;
   const after = afterOutcome(spec, before, outcome, now);
   store.judging.saveVerdict(after);
-  meet(store, spec, ask.judge, metBy(outcome, after), now);
+  meet(store, spec, ask.judge, { met: metBy(outcome, after), outcome }, now);
   if (outcome.kind === "failed" && outcome.unauthorized && !outcome.free) {
     const message = `the judge ${ask.judge}: ${outcome.error}`;
     const head = store.head();
@@ -273,9 +282,17 @@ function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
   return { ...met, failure, error: { message, retryable }, turns: 0 };
 }
 
-function meet(store: RunStore, { judges }: RunSpec, judge: string, met: Met, now: number): void {
+function meet(
+  store: RunStore,
+  { judges }: RunSpec,
+  judge: string,
+  { met, outcome }: { readonly met: Met; readonly outcome: ToldOutcome },
+  now: number,
+): void {
   const endpoint_id = judges?.[judge]?.endpoint_id;
   if (endpoint_id === undefined) return;
+  if (outcome.kind === "failed" && outcome.silent) noteSilent(store, endpoint_id);
+  else if (outcome.kind === "failed" || !outcome.cached) noteAnswer(store, endpoint_id, outcome.took_ms);
   setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), met, now));
 }
 
@@ -303,14 +320,14 @@ export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView[
  * Units of which nothing was heard in time are tried once more, or after so many times given up. Those that nobody took keep
  * their permits and are to be sent again: answered. Those that somebody took wait for permits anew.
  */
-export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): number[] {
+export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): JudgingEntry[] {
   return store.judging.silent(now, limit).flatMap((entry) =>
     store.transaction(() => {
       const { unit, stage, unheard } = entry;
       if (stage === "sent" && unheard < MOST_UNHEARD) {
         const ask_at = now + SENT_MS * 2 ** Math.max(0, unheard + 1);
         store.judging.setUnit(unit, { unheard: unheard + 1, ask_at });
-        return [unit];
+        return [entry];
       }
       store.judging.setUnit(unit, { stage: "waiting", lanes: 0, ask_at: now });
       if (stage === "sent") giveUpUnit(store, spec, unit, unheard, now);

@@ -111,19 +111,19 @@ test("a reply without usage leaves its cost unknown, and with it the run's; a ca
   ]);
 });
 
-test("a verdict is paid for once in an organisation, and again in another", async () => {
+test("a verdict is paid for once in a project, and again in another, also of the same organisation", async () => {
   const judge = script([GOOD]);
   await judgedRun(judge, { dataset: topics(1) });
   const given = { endpoint: { base_url: env.MODEL_URL }, model: judge };
   const request = essayRun(judge, { judges: { default: given }, dataset: topics(1) });
-  const sibling = await openPlatform(platform.scope.orgId);
-  const found = await sibling.finish(request);
+  const found = await platform.finish(request);
   expect(found.counts).toMatchObject({ scored: 1 });
   expect(found.report.usage.judge).toBeUndefined();
   expect(await requestsOf(judge)).toHaveLength(1);
-  const stranger = await openPlatform();
-  expect((await stranger.finish(request)).report.usage.judge?.calls).toBe(1);
-  expect(await requestsOf(judge)).toHaveLength(2);
+  for (const [asked, other] of [await openPlatform(platform.scope.orgId), await openPlatform()].entries()) {
+    expect((await other.finish(request)).report.usage.judge?.calls).toBe(1);
+    expect(await requestsOf(judge)).toHaveLength(2 + asked);
+  }
 });
 
 test("what was asked before is not asked again, costs nothing, and says so; a run may do without", async () => {

@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../../src/index.ts";
 import { Dispatcher } from "../../../../src/runtime/run/dispatcher.ts";
+import { RunLeases } from "../../../../src/runtime/run/leases.ts";
 import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { type AcceptEval, TrainingEvals } from "../../../../src/runtime/run/training/evals.ts";
@@ -96,7 +97,9 @@ test("once its last batch is cut a run wants nothing more of its endpoint, howev
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingLedger(storage, { max_steps: 2, lead: 2 });
-    const need = () => new Dispatcher(env, run.store, () => 1000, new GroupOpenings(run.store)).need(run.spec);
+    const { store } = run;
+    const leases = new RunLeases(env, store, () => 1000);
+    const need = () => new Dispatcher(env, store, () => 1000, new GroupOpenings(store), leases).need(run.spec);
     expect(need().more).toBe(true);
     run.dispatch();
     run.settleGroups();

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Claim, fairShares } from "../../../src/runtime/endpoint/ledger.ts";
+import { type Claim, fairShares } from "../../../src/runtime/kit/fair-shares.ts";
 
 function claims(wants: Readonly<Record<string, number>>): Claim[] {
   return Object.entries(wants).map(([name, wanted]) => {
-    const [org_id = "", run_id = ""] = name.split("/");
-    return { org_id, run_id, wants: wanted };
+    const [group = "", id = ""] = name.split("/");
+    return { group, id, wants: wanted };
   });
 }
 
@@ -33,15 +33,15 @@ test("without a limit everybody gets what he wants", () => {
 });
 
 test("whatever is asked, shares are within wants and limit, leave nothing over, and favour nobody", () => {
-  const claim = fc.record({ org_id: fc.constantFrom("a", "b", "c"), wants: fc.nat(20) });
+  const claim = fc.record({ group: fc.constantFrom("a", "b", "c"), wants: fc.nat(20) });
   fc.assert(
     fc.property(fc.array(claim, { maxLength: 8 }), fc.nat(60), (asked, limit) => {
-      const all = asked.map((one, at) => ({ ...one, run_id: `run_${at}` }));
+      const all = asked.map((one, at) => ({ ...one, id: `run_${at}` }));
       const shares = fairShares(all, limit);
-      const got = (some: Claim[]) => some.reduce((sum, { run_id }) => sum + (shares.get(run_id) ?? -1), 0);
+      const got = (some: Claim[]) => some.reduce((sum, { id }) => sum + (shares.get(id) ?? -1), 0);
       const wanted = (some: Claim[]) => some.reduce((sum, { wants }) => sum + wants, 0);
       expect(got(all)).toBe(Math.min(limit, wanted(all)));
-      const orgs = [...Map.groupBy(all, ({ org_id }) => org_id).values()];
+      const orgs = [...Map.groupBy(all, ({ group }) => group).values()];
       for (const parties of [orgs, ...orgs.map((runs) => runs.map((run) => [run]))]) {
         for (const party of parties) {
           expect(got(party)).toBeLessThanOrEqual(wanted(party));

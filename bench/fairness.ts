@@ -1,0 +1,225 @@
+/**
+ * `npm run bench:fairness`: how long a small run of one organisation takes alone, and while another organisation has
+ * 100,000 rollouts waiting behind a slow model, and a judge that never answers. The small run once asks no judge, and
+ * once a healthy one. Both organisations are on one local platform, and everything goes over HTTP. One object goes to
+ * stdout with --json. Ends with 1 where it takes more than twice as long as alone.
+ */
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { parseArgs } from "node:util";
+import { bootPlatform, type Platform } from "../src/local/platform.ts";
+import { apiKeyOf } from "../src/local/state-directory.ts";
+import { RollcallClient } from "../src/sdk/client.ts";
+import { type ScriptedModel, startScriptedModel } from "../test/fakes/scripted-model.ts";
+import { describeMachine, describeVersions } from "./machine.ts";
+
+const HELP = `Usage: npm run bench:fairness -- [flags]
+
+      --rollouts N      of the small run; default 100
+      --waiting N       rollouts of the other organisation; default 100000
+      --times N         how often each small run is made; the median counts; default 3
+      --json            print {machine, versions, rows}
+`;
+
+/** What the models take: of the small run, of its judge, and of the other organisation. */
+const LATENCY_MS = { model: 500, judge: 500, slow: 120_000 };
+const AT_ONCE = { small: 100, large: 1000 };
+/** Rollouts whose judge hangs. */
+const JUDGED = 300;
+/** How long the judge has been silent before the small run comes. */
+const UNDER_WAY_MS = 20_000;
+const MOST_TIMES_AS_LONG = 2;
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+interface Models {
+  readonly quick: ScriptedModel;
+  readonly judge: ScriptedModel;
+  readonly slow: ScriptedModel;
+  readonly hanging: ScriptedModel;
+}
+
+async function startModels(): Promise<Models> {
+  const verdict = `It says so.\n${JSON.stringify({ reason: "it names it", verdict: "right" })}`;
+  return {
+    quick: await startScriptedModel({ reply: () => "\\boxed{4}", latencyMs: LATENCY_MS.model }),
+    judge: await startScriptedModel({ reply: () => verdict, latencyMs: LATENCY_MS.judge }),
+    slow: await startScriptedModel({
+      reply: async () => {
+        await pause(LATENCY_MS.slow * (0.5 + Math.random()));
+        return "The answer is 48.";
+      },
+    }),
+    hanging: await startScriptedModel({ reply: () => ({ fault: { kind: "hang" } }) }),
+  };
+}
+
+function rowsOf(count: number) {
+  return Array.from({ length: count }, (_, index) => ({ question: `question ${index}`, answer: "so it is #### 4" }));
+}
+
+/** A platform with two organisations, and the key of each. The second is written while nobody has the database open. */
+async function bootShared(directory: string): Promise<{ platform: Platform; other: string }> {
+  const options = { directory, store: "disk", say: (line: string) => process.stderr.write(`${line}\n`) } as const;
+  await (await bootPlatform(options)).stop();
+  const beside = join(directory, "other");
+  mkdirSync(beside);
+  copyFileSync(join(directory, "secret"), join(beside, "secret"));
+  const other = apiKeyOf(beside);
+  const file = readdirSync(join(directory, "store/d1"), { recursive: true, encoding: "utf8" }).find((name) =>
+    /[0-9a-f]{64}[.]sqlite$/.test(name),
+  );
+  if (file === undefined) throw new Error("the platform has left no database");
+  addOrganization(join(directory, "store/d1", file), other);
+  return { platform: await bootPlatform(options), other };
+}
+
+function addOrganization(file: string, key: string): void {
+  const database = new DatabaseSync(file);
+  const now = Date.now();
+  const hash = createHash("sha256").update(key).digest("hex");
+  const add = (sql: string, ...values: (string | number)[]) => database.prepare(`insert into ${sql}`).run(...values);
+  add("organizations (id, name, limits, created_at) values ('org_other', 'other', '{}', ?)", now);
+  add("projects (id, org_id, name, retention, created_at) values ('pj_other', 'org_other', 'default', '{}', ?)", now);
+  add(
+    `api_keys (id, org_id, project_id, name, hash, prefix, last4, scopes, created_by, created_at)
+      values ('key_other', 'org_other', 'pj_other', 'other', ?, ?, ?, '["admin"]', 'bootstrap', ?)`,
+    hash,
+    key.slice(0, 7),
+    key.slice(-4),
+    now,
+  );
+  database.close();
+}
+
+/** From the POST to the end as the client sees it, in seconds. */
+async function play(client: RollcallClient, request: Parameters<RollcallClient["createRun"]>[0]): Promise<number> {
+  const started = performance.now();
+  const { id } = await client.createRun(request);
+  for await (const _event of client.events(id));
+  const seconds = (performance.now() - started) / 1000;
+  const { counts } = await client.getRun(id);
+  if (counts.scored !== counts.planned) throw new Error(`${id} has scored ${counts.scored} of ${counts.planned}`);
+  return seconds;
+}
+
+type Kind = "without judges" | "with a judge";
+
+function smallRun(kind: Kind, { quick, judge }: Models, rollouts: number): Parameters<RollcallClient["createRun"]>[0] {
+  const common = {
+    ...{ model: "quick", endpoint: { base_url: quick.url }, max_concurrent: AT_ONCE.small },
+    dataset: rowsOf(rollouts),
+  };
+  if (kind === "without judges") return { ...common, environment: "gsm8k" };
+  const judges = { default: { model: "judge", endpoint: { base_url: judge.url } } };
+  return { ...common, environment: "judged-qa", judges, judge_cache: false };
+}
+
+/** Begins what the other organisation has under way. */
+async function startLarge(
+  client: RollcallClient,
+  { slow, quick, hanging }: Models,
+  waiting: number,
+): Promise<string[]> {
+  const large = await client.createRun({
+    ...{ environment: "calculator", model: "slow", endpoint: { base_url: slow.url } },
+    ...{ num_examples: waiting, max_concurrent: AT_ONCE.large },
+  });
+  const judged = await client.createRun({
+    ...{ environment: "judged-qa", model: "quick", endpoint: { base_url: quick.url } },
+    judges: { default: { model: "hanging", endpoint: { base_url: hanging.url } } },
+    ...{ dataset: rowsOf(JUDGED), max_concurrent: AT_ONCE.small },
+  });
+  // From here on it only waits: for its model, and for its judge.
+  while ((await client.getRun(judged.id)).counts.pending > 0) await pause(1000);
+  await pause(UNDER_WAY_MS);
+  return [large.id, judged.id];
+}
+
+interface Row {
+  readonly run: Kind;
+  readonly alone_s: number;
+  readonly beside_s: number;
+  readonly times: number;
+  readonly all: { readonly alone: readonly number[]; readonly beside: readonly number[] };
+}
+
+const rounded = (value: number) => Math.round(value * 100) / 100;
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+async function measure(settings: { rollouts: number; waiting: number; times: number }): Promise<Row[]> {
+  const directory = mkdtempSync(join(tmpdir(), "rollcall-fairness-"));
+  const models = await startModels();
+  const { platform, other } = await bootShared(directory);
+  try {
+    const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+    const neighbour = new RollcallClient({ baseUrl: platform.url, apiKey: other });
+    const kinds = ["without judges", "with a judge"] as const;
+    const series = async (kind: Kind) => {
+      const seconds: number[] = [];
+      for (let time = 0; time < settings.times; time += 1) {
+        seconds.push(await play(client, smallRun(kind, models, settings.rollouts)));
+      }
+      return seconds;
+    };
+    // Once for what a process does only once.
+    await play(client, smallRun("with a judge", models, settings.rollouts));
+    const alone = new Map<Kind, number[]>();
+    for (const kind of kinds) alone.set(kind, await series(kind));
+    const ids = await startLarge(neighbour, models, settings.waiting);
+    const rows: Row[] = [];
+    for (const run of kinds) {
+      const [before, beside] = [alone.get(run) ?? [], await series(run)];
+      const [alone_s, beside_s] = [medianOf(before), medianOf(beside)];
+      const all = { alone: before.map(rounded), beside: beside.map(rounded) };
+      rows.push({
+        run,
+        alone_s: rounded(alone_s),
+        beside_s: rounded(beside_s),
+        times: rounded(beside_s / alone_s),
+        all,
+      });
+    }
+    for (const id of ids) {
+      const { counts, flow } = await neighbour.getRun(id);
+      process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
+    }
+    process.stderr.write(`judge that hangs: ${models.hanging.requests.length} calls\n`);
+    return rows;
+  } finally {
+    await platform.stop();
+    for (const model of Object.values(models)) await model.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const { values } = parseArgs({
+  options: {
+    rollouts: { type: "string", default: "100" },
+    waiting: { type: "string", default: "100000" },
+    times: { type: "string", default: "3" },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+} else {
+  const { rollouts, waiting, times } = values;
+  const rows = await measure({ rollouts: Number(rollouts), waiting: Number(waiting), times: Number(times) });
+  if (values.json) {
+    const measured = { machine: describeMachine(), versions: describeVersions(), rows };
+    process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`);
+  } else {
+    for (const { run, alone_s, beside_s, times: longer } of rows) {
+      process.stdout.write(`${run}: alone ${alone_s} s, beside the other ${beside_s} s (${longer} times)\n`);
+    }
+  }
+  process.exitCode = rows.some((row) => row.times > MOST_TIMES_AS_LONG) ? 1 : 0;
+}

@@ -1,0 +1,42 @@
+/** `rollcall audit-log`: who changed what in the organisation. */
+import type { AuditEntry } from "../../contract/audit-log.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { gather, onPlatform } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
+
+const HEADER = ["entry", "at", "who", "action", "target", "status"];
+const USUAL = 20;
+/** Entries that one page of the API has at most. */
+const PAGE = 100;
+
+export const AUDIT_LOG = command({
+  name: "audit-log",
+  reads: true,
+  says: "who changed what in the organisation, newest first",
+  more: "A status of – means that the change is under way, or was cut off.",
+  flags: {
+    who: { value: "ID", says: "only what this key, person or run's trainer did" },
+    action: { value: "NAME", says: "only this operation: cancelRun" },
+    target: { value: "ID", says: "only what was done to this" },
+    limit: { value: "N", says: "entries to show; default 20" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const limit = line.count("limit", 1) ?? USUAL;
+    const asked = { who: line.text("who"), action: line.text("action"), target: line.text("target") };
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      // One more than is shown tells that there are more.
+      const query = { ...asked, limit: Math.min(PAGE, limit + 1) };
+      const page = await gather(client.auditLog(query, { signal }), limit);
+      const more = page.has_more ? "\n\nThere are more: --limit N" : "";
+      const none = "Nothing was changed.";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) + more };
+    });
+  },
+});
+
+function rowOf({ id, at, who, action, target, status }: AuditEntry): string[] {
+  return [id, timeText(at), who, action, target ?? "", status === null ? "–" : String(status)];
+}

@@ -1,0 +1,109 @@
+/** `rollcall invitation …`: how people become members. Tokens are read from a terminal or stdin, never from argv. */
+import type { InvitationView } from "../../contract/accounts.ts";
+import { ROLES } from "../../contract/identity.ts";
+import { RollcallClient } from "../../sdk/client.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, failedOn, usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
+import { profileName } from "../profiles.ts";
+import { saidSecret } from "../said-secret.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
+import { printJson, terminal } from "../terminal/terminal.ts";
+import { safeLine } from "../terminal/text.ts";
+import { platformUrl } from "../which-platform.ts";
+import { keepNewKey } from "./login.ts";
+
+const HEADER = ["invitation", "for", "role", "state", "by"];
+
+const CREATE = command({
+  name: "invitation create",
+  takes: "<e-mail>",
+  says: "invite a person, and print the token they accept with, once",
+  more: "Nothing is sent by e-mail: hand the token over. The token alone goes to stdout.",
+  flags: { role: { value: "ROLE", choices: ROLES, says: "what they may do" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const email = line.one("an e-mail address");
+    const role = ROLES.find((known) => known === line.text("role"));
+    if (role === undefined) throw usageError(`--role: say what they may do: ${ROLES.join(", ")}`, "role");
+    return onPlatform(line, async ({ client, url, signal, term }) => {
+      const made = await client.createInvitation({ email, role }, { signal });
+      const { id, token, expires_at } = made;
+      if (token === null) term.say(`${id} was made by an earlier try, and its token was said to nobody: delete it.`);
+      else term.say(`Good once, until ${timeText(expires_at)}: rollcall invitation accept --platform ${url}`);
+      return { json: made, ...(token !== null && { text: () => token }) };
+    });
+  },
+});
+
+const LIST = command({
+  name: "invitation list",
+  reads: true,
+  says: "invitations, those that have ended too",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.invitations({ limit: 100 }, { signal }));
+      const none = "No invitations. Make one with: rollcall invitation create EMAIL --role developer";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "invitation delete",
+  takes: "<invitation>",
+  says: "take an invitation back",
+  what: "an invitation, by its id",
+  ask: (client, id, options) => client.deleteInvitation(id, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
+
+const ACCEPT = command({
+  name: "invitation accept",
+  says: "become a member by the token of an invitation, and log in",
+  more: `The token is asked for, and not shown; with --token-stdin it is read from stdin. The key that the platform gives is
+kept as a profile, as rollcall login does.`,
+  flags: {
+    platform: { value: "URL", says: "the platform; default ROLLCALL_URL" },
+    profile: { value: "NAME", says: "default ROLLCALL_PROFILE, else default" },
+    name: { value: "TEXT", says: "how you are called" },
+    "token-stdin": { says: "read the token from stdin" },
+    json: PLATFORM_FLAGS.json,
+  },
+  async run(line) {
+    line.none();
+    const url = line.text("platform") ?? process.env["ROLLCALL_URL"];
+    if (!url) throw usageError("--platform: say where the platform is: --platform URL", "platform");
+    const [platform, profile] = [platformUrl(url), profileName(line.text("profile"), process.env)];
+    const token = await saidSecret("token", "token-stdin", line.on("token-stdin"));
+    const client = new RollcallClient({ baseUrl: platform, apiKey: token });
+    const request = { token, name: line.text("name") ?? null };
+    const term = terminal(line.on("json"));
+    await keepNewKey(profile, { platform, project: null }, async () => {
+      const accepted = await client.acceptInvitation(request).catch((thrown: unknown) => {
+        throw failedOn({ url: platform, profile: null }, thrown);
+      });
+      const { organization, person } = accepted;
+      const { key, ...view } = accepted.key;
+      if (key === null) throw new Error("the platform gave no key");
+      term.print(`${person.email} is ${person.role} of ${safeLine(organization.name)} (profile ${profile})`);
+      if (line.on("json")) printJson({ organization, person, key: view, profile, platform });
+      return key;
+    });
+    return EXIT.good;
+  },
+});
+
+function rowOf(invitation: InvitationView): string[] {
+  const { id, email, role, invited_by } = invitation;
+  return [id, email, role, stateOf(invitation), invited_by];
+}
+
+function stateOf({ accepted_at, expires_at }: InvitationView): string {
+  if (accepted_at !== null) return `accepted ${timeText(accepted_at)}`;
+  return `${expires_at * 1000 > Date.now() ? "waits until" : "ended"} ${timeText(expires_at)}`;
+}
+
+export const INVITATION_COMMANDS = [CREATE, LIST, DELETE, ACCEPT] as const;

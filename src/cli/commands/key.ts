@@ -1,0 +1,188 @@
+/** `rollcall key …`: keys of an organisation. A new one is printed by the command that makes it, and by no other. */
+import type { ApiKeyView } from "../../contract/accounts.ts";
+import { PERMISSIONS, type Permission } from "../../contract/identity.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question, type Reply, type Session } from "../on-platform.ts";
+import { countText, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+import { projectNamed } from "../which-platform.ts";
+
+const HEADER = ["key", "name", "is", "may", "project", "state", "created"];
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+
+const SCOPE_FLAG = { value: "SCOPE", repeatable: true, choices: PERMISSIONS, says: "what it may do" } as const;
+const RPM_FLAG = { value: "N", says: "requests a minute of this key" } as const;
+
+const LIST = command({
+  name: "key list",
+  reads: true,
+  says: "keys, by their first and last characters; those that have ended too",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.keys({ limit: 100 }, { signal }));
+      const none = "No keys. Make one with: rollcall key create NAME --scope runs:write";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const CREATE = command({
+  name: "key create",
+  takes: "<name>",
+  says: "make a key, and print it, once",
+  more: `The key alone goes to stdout. It is for the project of --project, ROLLCALL_PROJECT or the profile, else for that of
+the key that makes it; with --organization for any.`,
+  flags: {
+    scope: SCOPE_FLAG,
+    ...PLATFORM_FLAGS,
+    project: { value: "NAME", says: "the one project it may touch" },
+    organization: { says: "for any project of the organisation" },
+    "expires-in": { value: "TIME", says: "90d, 12h, 30m; default never" },
+    rpm: RPM_FLAG,
+  },
+  run(line) {
+    const name = line.one("the key");
+    const scopes = scopesOf(line);
+    if (scopes.length === 0) throw usageError("--scope: say what it may do: --scope runs:write", "scope");
+    const organization = line.on("organization");
+    if (organization && line.text("project") !== undefined) {
+      throw usageError("--organization: not beside --project", "organization");
+    }
+    const lifetime = secondsOf("expires-in", line.text("expires-in"));
+    const rpm = defined({ requests_per_minute: line.count("rpm", 1) });
+    return onPlatform(line, async (session) => {
+      const project = organization ? null : await projectOfNewKey(line, session);
+      const expires_at = lifetime === undefined ? null : Math.floor(Date.now() / 1000) + lifetime;
+      const request = { name, scopes, project, expires_at, ...rpm };
+      const made = await session.client.createKey(request, { signal: session.signal });
+      session.term.say(`${made.id} is for ${project === null ? "the whole organisation" : `the project ${project}`}.`);
+      return newKeyReply(made, made.key, session);
+    });
+  },
+});
+
+async function projectOfNewKey(line: CommandLine<"project">, { client, project, signal }: Session): Promise<string> {
+  const named = projectNamed({ project: line.text("project") }) ?? project;
+  if (named !== undefined) return named;
+  const { project: own } = await client.whoAmI({ signal });
+  if (own !== null) return own.id;
+  throw usageError("--project: name the project it is for, or say --organization for any", "project");
+}
+
+/** The key alone on stdout, where a program may take it; with --json all of the answer. */
+export function newKeyReply(made: object, key: string | null, { term }: Session): Reply {
+  if (key === null) term.say("It was made by an earlier try, and its key was said to nobody: rotate it.");
+  else term.say("Keep the key now: it is said here and nowhere after.");
+  return { json: made, ...(key !== null && { text: () => key }) };
+}
+
+const SHOW = question({
+  name: "key show",
+  takes: "<key>",
+  reads: true,
+  says: "what a key may do, where, and until when",
+  what: "a key, by its id",
+  ask: (client, id, options) => client.getKey(id, options),
+  text: keyText,
+});
+
+const UPDATE = command({
+  name: "key update",
+  takes: "<key>",
+  says: "change what is named, and nothing else; it holds within 5 seconds",
+  flags: {
+    name: { value: "TEXT", says: "a new name" },
+    scope: { ...SCOPE_FLAG, says: "what it may do, in place of what it could" },
+    rpm: RPM_FLAG,
+    "no-rpm": { says: "only the organisation's limit" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("a key, by its id");
+    if (line.on("no-rpm") && line.text("rpm") !== undefined) throw usageError("--no-rpm: not beside --rpm", "no-rpm");
+    const scopes = scopesOf(line);
+    const patch = {
+      ...defined({ name: line.text("name"), requests_per_minute: line.count("rpm", 1) }),
+      ...(scopes.length > 0 && { scopes }),
+      ...(line.on("no-rpm") && { requests_per_minute: null }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const key = await client.updateKey(id, patch, { signal });
+      return { json: key, text: () => keyText(key) };
+    });
+  },
+});
+
+const ROTATE = command({
+  name: "key rotate",
+  takes: "<key>",
+  says: "put a new key in the place of one, and print it, once",
+  more: "The one before works for the overlap still. The key alone goes to stdout.",
+  flags: { overlap: { value: "TIME", says: "1h, 30m, 0s, 7d at most; default 1h" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const id = line.one("a key, by its id");
+    const request = defined({ overlap_s: secondsOf("overlap", line.text("overlap")) });
+    return onPlatform(line, async (session) => {
+      const made = await session.client.rotateKey(id, request, { signal: session.signal });
+      session.term.say(`${made.id} takes the place of ${id}.`);
+      return newKeyReply(made, made.key, session);
+    });
+  },
+});
+
+const REVOKE = question({
+  name: "key revoke",
+  takes: "<key>",
+  says: "revoke a key: within 5 seconds it is refused everywhere",
+  what: "a key, by its id",
+  ask: (client, id, options) => client.revokeKey(id, options),
+  text: ({ id, name }) => `${id} (${name}) is revoked`,
+});
+
+function scopesOf(line: CommandLine<"scope">): Permission[] {
+  const named = line.all("scope");
+  return PERMISSIONS.filter((permission) => named.includes(permission));
+}
+
+/** "90d" and the like as seconds. */
+function secondsOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count = "", unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const known = Object.entries(SECONDS).find(([name]) => name === unit);
+  if (known !== undefined) return Number(count) * known[1];
+  throw usageError(`--${flag}: ${text} is no time such as 90d, 12h, 30m or 0s`, flag);
+}
+
+function keyText(key: ApiKeyView): string {
+  return safeDetails({
+    key: key.id,
+    name: key.name,
+    is: `${key.prefix}…${key.last4}`,
+    may: key.scopes.join(", "),
+    project: key.project_id ?? "any",
+    person: key.person_id,
+    "requests a minute": key.requests_per_minute === null ? null : countText(key.requests_per_minute),
+    state: stateOf(key),
+    "in its place": key.rotated_to,
+    "made by": key.created_by,
+    created: timeText(key.created_at),
+  });
+}
+
+function rowOf(key: ApiKeyView): string[] {
+  const { id, name, prefix, last4, scopes, project_id, created_at } = key;
+  return [id, name, `${prefix}…${last4}`, scopes.join(" "), project_id ?? "any", stateOf(key), timeText(created_at)];
+}
+
+function stateOf({ revoked_at, expires_at }: ApiKeyView): string {
+  if (revoked_at !== null) return `revoked ${timeText(revoked_at)}`;
+  if (expires_at === null) return "works";
+  return `${expires_at * 1000 > Date.now() ? "works until" : "expired"} ${timeText(expires_at)}`;
+}
+
+export const KEY_COMMANDS = [LIST, CREATE, SHOW, UPDATE, ROTATE, REVOKE] as const;

@@ -1,0 +1,153 @@
+/** `rollcall login | logout | whoami`: which key commands speak with, and whose it is. Keys are never read from argv. */
+import { DEFAULT_PROJECT, type WhoAmI } from "../../contract/accounts.ts";
+import { permits } from "../../contract/identity.ts";
+import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
+import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, failedOn, usageError } from "../exit.ts";
+import { onPlatform } from "../on-platform.ts";
+import { checkCanKeep, configFile, findProfile, keepProfile, type Profile, profileName } from "../profiles.ts";
+import { saidSecret } from "../said-secret.ts";
+import { timeText } from "../terminal/format.ts";
+import { safeDetails } from "../terminal/table.ts";
+import { printJson, terminal } from "../terminal/terminal.ts";
+import { platformUrl } from "../which-platform.ts";
+
+const { json, timeout } = PLATFORM_FLAGS;
+const PROFILE_FLAG = { profile: { value: "NAME", says: "default ROLLCALL_PROFILE, else default" } } as const;
+
+const LOGIN = command({
+  name: "login",
+  says: "keep a platform and a key of it, for the commands that follow",
+  more: `The key is asked for, and not shown; with --key-stdin it is read from stdin. It is kept in
+~/.config/rollcall/config.json, which only you can read, once the platform has said whose it is.`,
+  flags: {
+    ...PROFILE_FLAG,
+    platform: { value: "URL", says: "default that of the profile, else ROLLCALL_URL" },
+    project: { value: "NAME", says: "to work in, where the key is for a whole organisation" },
+    "key-stdin": { says: "read the key from stdin" },
+    ...{ json, timeout },
+  },
+  async run(line) {
+    line.none();
+    const file = configFile(process.env);
+    const name = profileName(line.text("profile"), process.env);
+    const before = findProfile(file, name);
+    const url = line.text("platform") ?? before?.platform ?? process.env["ROLLCALL_URL"];
+    if (!url) throw usageError("--platform: say where the platform is: --platform URL", "platform");
+    const platform = platformUrl(url);
+    const key = await saidSecret("key", "key-stdin", line.on("key-stdin"));
+    const profile = { platform, key, project: line.text("project") ?? null };
+    const who = await asThe(profile, line, checkLogin(profile.project));
+    keepProfile(file, name, profile);
+    const term = terminal(line.on("json"));
+    term.print(whoText(who, { platform, profile: name, project: profile.project }));
+    if (line.on("json")) printJson({ ...who, profile: name, platform });
+    return EXIT.good;
+  },
+});
+
+/** Throws where the key works in another project than the one that was named, or in none. */
+function checkLogin(project: string | null) {
+  return async (client: RollcallClient, signal: AbortSignal | undefined): Promise<WhoAmI> => {
+    const who = await client.whoAmI({ signal });
+    if (project === null) return who;
+    if (who.project !== null && project !== who.project.id && project !== who.project.name) {
+      throw usageError(`--project: the key is for the project ${who.project.name} alone`, "project");
+    }
+    if (permits(who.scopes, "runs:read")) await client.getProject(project, { signal });
+    return who;
+  };
+}
+
+/** Asks a platform by a profile's key. */
+async function asThe<T>(
+  { platform, key }: Profile,
+  line: CommandLine<"timeout">,
+  ask: (client: RollcallClient, signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  const timeoutMs = line.timeoutMs("timeout");
+  try {
+    const client = new RollcallClient({ baseUrl: platform, apiKey: key });
+    return await ask(client, timeoutMs === null ? undefined : AbortSignal.timeout(timeoutMs));
+  } catch (thrown) {
+    if (thrown instanceof ApiRequestError && thrown.status === 401) {
+      throw usageError(`${platform} does not take this key: ${thrown.message}`, "key");
+    }
+    throw failedOn({ url: platform, profile: null }, thrown);
+  }
+}
+
+const LOGOUT = command({
+  name: "logout",
+  says: "forget a profile and its key",
+  more: "With --revoke the key is revoked first, which takes one with the scope admin.",
+  flags: { ...PROFILE_FLAG, revoke: { says: "revoke the key, wherever it is used" }, ...{ json, timeout } },
+  async run(line) {
+    line.none();
+    const file = configFile(process.env);
+    const name = profileName(line.text("profile"), process.env);
+    const profile = findProfile(file, name);
+    if (profile === undefined) throw usageError(`--profile: no profile is called ${name} in ${file}`, "profile");
+    const revoked = line.on("revoke") ? await asThe(profile, line, revokeOwn) : null;
+    keepProfile(file, name, null);
+    const term = terminal(line.on("json"));
+    const what = revoked === null ? "it is still a key of that platform" : `${revoked} is revoked`;
+    term.print(`Logged out of ${profile.platform} (profile ${name}); ${what}`);
+    if (line.on("json")) printJson({ profile: name, platform: profile.platform, revoked });
+    return EXIT.good;
+  },
+});
+
+/** The id of the key. */
+async function revokeOwn(client: RollcallClient, signal: AbortSignal | undefined): Promise<string> {
+  const { who } = await client.whoAmI({ signal });
+  return (await client.revokeKey(who, { signal })).id;
+}
+
+const WHOAMI = command({
+  name: "whoami",
+  reads: true,
+  says: "whose key commands use here, and what it may do",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, url, profile, signal }) => {
+      const who = await client.whoAmI({ signal });
+      return { json: { ...who, platform: url, profile }, text: () => whoText(who, { platform: url, profile }) };
+    });
+  },
+});
+
+interface Where {
+  readonly platform: string;
+  readonly profile: string | null;
+  /** Of the profile. */
+  readonly project?: string | null;
+}
+
+function whoText({ who, organization, project, scopes, expires_at }: WhoAmI, where: Where): string {
+  const any =
+    where.project == null ? `any; ${DEFAULT_PROJECT} where no --project is named` : `${where.project}, of any`;
+  return safeDetails({
+    platform: where.platform,
+    profile: where.profile,
+    who,
+    organisation: `${organization.name} (${organization.id})`,
+    project: project === null ? any : `${project.name} (${project.id})`,
+    scopes: scopes.join(", "),
+    expires: expires_at === null ? "never" : timeText(expires_at),
+  });
+}
+
+/** Keeps the key of a new member as a profile: what makes it is called once it is known that it can be kept. */
+export async function keepNewKey(
+  name: string,
+  { platform, project }: Omit<Profile, "key">,
+  make: () => Promise<string>,
+): Promise<void> {
+  const file = configFile(process.env);
+  checkCanKeep(file);
+  keepProfile(file, name, { platform, project, key: await make() });
+}
+
+export const LOGIN_COMMANDS = [LOGIN, LOGOUT, WHOAMI] as const;

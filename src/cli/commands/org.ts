@@ -1,0 +1,203 @@
+/** `rollcall org …`: the organisation of the key, and, for an operator, all of a deployment's. */
+import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
+import type { OrganizationLimits } from "../../contract/identity.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform } from "../on-platform.ts";
+import { countText, namedCounts, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+import { deletionText } from "./deletion.ts";
+import { newKeyReply } from "./key.ts";
+
+const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
+
+const LIMIT_FLAGS = {
+  "requests-per-minute": { value: "N|none", says: "of all its keys together" },
+  "runs-in-flight": { value: "N|none", says: "runs that have not ended" },
+  "concurrent-rollouts": { value: "N|none", says: "rollouts at once" },
+  "storage-bytes": { value: "N|none", says: "of everything it keeps" },
+  "uploads-at-once": { value: "N|none", says: "datasets being uploaded" },
+} as const satisfies Flags;
+
+const SHOW = command({
+  name: "org show",
+  reads: true,
+  says: "the organisation of the key, and its limits",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal }) => {
+      const organization = await client.getOrganization({ signal });
+      return { json: organization, text: () => organizationText(organization) };
+    });
+  },
+});
+
+const UPDATE = command({
+  name: "org update",
+  says: "change the name, or which hosts endpoints and environments may call",
+  flags: {
+    name: { value: "TEXT", says: "a new name" },
+    "allow-host": {
+      value: "HOST",
+      repeatable: true,
+      says: "in place of those there were; *. before it is all under it",
+    },
+    "any-host": { says: "any host that the platform calls at all" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const hosts = line.all("allow-host");
+    if (hosts.length > 0 && line.on("any-host")) throw usageError("--any-host: not beside --allow-host", "any-host");
+    const patch = {
+      ...defined({ name: line.text("name") }),
+      ...(hosts.length > 0 && { allowed_hosts: [...hosts] }),
+      ...(line.on("any-host") && { allowed_hosts: null }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const organization = await client.updateOrganization(patch, { signal });
+      return { json: organization, text: () => organizationText(organization) };
+    });
+  },
+});
+
+const CREATE = command({
+  name: "org create",
+  takes: "<name>",
+  says: "for an operator: make an organisation, and print its first key, once",
+  flags: {
+    "first-project": { value: "NAME", says: "its first project; default default" },
+    ...LIMIT_FLAGS,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const name = line.one("the organisation");
+    const request = { name, ...defined({ project: line.text("first-project") }), limits: limitsOf(line) };
+    return onPlatform(line, async (session) => {
+      const made = await session.client.createOrganization(request, { signal: session.signal });
+      session.term.say(`${made.name} is ${made.id}, with the project ${made.project.name}.`);
+      return newKeyReply(made, made.key.key, session);
+    });
+  },
+});
+
+const LIST = command({
+  name: "org list",
+  reads: true,
+  says: "for an operator: every organisation of the deployment",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.organizations({ limit: 100 }, { signal }));
+      const none = "No organisations. Make one with: rollcall org create NAME";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const LIMITS = command({
+  name: "org limits",
+  takes: "<organisation>",
+  says: "for an operator: change the limits that are named; none lifts one",
+  flags: { ...LIMIT_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const id = line.one("an organisation, by its id");
+    const limits = limitsOf(line);
+    if (Object.keys(limits).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const organization = await client.updateLimits(id, limits, { signal });
+      return { json: organization, text: () => organizationText(organization) };
+    });
+  },
+});
+
+const EXPORT = command({
+  name: "org export",
+  takes: "<folder>",
+  argument: "file",
+  reads: true,
+  says: "everything of the organisation, as files",
+  more: `It takes a key with the scope admin: of the whole organisation for all of its projects, of one project for that.
+Interrupted, the same command goes on with what is there. manifest.json comes last, with a digest of every file.`,
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const folder = line.one("a folder");
+    const goOn = `; what is written stays, and the same command goes on: rollcall org export ${folder}`;
+    return onPlatform(
+      line,
+      async (session) => {
+        const { exportOrganization } = await import("../export/organization.ts");
+        const { files, ...manifest } = await exportOrganization(session, folder);
+        const { runs, rollouts, datasets, projects } = manifest.counts;
+        const parts = { projects, runs, rollouts, datasets };
+        return { json: { ...manifest, folder, files: files.length }, text: () => `${namedCounts(parts)} in ${folder}` };
+      },
+      goOn,
+    );
+  },
+});
+
+const DELETE = command({
+  name: "org delete",
+  says: "delete the organisation of the key with everything in it, for good",
+  more: `All its keys are refused from then on, the one that asks among them. The deletion goes on by itself; the operator
+of the deployment can read how far it is.`,
+  flags: { confirm: { value: "NAME", says: "the organisation's name, to say that it is meant" }, ...PLATFORM_FLAGS },
+  run(line) {
+    line.none();
+    const name = line.text("confirm");
+    if (name === undefined) throw usageError("--confirm: say the organisation's name: --confirm NAME", "confirm");
+    return onPlatform(line, async ({ client, signal }) => {
+      const deletion = await client.deleteOrganization(name, { signal });
+      return { json: deletion, text: () => deletionText(deletion) };
+    });
+  },
+});
+
+type Limits = { -readonly [Name in keyof OrganizationLimits]?: OrganizationLimits[Name] };
+
+/** Those that are named; null lifts one. */
+function limitsOf(line: CommandLine<keyof typeof LIMIT_FLAGS>): Limits {
+  return defined({
+    requests_per_minute: limitOf(line, "requests-per-minute"),
+    runs_in_flight: limitOf(line, "runs-in-flight"),
+    concurrent_rollouts: limitOf(line, "concurrent-rollouts"),
+    storage_bytes: limitOf(line, "storage-bytes"),
+    uploads_at_once: limitOf(line, "uploads-at-once"),
+  });
+}
+
+function limitOf(line: CommandLine<keyof typeof LIMIT_FLAGS>, flag: keyof typeof LIMIT_FLAGS) {
+  return line.text(flag) === "none" ? null : line.count(flag, 0);
+}
+
+function organizationText(organization: OrganizationView | ListedOrganization): string {
+  const { limits } = organization;
+  const hosts = "allowed_hosts" in organization ? (organization.allowed_hosts?.join(", ") ?? "any") : null;
+  return safeDetails({
+    organisation: organization.name,
+    id: organization.id,
+    "requests a minute": limitText(limits.requests_per_minute),
+    "runs in flight": limitText(limits.runs_in_flight),
+    "concurrent rollouts": limitText(limits.concurrent_rollouts),
+    "storage bytes": limitText(limits.storage_bytes),
+    "uploads at once": limitText(limits.uploads_at_once),
+    "hosts it may call": hosts,
+    created: timeText(organization.created_at),
+  });
+}
+
+function rowOf({ name, id, limits, created_at }: ListedOrganization): string[] {
+  const { requests_per_minute, runs_in_flight, concurrent_rollouts } = limits;
+  return [name, id, ...[requests_per_minute, runs_in_flight, concurrent_rollouts].map(limitText), timeText(created_at)];
+}
+
+function limitText(limit: number | null): string {
+  return limit === null ? "no limit" : countText(limit);
+}
+
+export const ORG_COMMANDS = [SHOW, UPDATE, CREATE, LIST, LIMITS, EXPORT, DELETE] as const;

@@ -1,0 +1,78 @@
+/** `rollcall person list | role | remove`: the members of an organisation, by id or e-mail address. */
+import type { PersonView } from "../../contract/accounts.ts";
+import { ROLES } from "../../contract/identity.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, type Session } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
+
+const HEADER = ["person", "name", "role", "since", "id"];
+
+const LIST = command({
+  name: "person list",
+  reads: true,
+  says: "the people of the organisation, and their roles",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.people({ limit: 100 }, { signal }));
+      const none = "No people: only keys. Invite somebody with: rollcall invitation create EMAIL --role developer";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const ROLE = command({
+  name: "person role",
+  takes: "<person> <role>",
+  says: `give a person another role: ${ROLES.join(", ")}; their keys follow`,
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const [person, given, ...more] = line.positionals;
+    const role = ROLES.find((known) => known === given);
+    if (person === undefined || role === undefined || more.length > 0) {
+      throw usageError(`name a person, by id or e-mail address, and a role: ${ROLES.join(", ")}`);
+    }
+    return onPlatform(line, async (session) => {
+      const after = await session.client.updatePerson(
+        await idOf(person, session),
+        { role },
+        { signal: session.signal },
+      );
+      return { json: after, text: () => `${after.email} is ${after.role}` };
+    });
+  },
+});
+
+const REMOVE = command({
+  name: "person remove",
+  takes: "<person>",
+  says: "end a membership, and revoke the person's keys",
+  more: "Keys that the person made for programs go on working: rollcall key list has them.",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const person = line.one("a person, by id or e-mail address");
+    return onPlatform(line, async (session) => {
+      const removed = await session.client.deletePerson(await idOf(person, session), { signal: session.signal });
+      return { json: removed, text: () => `${person} is no member any more` };
+    });
+  },
+});
+
+/** An id as it is; the id of whoever has this address. */
+async function idOf(person: string, { client, signal }: Session): Promise<string> {
+  if (!person.includes("@")) return person;
+  const wanted = person.toLowerCase();
+  for await (const { id, email } of client.people({ limit: 100 }, { signal })) {
+    if (email.toLowerCase() === wanted) return id;
+  }
+  throw usageError(`no person of the organisation has the address ${person}`);
+}
+
+function rowOf({ email, name, role, created_at, id }: PersonView): string[] {
+  return [email, name ?? "", role, timeText(created_at), id];
+}
+
+export const PERSON_COMMANDS = [LIST, ROLE, REMOVE] as const;

@@ -1,0 +1,122 @@
+/** `rollcall project …`: what everything of an organisation belongs to. */
+import type { ProjectView } from "../../contract/accounts.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+import { deletionText } from "./deletion.ts";
+
+const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
+
+const RETENTION_FLAGS = {
+  "runs-days": { value: "N|ever", says: "days it keeps runs" },
+  "datasets-days": { value: "N|ever", says: "days it keeps datasets" },
+  "verdicts-days": { value: "N|ever", says: "days it keeps answers of judges" },
+  "idempotency-keys-days": { value: "N", says: "days it keeps idempotency keys" },
+} as const satisfies Flags;
+
+const LIST = command({
+  name: "project list",
+  reads: true,
+  says: "the projects that the key reaches",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.projects({ limit: 100 }, { signal }));
+      const none = "No projects. Make one with: rollcall project create NAME";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const CREATE = command({
+  name: "project create",
+  takes: "<name>",
+  says: "make a project; it takes a key of the whole organisation",
+  flags: { ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const request = { name: line.one("the project"), retention: retentionOf(line) };
+    return onPlatform(line, async ({ client, signal }) => {
+      const project = await client.createProject(request, { signal });
+      return { json: project, text: () => projectText(project) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "project show",
+  takes: "<project>",
+  reads: true,
+  says: "one project, and how long it keeps things",
+  what: "a project",
+  ask: (client, name, options) => client.getProject(name, options),
+  text: projectText,
+});
+
+const UPDATE = command({
+  name: "project update",
+  takes: "<project>",
+  says: "change what is named, and nothing else",
+  flags: { name: { value: "NAME", says: "a new name" }, ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const project = line.one("a project");
+    const retention = retentionOf(line);
+    const kept = Object.keys(retention).length === 0 ? undefined : retention;
+    const patch = defined({ name: line.text("name"), retention: kept });
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const after = await client.updateProject(project, patch, { signal });
+      return { json: after, text: () => projectText(after) };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "project delete",
+  takes: "<project>",
+  says: "delete a project with everything in it, for good",
+  more: "Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself.",
+  what: "a project",
+  ask: (client, name, options) => client.deleteProject(name, options),
+  text: deletionText,
+});
+
+/** Those that are named; null keeps for good. */
+function retentionOf(line: CommandLine<keyof typeof RETENTION_FLAGS>) {
+  return defined({
+    runs_days: daysOf(line, "runs-days"),
+    datasets_days: daysOf(line, "datasets-days"),
+    verdicts_days: daysOf(line, "verdicts-days"),
+    idempotency_keys_days: line.count("idempotency-keys-days", 1),
+  });
+}
+
+function daysOf(line: CommandLine<keyof typeof RETENTION_FLAGS>, flag: keyof typeof RETENTION_FLAGS) {
+  return line.text(flag) === "ever" ? null : line.count(flag, 1);
+}
+
+function projectText({ name, id, retention, created_at }: ProjectView): string {
+  return safeDetails({
+    project: name,
+    id,
+    "keeps runs": daysText(retention.runs_days),
+    "keeps datasets": daysText(retention.datasets_days),
+    "keeps verdicts": daysText(retention.verdicts_days),
+    "keeps idempotency keys": daysText(retention.idempotency_keys_days),
+    created: timeText(created_at),
+  });
+}
+
+function rowOf({ name, id, retention, created_at }: ProjectView): string[] {
+  return [name, id, daysText(retention.runs_days), daysText(retention.datasets_days), timeText(created_at)];
+}
+
+function daysText(days: number | null): string {
+  if (days === null) return "for ever";
+  return days === 1 ? "1 day" : `${days} days`;
+}
+
+export const PROJECT_COMMANDS = [LIST, CREATE, SHOW, UPDATE, DELETE] as const;

@@ -1,0 +1,25 @@
+/** What the parts of an export share. */
+import type { ExportFolder } from "./folder.ts";
+
+/** What was written, of each kind. */
+export interface ExportCounts {
+  people: number;
+  keys: number;
+  audit_entries: number;
+  projects: number;
+  endpoints: number;
+  secrets: number;
+  datasets: number;
+  runs: number;
+  rollouts: number;
+}
+
+export interface Exporting {
+  readonly folder: ExportFolder;
+  readonly signal: AbortSignal;
+  readonly counts: ExportCounts;
+  /** Ids of runs that had not ended. */
+  readonly unfinished: string[];
+  /** Shows what is being written, where there is a terminal. */
+  readonly show: (what: string) => void;
+}

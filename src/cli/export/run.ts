@@ -1,0 +1,108 @@
+/**
+ * A run as files. `run.json` comes first, and the others are what it was then: when the run is another by the next try, all
+ * of them are written anew. A run that has ended stays as it is, unless it is tried again.
+ */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { ResultRow, RunView } from "../../contract/run.ts";
+import type { RunEvent } from "../../contract/run-events.ts";
+import type { StepMetrics } from "../../contract/training-view.ts";
+import type { RollcallClient, RolloutView } from "../../sdk/client.ts";
+import { countText } from "../terminal/format.ts";
+import type { Exporting } from "./exporting.ts";
+
+/** Rollouts that are asked for at once. */
+const AT_ONCE = 8;
+const SHOWN_EVERY = 100;
+
+export async function exportRun(client: RollcallClient, id: string, path: string, shared: Exporting): Promise<void> {
+  const { folder, signal, show, unfinished } = shared;
+  show(`run ${id}`);
+  const run = await client.getRun(id, { signal });
+  if (!folder.holds(`${path}/run.json`, run)) {
+    folder.remove(`${path}/`);
+    folder.writeJson(`${path}/run.json`, run);
+  }
+  const results = `${path}/results.jsonl`;
+  if (!folder.keeps(results)) await folder.writeLines(results, client.results(id, {}, { signal }));
+  if (run.kind === "training" && !folder.keeps(`${path}/metrics.json`)) {
+    folder.writeJson(`${path}/metrics.json`, await metricsOf(client, id, signal));
+  }
+  if (run.finished_at === null) unfinished.push(id);
+  // The events of a run under way have no end yet.
+  else if (!folder.keeps(`${path}/events.jsonl`)) {
+    await folder.writeLines(`${path}/events.jsonl`, eventsOf(client, id, signal));
+  }
+  await exportRollouts(client, run, path, shared);
+}
+
+/** In the order of the results, behind those that an earlier try has written. */
+async function exportRollouts(client: RollcallClient, run: RunView, path: string, shared: Exporting): Promise<void> {
+  const { folder, signal, show, counts } = shared;
+  const file = `${path}/rollouts.jsonl`;
+  const ids = await rolloutIds(folder.at(`${path}/results.jsonl`));
+  counts.rollouts += ids.length;
+  if (folder.keeps(file)) return;
+  const left = await folder.linesLeft(file);
+  const fits = left.last === null || idOf(left.last) === ids[left.count - 1];
+  if (!fits) folder.remove(`${file}.partial`);
+  const from = fits ? left.count : 0;
+  let written = from;
+  const get = (id: string): Promise<RolloutView> => {
+    written += 1;
+    if (written % SHOWN_EVERY === 0) {
+      show(`run ${run.id}: ${countText(written)} of ${countText(ids.length)} rollouts`);
+    }
+    return client.getRollout(id, { signal });
+  };
+  await folder.goOnWithLines(file, inOrder(ids.slice(from), get));
+}
+
+async function rolloutIds(file: string): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const row: Pick<ResultRow, "rollout_id"> = JSON.parse(line);
+    ids.push(row.rollout_id);
+  }
+  return ids;
+}
+
+function idOf(line: string): string {
+  const rollout: Pick<RolloutView, "id"> = JSON.parse(line);
+  return rollout.id;
+}
+
+/** Several are on their way at once, and come in the order of their ids. */
+async function* inOrder<T>(ids: readonly string[], get: (id: string) => Promise<T>): AsyncGenerator<T> {
+  const coming: Promise<T>[] = [];
+  for (const id of ids) {
+    const next = get(id);
+    // One that fails is thrown when it is its turn; until then it counts as seen.
+    next.catch(() => undefined);
+    coming.push(next);
+    const first = coming.length < AT_ONCE ? undefined : coming.shift();
+    if (first !== undefined) yield await first;
+  }
+  for (const next of coming) yield await next;
+}
+
+/** A run that was tried again has ended more than once. */
+async function* eventsOf(client: RollcallClient, id: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  for (let after: number | undefined, more = true; more; ) {
+    more = false;
+    for await (const event of client.events(id, { after, signal })) {
+      yield event;
+      [after, more] = [event.id, true];
+    }
+  }
+}
+
+async function metricsOf(client: RollcallClient, id: string, signal: AbortSignal): Promise<StepMetrics[]> {
+  const steps: StepMetrics[] = [];
+  for (let after: number | undefined; ; ) {
+    const page = await client.runMetrics(id, { after_step: after, limit: 1000 }, { signal });
+    steps.push(...page.data);
+    if (!page.has_more || page.last_id === null) return steps;
+    after = Number(page.last_id);
+  }
+}

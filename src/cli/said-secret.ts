@@ -1,0 +1,66 @@
+/** Secrets a person hands over: typed on a terminal that does not show them, or read from stdin. Never from argv. */
+import { text } from "node:stream/consumers";
+import { interruption, usageError } from "./exit.ts";
+import { keyOf } from "./which-platform.ts";
+
+/** What is needed of a terminal's stdin. */
+export interface TypedInput {
+  setRawMode(raw: boolean): unknown;
+  on(event: "data", listener: (part: Buffer | string) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  resume(): unknown;
+  pause(): unknown;
+}
+
+const CTRL_C = "\x03";
+/** With ctrl-D and enter. */
+const ENDS = [CTRL_C, "\x04", "\r", "\n"];
+const RUB_OUT = ["\x7f", "\b"];
+
+/** `flag` is the one that says to read stdin; `what` names the secret: "key". */
+export async function saidSecret(what: string, flag: string, fromStdin: boolean): Promise<string> {
+  if (!fromStdin && !process.stdin.isTTY) {
+    throw usageError(`--${flag}: there is no terminal to ask for the ${what}; give it on stdin with --${flag}`, flag);
+  }
+  const said = fromStdin ? await text(process.stdin) : await askHidden(`The ${what}: `, process.stdin, process.stderr);
+  const secret = said.trim();
+  if (secret === "") throw usageError(`no ${what} was given`, flag);
+  return keyOf(secret, `the ${what}`);
+}
+
+/** A line that is typed, and shown nowhere. Throws an interruption on Ctrl-C, and where the terminal is closed. */
+export async function askHidden(
+  question: string,
+  input: TypedInput,
+  output: { write(text: string): unknown },
+): Promise<string> {
+  output.write(question);
+  input.setRawMode(true);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      let line = "";
+      input.on("end", () => reject(interruption()));
+      input.on("data", (part) => {
+        line += String(part);
+        const [typed, end] = readTyped(line);
+        if (end === CTRL_C) reject(interruption());
+        else if (end !== null) resolve(typed);
+      });
+      input.resume();
+    });
+  } finally {
+    input.setRawMode(false);
+    input.pause();
+    output.write("\n");
+  }
+}
+
+/** What stands on the line after these letters, and the one that ended it; null while it goes on. */
+function readTyped(letters: string): [string, string | null] {
+  let typed = "";
+  for (const letter of letters) {
+    if (ENDS.includes(letter)) return [typed, letter];
+    typed = RUB_OUT.includes(letter) ? typed.slice(0, -1) : typed + letter;
+  }
+  return [typed, null];
+}

@@ -1,0 +1,327 @@
+/** The commands of organisations, projects, keys and people, against a platform, each in a process of its own. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { keepProfile, readProfiles } from "../../src/cli/profiles.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { testPort } from "../local/test-port.ts";
+import { type CommandResult, rollcall } from "./run-rollcall.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
+
+const KEY = /rk_\w{40,}/;
+
+let platform: Platform;
+let model: ScriptedModel;
+/** A key of a whole organisation, with `admin`, and a client with it; and a key of its project `math`. */
+let admin: { readonly key: string; readonly client: RollcallClient; readonly keyOfMath: string };
+
+beforeAll(async () => {
+  model = await startScriptedModel({ reply: () => "It is 7." });
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(26), say });
+  const operator = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const { key } = (await operator.createOrganization({ name: "Example Labs", project: "math" })).key;
+  if (key === null) throw new Error("the organisation has no key");
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: key, project: "math" });
+  const ofMath = await client.createKey({ name: "math", project: "math", scopes: ["admin"] });
+  admin = { key, client, keyOfMath: ofMath.key ?? "" };
+}, 60_000);
+afterAll(async () => {
+  await platform.stop();
+  await model.stop();
+});
+
+/** Where a person's profiles are, and no platform of a state directory. */
+function person() {
+  const folder = temporaryDirectory();
+  const file = join(folder, "rollcall", "config.json");
+  const env = { ROLLCALL_CONFIG: file, ROLLCALL_DIR: join(folder, "state"), ROLLCALL_URL: "", ROLLCALL_API_KEY: "" };
+  const type = (line: string, stdin = "", more: Record<string, string> = {}): Promise<CommandResult> => {
+    return rollcall(line.split(" "), { ...env, ...more }, undefined, process.cwd(), stdin);
+  };
+  return { folder, file, type };
+}
+
+/** Somebody who has logged in with the key of the organisation. */
+async function loggedIn() {
+  const somebody = person();
+  const { code, stderr } = await somebody.type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`);
+  expect([code, stderr]).toEqual([0, ""]);
+  return somebody;
+}
+
+/** What a command that succeeds prints. */
+async function good(asked: Promise<CommandResult>): Promise<CommandResult> {
+  const result = await asked;
+  expect(result.code, result.stderr).toBe(0);
+  return result;
+}
+
+test("a key read from stdin is checked, kept for its owner alone, and used by what comes after", async () => {
+  const { file, type } = person();
+  const login = await good(type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`));
+  expect(login.stdout).toMatch(
+    /organisation +Example Labs \(org_\w+\)\nproject +any; default where no --project is named\nscopes +admin\n/,
+  );
+  expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+  const who = await good(type("whoami --json"));
+  expect(JSON.parse(who.stdout)).toMatchObject({ object: "caller", platform: platform.url, profile: "default" });
+  expect(who.stderr).toBe(`On ${platform.url}, by the profile default\n`);
+  for (const { stdout, stderr } of [login, who]) expect(stdout + stderr).not.toMatch(KEY);
+  const out = await good(type("logout"));
+  expect(out.stdout).toContain("it is still a key of that platform");
+  expect(await type("logout")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("no profile is called default"),
+  });
+}, 60_000);
+
+test("a key that is wrong, or a project it does not reach, is not kept", async () => {
+  const { file, type } = person();
+  const wrong = await type(`login --platform ${platform.url} --key-stdin`, "rk_wrong\n");
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`${platform.url} does not take this key`)]);
+  const nowhere = await type(`login --platform ${platform.url} --key-stdin --project nope`, admin.key);
+  expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("nope")]);
+  const other = await type(`login --platform ${platform.url} --key-stdin --project default`, admin.keyOfMath);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("for the project math alone")]);
+  const gone = await type("login --platform http://127.0.0.1:9 --key-stdin", admin.key);
+  expect([gone.code, gone.stderr]).toEqual([4, expect.stringContaining("the platform at http://127.0.0.1:9 does not")]);
+  const asked = await type(`login --platform ${platform.url}`);
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("--key-stdin")]);
+  expect(existsSync(file)).toBe(false);
+}, 60_000);
+
+test("a project is named by a flag, a variable or the profile, and what lacks one says how", async () => {
+  const { type } = await loggedIn();
+  const none = await type("run list");
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining(", by --project NAME or ROLLCALL_PROJECT")]);
+  await good(type("run list --project math"));
+  await good(type("run list", "", { ROLLCALL_PROJECT: "math" }));
+  const nope = await type("run list --project nope");
+  expect([nope.code, nope.stderr]).toEqual([2, expect.stringContaining("rollcall project list names those")]);
+  await good(type(`login --platform ${platform.url} --key-stdin --profile work --project math`, admin.key));
+  const listed = await good(type("run list --profile work --json"));
+  expect(listed.stderr).toBe(`On ${platform.url}, by the profile work, project math\n`);
+}, 60_000);
+
+test("a platform that runs on the state directory comes before the default profile, and local names it", async () => {
+  const { type } = await loggedIn();
+  const here = { ROLLCALL_DIR: platform.directory };
+  const plain = JSON.parse((await good(type("whoami --json", "", here))).stdout);
+  expect(plain).toMatchObject({ organization: { name: "local" }, profile: null });
+  const named = JSON.parse((await good(type("whoami --json", "", { ...here, ROLLCALL_PROFILE: "default" }))).stdout);
+  expect(named).toMatchObject({ organization: { name: "Example Labs" }, profile: "default" });
+  const local = JSON.parse((await good(type("whoami --json --profile local", "", here))).stdout);
+  expect(local.organization.name).toBe("local");
+}, 60_000);
+
+test("a new key is alone on stdout, works at what it may do, and no other command prints one", async () => {
+  const { type } = await loggedIn();
+  const made = await good(type("key create nightly --project math --scope runs:read --expires-in 90d --rpm 60"));
+  const key = made.stdout.trimEnd();
+  expect(key).toMatch(/^rk_\w+$/);
+  const [, id = ""] = /(key_\w+) is for the project math/.exec(made.stderr) ?? [];
+  const shown = await good(type(`key show ${id} --json`));
+  const in90Days = Date.now() / 1000 + 90 * 86_400;
+  expect(JSON.parse(shown.stdout)).toMatchObject({ scopes: ["runs:read"], requests_per_minute: 60, name: "nightly" });
+  expect(Math.abs(JSON.parse(shown.stdout).expires_at - in90Days)).toBeLessThan(60);
+  const withIt = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: key };
+  await good(type("run list", "", withIt));
+  const refused = await type("key list", "", withIt);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/lacks the scope admin; rollcall whoami says/),
+  ]);
+  const updated = await good(type(`key update ${id} --scope runs:write --scope rollouts:read --no-rpm`));
+  expect(updated.stdout).toMatch(/may +runs:write, rollouts:read\n/);
+  const rotated = await good(type(`key rotate ${id} --overlap 0s --json`));
+  const next = JSON.parse(rotated.stdout);
+  expect(next.key).toMatch(/^rk_/);
+  const listed = await good(type("key list"));
+  const revoked = await good(type(`key revoke ${next.id}`));
+  for (const { stdout, stderr } of [shown, updated, listed, revoked]) expect(stdout + stderr).not.toMatch(KEY);
+  expect(made.stderr).not.toMatch(KEY);
+}, 90_000);
+
+test("a key is for the whole organisation only where that is said", async () => {
+  const { type } = await loggedIn();
+  const unsaid = await type("key create any --scope runs:read");
+  expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining("or say --organization for any")]);
+  const made = await good(type("key create any --scope runs:read --organization --json"));
+  expect(JSON.parse(made.stdout)).toMatchObject({ project_id: null });
+  const own = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
+  const local = await good(type("key create mine --scope runs:read --json", "", own));
+  expect(JSON.parse(local.stdout).project_id).toMatch(/^pj_/);
+}, 60_000);
+
+test("logging out may revoke the key, and a profile whose key is taken no more says to log in again", async () => {
+  const { type, file } = await loggedIn();
+  const made = await good(type("key create leaving --scope admin --organization"));
+  await good(type(`login --profile leaving --platform ${platform.url} --key-stdin`, made.stdout));
+  const out = await good(type("logout --profile leaving --revoke --json"));
+  const { revoked_at } = await admin.client.getKey(JSON.parse(out.stdout).revoked);
+  expect(revoked_at).toEqual(expect.any(Number));
+  keepProfile(file, "old", { platform: platform.url, key: "rk_old", project: null });
+  const old = await type("run list --profile old");
+  expect([old.code, old.stderr]).toEqual([2, expect.stringContaining("; log in again: rollcall login --profile old")]);
+  const kept = await type("logout --profile old --revoke");
+  expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining("does not take this key")]);
+  expect(Object.keys(readProfiles(file))).toEqual(["default", "old"]);
+}, 60_000);
+
+test("projects are made, listed, and told how long to keep things", async () => {
+  const { type } = await loggedIn();
+  const made = await good(type("project create art --runs-days 30 --json"));
+  expect(JSON.parse(made.stdout)).toMatchObject({ name: "art", retention: { runs_days: 30, verdicts_days: 90 } });
+  const updated = await good(type("project update art --runs-days ever --verdicts-days 7 --name paint"));
+  expect(updated.stdout).toMatch(/^project +paint\n[\s\S]*keeps runs +for ever\n[\s\S]*keeps verdicts +7 days\n/);
+  expect((await good(type("project list"))).stdout).toMatch(/\npaint +pj_/);
+  expect((await good(type("project show paint"))).stdout).toMatch(/^project +paint\n/);
+}, 60_000);
+
+test("an organisation is shown and changed, and an operator makes others and sets their limits", async () => {
+  const { type } = await loggedIn();
+  const changed = await good(type("org update --allow-host models.example --allow-host *.gpu.example --json"));
+  expect(JSON.parse(changed.stdout).allowed_hosts).toEqual(["models.example", "*.gpu.example"]);
+  await good(type("org update --any-host"));
+  expect((await good(type("org show"))).stdout).toMatch(/^organisation +Example Labs\n[\s\S]*hosts it may call +any\n/);
+  const operator = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
+  const made = await good(type("org create Others --first-project one --runs-in-flight 5 --json", "", operator));
+  const other = JSON.parse(made.stdout);
+  expect(other).toMatchObject({ name: "Others", limits: { runs_in_flight: 5 }, project: { name: "one" } });
+  const plain = await good(type("org create More", "", operator));
+  expect([plain.stdout, plain.stderr]).toEqual([expect.stringMatching(/^rk_\w+\n$/), expect.stringContaining("org_")]);
+  const limited = await good(type(`org limits ${other.id} --runs-in-flight none --storage-bytes 9`, "", operator));
+  expect(limited.stdout).toMatch(/runs in flight +no limit\n[\s\S]*storage bytes +9\n/);
+  expect((await good(type("org list", "", operator))).stdout).toMatch(/\nOthers +org_/);
+  const refused = await type("org list");
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("lacks the scope operator")]);
+}, 90_000);
+
+test("a person is invited, becomes a member with a profile of their own, and is removed", async () => {
+  const { type } = await loggedIn();
+  const invited = await good(type("invitation create ann@example.com --role developer"));
+  expect(invited.stdout).toMatch(/^rki_\w+\n$/);
+  expect(invited.stderr).toContain(`rollcall invitation accept --platform ${platform.url}`);
+  const ann = person();
+  const accepted = await good(
+    ann.type(`invitation accept --platform ${platform.url} --name Ann --token-stdin`, invited.stdout),
+  );
+  expect(accepted.stdout).toBe("ann@example.com is developer of Example Labs (profile default)\n");
+  expect(accepted.stdout + accepted.stderr).not.toMatch(KEY);
+  const who = JSON.parse((await good(ann.type("whoami --json"))).stdout);
+  expect(who.scopes).toContain("runs:write");
+  const twice = await person().type(`invitation accept --platform ${platform.url} --token-stdin`, invited.stdout);
+  expect(twice.code).toBe(2);
+  expect((await good(type("invitation list"))).stdout).toMatch(/ann@example\.com +developer +accepted/);
+  expect((await good(type("person role ann@example.com viewer"))).stdout).toBe("ann@example.com is viewer\n");
+  expect((await good(type("person list"))).stdout).toMatch(/\nann@example\.com +Ann +viewer/);
+  expect((await good(type("person remove ann@example.com"))).stdout).toBe("ann@example.com is no member any more\n");
+  const nobody = await type("person remove ann@example.com");
+  expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("no person of the organisation")]);
+  const bob = JSON.parse((await good(type("invitation create bob@example.com --role viewer --json"))).stdout);
+  expect((await good(type(`invitation delete ${bob.id}`))).stdout).toBe(`Deleted ${bob.id}\n`);
+}, 120_000);
+
+test("the audit log says what was done, and more where it is asked for", async () => {
+  const { type } = await loggedIn();
+  await good(type("project create logged"));
+  const log = await good(type("audit-log --action createProject --limit 1"));
+  expect(log.stdout).toMatch(/^entry +at +who[\s\S]*key_\w+ +createProject +(pj_\w+)? +201/);
+  const all = JSON.parse((await good(type("audit-log --limit 2 --json"))).stdout);
+  expect(all).toMatchObject({ object: "list", has_more: true });
+  expect(all.data).toHaveLength(2);
+}, 60_000);
+
+/** Every file below a folder. */
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+async function runOf(n: number) {
+  const endpoint = { base_url: model.url };
+  const run = await admin.client.createRun({ environment: "calculator", model: "m", endpoint, num_examples: n });
+  for await (const _event of admin.client.events(run.id));
+  return run.id;
+}
+
+test("an organisation is exported whole, and an export that was cut off goes on where it was", async () => {
+  const { type, folder } = await loggedIn();
+  const id = await runOf(12);
+  await admin.client.createDataset('{"question":"1","answer":"#### 1"}\n', { name: "rows" });
+  await admin.client.createSecret({ name: "HUSH", value: "never-said" });
+  const out = join(folder, "out");
+  const done = await good(type(`org export ${out} --json`));
+  const said = JSON.parse(done.stdout);
+  expect(said.counts).toMatchObject({ runs: 1, rollouts: 12, datasets: 1, secrets: 1 });
+  const manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8"));
+  const listed = manifest.files.map(({ path }: { path: string }) => path);
+  expect([...listed, "manifest.json"].sort()).toEqual(filesIn(out));
+  expect(listed).toEqual(expect.arrayContaining(["organization.json", "people.json", "keys.json", "audit-log.jsonl"]));
+  for (const { path, sha256 } of manifest.files) {
+    expect(
+      createHash("sha256")
+        .update(readFileSync(join(out, path)))
+        .digest("hex"),
+      path,
+    ).toBe(sha256);
+  }
+  const text = filesIn(out).map((file) => readFileSync(join(out, file), "utf8"));
+  for (const content of text) expect(content).not.toMatch(/never-said|rk_\w{40,}/);
+  const place = `projects/math/runs/${id}`;
+  const rollouts = readFileSync(join(out, place, "rollouts.jsonl"), "utf8");
+  expect(rollouts.trimEnd().split("\n")).toHaveLength(12);
+  const again = await type(`org export ${out}`);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("holds a whole export already")]);
+  const events = readFileSync(join(out, place, "events.jsonl"), "utf8");
+  expect(events).toContain("run.completed");
+
+  cutOff(out, place, rollouts);
+  const resumed = await good(type(`org export ${out} --json`));
+  expect(JSON.parse(resumed.stdout).counts).toMatchObject({ runs: 1, rollouts: 12 });
+  expect(readFileSync(join(out, place, "rollouts.jsonl"), "utf8")).toBe(rollouts);
+  expect(readFileSync(join(out, place, "events.jsonl"), "utf8")).toBe("kept\n");
+}, 120_000);
+
+/** As a kill would leave it: no manifest, and half a line behind five rollouts. Events that were there whole are marked. */
+function cutOff(out: string, place: string, rollouts: string): void {
+  const identity = JSON.parse(readFileSync(join(out, "organization.json"), "utf8")).id;
+  rmSync(join(out, "manifest.json"));
+  writeFileSync(join(out, "manifest.json.partial"), `${JSON.stringify({ organization: identity, project: null })}\n`);
+  const lines = rollouts.split("\n");
+  const half = `${lines.slice(0, 5).join("\n")}\n${lines[5]?.slice(0, 40)}`;
+  renameSync(join(out, place, "rollouts.jsonl"), join(out, place, "rollouts.jsonl.partial"));
+  writeFileSync(join(out, place, "rollouts.jsonl.partial"), half);
+  writeFileSync(join(out, place, "events.jsonl"), "kept\n");
+}
+
+test("a key of one project exports that project and says so, and one without admin nothing", async () => {
+  const { type, folder } = await loggedIn();
+  const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
+  const out = join(folder, "one");
+  const done = await good(type(`org export ${out}`, "", env));
+  expect(done.stderr).toContain("The key is for the project math: only that is exported.");
+  expect(filesIn(out)).toEqual(expect.arrayContaining(["manifest.json", "projects/math/project.json"]));
+  expect(filesIn(out)).not.toContain("organization.json");
+  const made = await good(type("key create reads --project math --scope runs:read"));
+  const reads = { ...env, ROLLCALL_API_KEY: made.stdout.trim() };
+  const refused = await type(`org export ${join(folder, "two")}`, "", reads);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("a key with the scope admin")]);
+  const mixed = await type(`org export ${folder}`);
+  expect([mixed.code, mixed.stderr]).toEqual([2, expect.stringContaining("is not empty")]);
+}, 60_000);
+
+test("no command takes a key as an argument: other processes could read it", async () => {
+  const help = await new Promise<string>((resolve, reject) => {
+    const script = 'for c in login logout "key create" "invitation accept"; do node bin/rollcall.mjs $c --help; done';
+    execFile("bash", ["-c", script], (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
+  });
+  expect(help).not.toMatch(/--(key|token|api-key) [A-Z]/);
+});
