@@ -59,7 +59,7 @@ export const organizationOperations: readonly Operation[] = [
       schema: CreatedOrganization,
       headers: { location: CREATED_HEADERS.location },
     },
-    errors: ["unknown_field", "not_found", "unauthorized", "conflict", "storage_full"],
+    errors: ["unknown_field", "not_found", "unauthorized", "conflict", "rate_limited", "storage_full"],
     handle: makeFirst,
   },
   {
