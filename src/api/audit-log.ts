@@ -9,6 +9,7 @@ import type { StoredAuditEntry } from "../runtime/contract/account-wire.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { auditObject } from "../runtime/kit/names.ts";
 import { readQuery } from "./answer.ts";
+import { Refusal } from "./errors.ts";
 import { type ApiContext, type Operation, placeOf } from "./operation.ts";
 import { pageOf } from "./page.ts";
 
@@ -71,7 +72,9 @@ export async function logDone(
 ): Promise<void> {
   const log = auditObject(env, orgId);
   const change = { at: now(), who, action, project_id: null, target: null, request_id: requestId };
-  const entering = log.begin(change).then((entry) => log.end(entry, { status: CREATED, made }));
+  const entering = log
+    .begin(change)
+    .then((entry) => (entry === null ? undefined : log.end(entry, { status: CREATED, made })));
   await outlive(entering).catch((thrown: unknown) => logError("audit log", requestId, thrown));
 }
 
@@ -86,13 +89,16 @@ async function begin(context: ApiContext, { id, reach, urgent }: Operation): Pro
     target: context.req.param("id")?.slice(0, TARGET_CHARACTERS) ?? null,
     request_id: requestId,
   };
+  let entry: number | null;
   try {
-    return await auditObject(context.env, caller.orgId).begin(change);
+    entry = await auditObject(context.env, caller.orgId).begin(change);
   } catch (thrown) {
     if (urgent !== true) throw thrown;
     logError("audit log", requestId, thrown);
     return null;
   }
+  if (entry !== null) return entry;
+  throw new Refusal({ code: "unauthorized", message: "the organisation was deleted", param: null });
 }
 
 async function listAuditLog(context: ApiContext): Promise<Response> {

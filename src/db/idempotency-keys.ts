@@ -2,10 +2,10 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq, exists, isNull, type SQL } from "drizzle-orm";
+import { eq, type SQL } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
-import { type datasets, type endpoints, idempotencyKeys, projects, type secrets } from "./schema.ts";
-import { inOrganization, inProject, type Statement } from "./scoped.ts";
+import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
+import { inProject, isOpenProject, type Statement } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -51,12 +51,6 @@ export async function insertOnce<T extends typeof datasets | typeof endpoints | 
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
-}
-
-/** Holds while the project is there and its deletion has not begun. */
-export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
-  const owned = inOrganization(database, orgId);
-  return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
 
 /** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */

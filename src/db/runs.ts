@@ -9,10 +9,10 @@ import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts"
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
-import { isOpenProject, violatedTable } from "./idempotency-keys.ts";
+import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
-import { type Condition, inOrganization, inProject, type Rows } from "./scoped.ts";
+import { type Condition, inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */

@@ -6,7 +6,19 @@
  * hand is refused with an exception, since nothing would limit it to the owner. The look-ups that give a request its scope, and
  * what an operator does, have no owner: `unscoped` makes them, by name, and test/ground/scope.test.ts lists them all.
  */
-import { and, eq, getTableColumns, getTableName, is, SQL, type SQLWrapper, sql, Table } from "drizzle-orm";
+import {
+  and,
+  eq,
+  exists,
+  getTableColumns,
+  getTableName,
+  is,
+  isNull,
+  SQL,
+  type SQLWrapper,
+  sql,
+  Table,
+} from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SelectResultFields } from "drizzle-orm/query-builders/select.types";
@@ -20,7 +32,7 @@ import type {
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
 import type * as tables from "./schema.ts";
-import { organizations, people } from "./schema.ts";
+import { organizations, people, projects } from "./schema.ts";
 
 /** What a project has. Keys and deletions stand in a project where one is named. */
 export type ProjectTable =
@@ -168,6 +180,12 @@ export function inProject(database: D1Database, { orgId, projectId }: Scope): In
 /** Rows of one organisation, whichever of its projects they belong to. The organisation's own row is known by its id. */
 export function inOrganization(database: D1Database, orgId: string): InOrganization {
   return new Owned(database, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
+}
+
+/** Holds while the project is there and its deletion has not begun. */
+export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
+  const owned = inOrganization(database, orgId);
+  return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
 
 /** What is written by hand, as it is. Throws where it names a table, since it would read anybody's rows. */

@@ -49,8 +49,8 @@ test("a change that was cut off stands without an outcome, and a late outcome ch
   };
   const id = await auditOf(door).begin(change);
   expect((await log(door)).data).toMatchObject([{ id: String(id), status: null, target: "run_1" }]);
-  await auditOf(door).end(id, { status: 200, made: null });
-  await auditOf(door).end(id, { status: 500, made: "run_2" });
+  await auditOf(door).end(Number(id), { status: 200, made: null });
+  await auditOf(door).end(Number(id), { status: 500, made: "run_2" });
   expect((await log(door)).data).toMatchObject([{ status: 200, target: "run_1", made: null }]);
 });
 
@@ -120,7 +120,7 @@ test("the log of an organisation that was deleted is not begun anew by whoever c
   const change = { at: 1, who: "key_1", action: "cancelRun", project_id, target: null, request_id: "r" };
   const id = await auditOf(door).begin(change);
   await auditOf(door).forget();
-  await expect(auditOf(door).begin(change)).rejects.toThrow("the organisation was deleted");
-  await auditOf(door).end(id, { status: 200, made: null });
+  expect(await auditOf(door).begin(change)).toBeNull();
+  await auditOf(door).end(Number(id), { status: 200, made: null });
   expect((await log(door)).data).toEqual([]);
 });

@@ -54,7 +54,10 @@ const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** They count, and tenants who have as much get the same answer. */
 const ALIKE = ["countRowsOfProject", "hasToSweep"];
 /** They look at the row of the project, or at how many runs its organisation has. */
-const OF_ORGANIZATION_TOO = ["insertRun", "retentionOf", "countRowsOfProject", "deleteRowsOfProject"];
+const OF_ORGANIZATION_TOO = [
+  ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
+  ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
+];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {
   const takingOne = Object.entries(FUNCTIONS).filter(([, one]) =>

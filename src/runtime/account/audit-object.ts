@@ -36,9 +36,9 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     this.#tombstone = new Tombstone(state.storage);
   }
 
-  /** The number of the entry. Throws once its organisation is gone. */
-  begin({ at, who, action, project_id, target, request_id }: AuditChange): number {
-    if (this.#tombstone.stands) throw new Error("the organisation was deleted");
+  /** The number of the entry; null once its organisation is gone. */
+  begin({ at, who, action, project_id, target, request_id }: AuditChange): number | null {
+    if (this.#tombstone.stands) return null;
     return this.#storage.transactionSync(() => {
       if (this.#isNew()) this.#sql.exec(TABLES);
       const values = [at, who, action, project_id, target, request_id];

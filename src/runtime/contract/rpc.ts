@@ -66,7 +66,7 @@ export interface RequestsRpc {
 
 /** Changes made in an organisation. */
 export interface AuditRpc {
-  begin(change: AuditChange): Promise<number>;
+  begin(change: AuditChange): Promise<number | null>;
   end(id: number, outcome: AuditOutcome): Promise<void>;
   list(query: AuditQuery): Promise<AuditPage>;
   forget(): Promise<void>;
