@@ -54,9 +54,10 @@ export const deletionOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Delete the organisation of the key with everything in it",
     description:
-      "All its keys are refused from here on, the one that asks included: keep the id of the deletion. The operator of the deployment can read it.",
+      "All its keys are refused from here on, the one that asks included: keep the id of the deletion. The operator of the deployment can read it. While a key of it with `operator` works, only such a key deletes it: `conflict`.",
     body: { schema: OrganizationDeletion },
     reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    errors: ["conflict"],
     handle: async (context) => {
       const { services, caller, now } = context.var;
       const { confirm } = await readBody(context, OrganizationDeletion);

@@ -97,7 +97,7 @@ export async function revokeApiKey(database: D1Database, reach: Reach, id: strin
 }
 
 /** The condition that it is let in at that time. */
-function works(now: number): SQL | undefined {
+export function works(now: number): SQL | undefined {
   return and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, now)));
 }
 

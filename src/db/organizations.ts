@@ -4,7 +4,15 @@ import type { ListedOrganization, OrganizationView } from "../contract/accounts.
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../contract/identity.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { type ApiKeyRow, apiKeys, type OrganizationRow, organizations, type ProjectRow, projects } from "./schema.ts";
+import {
+  type ApiKeyRow,
+  apiKeys,
+  deletions,
+  type OrganizationRow,
+  organizations,
+  type ProjectRow,
+  projects,
+} from "./schema.ts";
 import { type InOrganization, inOrganization, type Statement, unscoped } from "./scoped.ts";
 
 /** What an organisation begins with. */
@@ -70,12 +78,15 @@ export async function insertOrganization(
   }
 }
 
-/** Makes the first organisation of a deployment. False, and nothing is made, where there was one, deleted or not. */
+/** Makes the first organisation of a deployment. False, and nothing is made, where there was one, gone or not. */
 export async function insertFirstOrganization(database: D1Database, founding: Founding): Promise<boolean> {
-  const none = notExists(unscoped(database, "bootstrap").select().from(organizations));
+  const all = unscoped(database, "bootstrap");
+  const none = notExists(all.select().from(organizations));
+  // Of one that is gone altogether the receipt stays.
+  const noneGone = notExists(all.select().from(deletions).where(eq(deletions.kind, "organization")));
   const owned = inOrganization(database, founding.organization.id);
   const [made] = await owned.batch([
-    owned.insertIf(none, organizations, founding.organization).returning(),
+    owned.insertIf(sql`${none} and ${noneGone}`, organizations, founding.organization).returning(),
     ...withFirst(owned, founding),
   ]);
   return made.length > 0;

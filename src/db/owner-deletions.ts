@@ -4,6 +4,7 @@
  */
 import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
 import {
   apiKeys,
@@ -56,24 +57,26 @@ export async function beginProjectDeletion(
   return found[0] ?? null;
 }
 
-/** The same of a whole organisation. */
+/** The same of a whole organisation. Null also while a key of it with `operator` works, unless the caller has that too. */
 export async function beginOrganizationDeletion(
   database: D1Database,
   orgId: string,
-  made: NewDeletion,
+  made: NewDeletion & { readonly byOperator: boolean },
 ): Promise<DeletionRow | null> {
   const owned = inOrganization(database, orgId);
-  const now = made.created_at;
+  const { byOperator, ...begun } = made;
+  const now = begun.created_at;
   const open = isNull(organizations.deleted_at);
-  const row = rowOfNew(made, "organization", orgId);
+  const operators = owned.columns({ id: apiKeys.id }, apiKeys, works(now), sql`instr(${apiKeys.scopes}, '"operator"')`);
+  const is = there(owned.columns({ id: organizations.id }, organizations, open));
+  const own = () => [eq(deletions.kind, "organization"), eq(deletions.target_id, orgId)];
+  const hasBegun = there(owned.columns({ id: deletions.id }, deletions, ...own()));
+  const row = { ...rowOfNew(begun, "organization", orgId), project_id: null };
   const [, , , found] = await owned.batch([
-    owned.insertIf(there(owned.columns({ id: organizations.id }, organizations, open)), deletions, {
-      ...row,
-      project_id: null,
-    }),
-    owned.update(organizations, { deleted_at: now }, open),
-    owned.update(apiKeys, { revoked_at: now }, isNull(apiKeys.revoked_at)),
-    owned.select(deletions, eq(deletions.kind, "organization"), eq(deletions.target_id, orgId)),
+    owned.insertIf(byOperator ? is : sql`${is} and ${notExists(operators)}`, deletions, row),
+    owned.update(organizations, { deleted_at: now }, open, hasBegun),
+    owned.update(apiKeys, { revoked_at: now }, isNull(apiKeys.revoked_at), hasBegun),
+    owned.select(deletions, ...own()),
   ]);
   return found[0] ?? null;
 }

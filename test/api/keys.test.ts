@@ -258,3 +258,54 @@ test("no key outlasts the one that makes it, nor asks more often", async () => {
   expect((await call(lent, `PATCH /v1/keys/${id}`, { requests_per_minute: null })).status).toBe(403);
   expect((await call(lent, `PATCH /v1/keys/${id}`, { requests_per_minute: 5 })).status).toBe(200);
 });
+
+test("a key that ends rotates none into one that outlasts it, but itself", async () => {
+  const tenant = await openTenant();
+  const { call, keyWith, clock } = tenant;
+  const ends = clock.now / 1000 + 3600;
+  const lent = await keyWith({ project_id: null, expires_at: ends * 1000, requests_per_minute: 60 });
+  const rotate = async (changes: object) => {
+    const { id } = await made(tenant, { expires_at: ends, requests_per_minute: 60, ...changes });
+    const { status, body } = await call(lent, `POST /v1/keys/${id}/rotate`, {});
+    return status === 201 ? body.expires_at : [status, body.error.param];
+  };
+  expect(await rotate({ expires_at: null })).toEqual([403, "expires_at"]);
+  expect(await rotate({ requests_per_minute: null })).toEqual([403, "requests_per_minute"]);
+  expect(await rotate({})).toBe(ends);
+  const { who } = (await call(lent, "GET /v1/whoami")).body;
+  expect((await call(lent, `POST /v1/keys/${who}/rotate`, {})).body.expires_at).toBe(ends);
+});
+
+test("a key that may do more is neither changed nor revoked, but by itself", async () => {
+  const { call, admin, keyWith } = await openTenant();
+  const { id } = (
+    await call(await keyWith({ project_id: null, scopes: ["admin", "operator"] }), "POST /v1/keys", {
+      name: "operator",
+      scopes: ["operator"],
+    })
+  ).body;
+  for (const [route, body] of [["PATCH", { scopes: ["runs:read"] }], ["DELETE"]] as const) {
+    const refused = await call(admin, `${route} /v1/keys/${id}`, body);
+    expect(refused).toMatchObject({ status: 403, body: { error: { code: "forbidden" } } });
+    expect(refused.body.error.message).toContain("the scope operator");
+  }
+  expect(await storedKey(id)).toMatchObject({ revoked_at: null, scopes: JSON.stringify(["operator"]) });
+  const both = await keyWith({ project_id: null, scopes: ["admin", "operator"] });
+  for (const key of [id, (await call(both, "GET /v1/whoami")).body.who]) {
+    expect((await call(both, `DELETE /v1/keys/${key}`)).status).toBe(200);
+  }
+});
+
+test("an organisation with an operator's key is deleted by an operator alone", async () => {
+  const { call, admin, keyWith, scope } = await openTenant();
+  const operator = await keyWith({ project_id: null, scopes: ["admin", "operator"] });
+  const refused = await call(admin, "DELETE /v1/organization", { confirm: scope.orgId });
+  expect(refused).toMatchObject({ status: 409, body: { error: { code: "conflict" } } });
+  expect(refused.body.error.message).toContain("operator");
+  expect((await call(admin, "GET /v1/keys")).status).toBe(200);
+  expect((await call(operator, "DELETE /v1/organization", { confirm: scope.orgId })).status).toBe(202);
+  const other = await openTenant();
+  await other.keyWith({ project_id: null, scopes: ["operator"], revoked_at: 1 });
+  const { status } = await other.call(other.admin, "DELETE /v1/organization", { confirm: other.scope.orgId });
+  expect(status).toBe(202);
+});

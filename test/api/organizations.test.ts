@@ -67,6 +67,16 @@ test("a deployment whose organisations are all being deleted is not bootstrapped
   expect((await bootstrapWith(OWN, TOKEN)).status).toBe(409);
 });
 
+test("a deployment whose only organisation is gone altogether is not bootstrapped again", async () => {
+  await env.DB.prepare("delete from organizations").run();
+  const receipt = `insert into deletions (id, org_id, kind, target_id, state, counts, requested_by, created_at)
+    values ('del_gone', 'org_gone', 'organization', 'org_gone', 'done', '{}', 'key_1', 1)`;
+  await env.DB.prepare(receipt).run();
+  expect((await bootstrapWith(OWN, TOKEN)).status).toBe(409);
+  await env.DB.prepare("delete from deletions where id = 'del_gone'").run();
+  expect((await bootstrapWith(OWN, TOKEN)).status).toBe(201);
+});
+
 test("an operator makes an organisation with a project and a key, which is said once", async () => {
   const { call, keyWith } = await openTenant();
   const operator = await keyWith({ project_id: null, scopes: ["operator"] });

@@ -276,3 +276,12 @@ test.each([
   const { status, body } = await call(admin, "POST /v1/invitations", request);
   expect([status, body.error.param]).toEqual([400, param]);
 });
+
+test("a key with an end or a limit of its own invites nobody", async () => {
+  const { call, keyWith, clock } = await openTenant();
+  for (const own of [{ expires_at: clock.now + 3_600_000 }, { requests_per_minute: 60 }]) {
+    const key = await keyWith({ project_id: null, ...own });
+    const refused = await call(key, "POST /v1/invitations", { email: emailOf("ann"), role: "owner" });
+    expect(refused).toMatchObject({ status: 403, body: { error: { code: "forbidden" } } });
+  }
+});

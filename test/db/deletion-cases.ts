@@ -41,7 +41,7 @@ export const DELETIONS_OF_ORGANIZATION: Readonly<Record<string, OrganizationCase
   },
   beginProjectDeletion: (d1, { orgId }, mark) => owners.beginProjectDeletion(d1, orgId, `pj_${mark}`, made()),
   beginOrganizationDeletion: async (d1, { orgId }) => {
-    return (await owners.beginOrganizationDeletion(d1, orgId, made())) !== null;
+    return (await owners.beginOrganizationDeletion(d1, orgId, { ...made(), byOperator: false })) !== null;
   },
   projectsOf: (d1, { orgId }) => owners.projectsOf(d1, orgId, 10),
   nameOfOrganization: (d1, { orgId }) => owners.nameOfOrganization(d1, orgId),

@@ -59,7 +59,11 @@ export async function rotateKey(
   if (repeated !== null) return repeated;
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
-  const refused = refuseScopes(caller, before.scopes) ?? refuseOthers(caller, before) ?? ended(before, options.now);
+  const refused =
+    refuseScopes(caller, before.scopes) ??
+    refuseOthers(caller, before) ??
+    ended(before, options.now) ??
+    refuseLonger(caller, before);
   if (refused !== null) return refused;
   const { row, token } = mintKey(env, { ...before, created_by: caller.who }, options.now);
   const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
@@ -74,7 +78,10 @@ export async function changeApiKey(env: Env, caller: Caller, id: string, patch: 
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
   const rate = patch.requests_per_minute;
-  const refused = refuseScopes(caller, patch.scopes ?? []) ?? (rate === undefined ? null : refuseRate(caller, rate));
+  const refused =
+    refuseStronger(caller, before) ??
+    refuseScopes(caller, patch.scopes ?? []) ??
+    (rate === undefined ? null : refuseRate(caller, rate));
   if (refused !== null) return refused;
   if (patch.scopes !== undefined && before.person_id !== null) {
     const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
@@ -87,6 +94,10 @@ export async function changeApiKey(env: Env, caller: Caller, id: string, patch: 
 
 /** Of a key that was revoked already nothing changes. */
 export async function revokeKey(env: Env, caller: Caller, id: string, now: number): Promise<Result<ApiKeyView>> {
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const refused = refuseStronger(caller, before);
+  if (refused !== null) return refused;
   await revokeApiKey(env.DB, caller, id, now);
   const key = await findApiKey(env.DB, caller, id);
   return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
@@ -102,6 +113,12 @@ function refuseMore(caller: Caller, expires_at: number | null, rate: number | nu
   return refuseRate(caller, rate);
 }
 
+/** A successor works as long, and asks as often, as the key before it. A key may always have its own. */
+function refuseLonger(caller: Caller, { id, expires_at, requests_per_minute }: ApiKeyRow): Result<never> | null {
+  if (caller.who === id) return null;
+  return refuseMore(caller, expires_at === null ? null : expires_at / 1000, requests_per_minute);
+}
+
 function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result<never> | null {
   if (own === null || (rate !== null && rate <= own)) return null;
   const message = `requests_per_minute: your own key has ${own}, and no key you make has more`;
@@ -113,6 +130,13 @@ function refuseScopes({ permissions }: Caller, scopes: readonly Permission[]): R
   const missing = scopes.find((scope) => !permits(permissions, scope));
   if (missing === undefined) return null;
   return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot give it`, "scopes");
+}
+
+/** Nobody changes or ends a key that may do what they may not, but each key itself. */
+function refuseStronger({ who, permissions }: Caller, { id, scopes }: ApiKeyRow): Result<never> | null {
+  const missing = scopes.find((scope) => !permits(permissions, scope));
+  if (missing === undefined || who === id) return null;
+  return refuse("forbidden", `this key lacks the scope ${missing}, which ${id} has`, "id");
 }
 
 /** With a person's key one would be taken for that person. */

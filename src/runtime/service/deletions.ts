@@ -75,7 +75,7 @@ export async function deleteProject(
 /** The caller's organisation with all that is in it, under its name. */
 export async function deleteOrganization(
   env: Env,
-  { orgId, projectId, who }: Asker,
+  { orgId, projectId, who, permissions }: Asker & Pick<Caller, "permissions">,
   confirm: string,
   now: number,
 ): Promise<Result<DeletionView>> {
@@ -83,9 +83,18 @@ export async function deleteOrganization(
   const name = await nameOfOrganization(env.DB, orgId);
   if (name === null) return notFound("organization", orgId);
   if (confirm !== name) return refuse("invalid_request", "confirm: is not the organisation's name", "confirm");
-  const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
+  const byOperator = permits(permissions, "operator");
+  const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now, byOperator };
   const deletion = await beginOrganizationDeletion(env.DB, orgId, made);
-  return deletion === null ? notFound("organization", orgId) : { ok: true, value: await goOn(env, deletion) };
+  if (deletion !== null) return { ok: true, value: await goOn(env, deletion) };
+  const gone = (await nameOfOrganization(env.DB, orgId)) === null;
+  return gone ? notFound("organization", orgId) : ofOperator();
+}
+
+function ofOperator(): Result<never> {
+  const message =
+    "a key of this organisation has the scope operator, and would end with it: delete it with a key that has operator";
+  return refuse("conflict", message, null);
 }
 
 function tooNarrow(what: string): Result<never> {

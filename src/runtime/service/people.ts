@@ -26,7 +26,7 @@ import { changeRole, findMember, personOf, personViewOf, removeMember } from "..
 import type { InvitationRow } from "../../db/schema.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-import { minting, readTokenKind, sha256Hex } from "../kit/secrets.ts";
+import { minting, readId, readTokenKind, sha256Hex } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { refuseOneProject } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
@@ -40,7 +40,7 @@ export async function createInvitation(
   request: InvitationRequest,
   options: CreateOptions,
 ): Promise<Result<{ value: CreatedInvitation; replayed: boolean }>> {
-  const refused = refuseOneProject(caller);
+  const refused = refuseOneProject(caller) ?? refuseLimited(env, caller);
   if (refused !== null) return refused;
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
@@ -133,6 +133,13 @@ export async function removePerson(env: Env, caller: Caller, id: string, now: nu
   if (member === null) return notFound("person", id);
   if (await removeMember(env.DB, caller.orgId, member, now)) return { ok: true, value: { id } };
   return (await findMember(env.DB, caller.orgId, id)) === null ? notFound("person", id) : onlyOwner(id);
+}
+
+/** Who is invited gets a key without an end or a limit of its own. A person who is signed in asks with no key. */
+function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<never> | null {
+  if (readId(env, who)?.kind === "person" || (expiresAt === null && perMinute.own === null)) return null;
+  const message = "this key has an end or a limit of its own, and a member's key has neither: invite with another";
+  return refuse("forbidden", message, null);
 }
 
 function onlyOwner(id: string): Result<never> {
