@@ -107,6 +107,7 @@ CREATE TABLE `members` (
 	`org_id` text NOT NULL,
 	`person_id` text NOT NULL,
 	`role` text NOT NULL,
+	`name` text,
 	`created_at` integer NOT NULL,
 	PRIMARY KEY(`org_id`, `person_id`)
 );
@@ -124,7 +125,6 @@ CREATE TABLE `organizations` (
 CREATE TABLE `people` (
 	`id` text PRIMARY KEY NOT NULL,
 	`email` text NOT NULL,
-	`name` text,
 	`created_at` integer NOT NULL
 );
 --> statement-breakpoint

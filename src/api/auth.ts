@@ -39,11 +39,14 @@ interface Remembered<T> {
   readonly until: number;
 }
 
+/** Who asks. Null: nobody. `several`: a person of several organisations who names none of them. */
+type Found = Caller | "several" | null;
+
 /** What guards operations. All of them share one memory. */
 export class Guard {
   readonly #now: () => number;
   /** By SHA-256 of the token, or of the assertion and what it is good for; null: it is nobody's. */
-  readonly #callers = new LruCache<Remembered<Caller | null>>(REMEMBERED);
+  readonly #callers = new LruCache<Remembered<Found>>(REMEMBERED);
   /** Ids of projects, by organisation and by what a caller named; null: there is none. */
   readonly #projects = new LruCache<Remembered<string | null>>(REMEMBERED);
   readonly #requests = new RequestLeases();
@@ -94,12 +97,16 @@ export class Guard {
   async #caller(context: ApiContext): Promise<Caller> {
     const caller = await this.#asked(context);
     if (caller === null) return await refuseStranger(context, unauthorized("no such key"));
+    if (caller === "several") {
+      const message = "you are a member of several: name an organisation in the header Rollcall-Organization";
+      throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Organization" });
+    }
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
 
   /** By the token; without one by what Cloudflare Access says. Null: it is nobody's. */
-  async #asked({ env, req }: ApiContext): Promise<Caller | null> {
+  async #asked({ env, req }: ApiContext): Promise<Found> {
     const header = req.header("authorization");
     const assertion = req.header(ASSERTION_HEADER);
     if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
@@ -120,7 +127,7 @@ export class Guard {
   }
 
   /** `name`: what it is remembered by. */
-  async #found(env: Env, name: string, find: () => Promise<Caller | null>): Promise<Caller | null> {
+  async #found(env: Env, name: string, find: () => Promise<Found>): Promise<Found> {
     const known = this.#callers.get(name);
     if (known !== undefined && known.until > this.#now()) return known.value;
     const until = this.#now() + REMEMBERED_MS;

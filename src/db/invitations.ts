@@ -9,6 +9,7 @@ import {
   isNotNull,
   isNull,
   lte,
+  ne,
   notExists,
   notInArray,
   or,
@@ -16,12 +17,11 @@ import {
   sql,
 } from "drizzle-orm";
 import type { InvitationView } from "../contract/accounts.ts";
-import type { Role } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { dropEnded, isThere, mayHave, type NewKey } from "./api-keys.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { apiKeys, type InvitationRow, invitations, members, organizations } from "./schema.ts";
+import { apiKeys, type InvitationRow, invitations, members, organizations, people } from "./schema.ts";
 import { inOrganization, unscoped } from "./scoped.ts";
 
 export type NewInvitation = Omit<InvitationRow, "org_id">;
@@ -86,13 +86,16 @@ export async function findInvitationByHash(
   return rows[0] ?? null;
 }
 
+/** An invitation, with the role and the name that the person gets. */
+export type Accepted = Pick<InvitationRow, "id" | "org_id" | "email" | "role"> & { readonly name: string | null };
+
 /**
  * Makes the person a member, gives them the key and uses the invitation up: all of it, or nothing when it was used or
- * taken back meanwhile or there is no room. Who is a member already keeps the role.
+ * taken back meanwhile, there is no room, or another person has the address by now. Who is a member already keeps the role.
  */
 export async function acceptInvitation(
   database: D1Database,
-  { id, org_id, role }: Pick<InvitationRow, "id" | "org_id"> & { readonly role: Role },
+  { id, org_id, email, role, name }: Accepted,
   key: NewKey & { readonly person_id: string },
 ): Promise<boolean> {
   const owned = inOrganization(database, org_id);
@@ -102,10 +105,18 @@ export async function acceptInvitation(
   const all = owned.columns({ count: count() }, members);
   const room = or(exists(member), sql`${all} < ${LIMITS.members}`);
   const given = isThere(owned, key.id);
+  const everybody = unscoped(database, "invitation by hash");
+  const known = everybody.select().from(people).where(eq(people.id, person_id));
+  const other = everybody
+    .select()
+    .from(people)
+    .where(and(eq(people.email, email), ne(people.id, person_id)));
+  const person = sql`select ${person_id}, ${email}, ${now} where ${given} and ${notExists(known)}`;
   const [, , used] = await owned.batch([
-    owned.insertIf(and(open, room, mayHave(owned, key)) ?? open, apiKeys, key),
-    owned.insertIf(and(given, notExists(member)) ?? given, members, { person_id, role, created_at: now }),
+    owned.insertIf(and(open, room, notExists(other), mayHave(owned, key)) ?? open, apiKeys, key),
+    owned.insertIf(and(given, notExists(member)) ?? given, members, { person_id, role, name, created_at: now }),
     owned.update(invitations, { accepted_at: now }, eq(invitations.id, id), given).returning(),
+    everybody.insert(people).select(person),
     dropEnded(owned, now),
   ]);
   return used.length > 0;

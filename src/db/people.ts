@@ -6,7 +6,7 @@ import { and, eq, exists, isNull, ne, notExists, or, type SQL } from "drizzle-or
 import type { PersonView } from "../contract/accounts.ts";
 import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { apiKeys, invitations, members, organizations, type PersonRow, people } from "./schema.ts";
+import { apiKeys, invitations, members, organizations, people } from "./schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
 
 /** A person as a member of one organisation; `created_at`: since when. */
@@ -21,7 +21,7 @@ export interface Member {
 const MEMBER = {
   id: members.person_id,
   email: people.email,
-  name: people.name,
+  name: members.name,
   role: members.role,
   created_at: members.created_at,
 };
@@ -56,7 +56,8 @@ export async function changeRole(database: D1Database, orgId: string, personId: 
 }
 
 /**
- * Ends the membership, and with it their keys in the organisation and what else would let them in. False: they are no
+ * Ends the membership, and with it their keys in the organisation and what else would let them in; of who is in no other
+ * organisation nothing stays. False: they are no
  * member, or the only owner, who stays.
  */
 export async function removeMember(
@@ -68,10 +69,16 @@ export async function removeMember(
   const owned = inOrganization(database, orgId);
   const their = eq(members.person_id, id);
   const gone = notExists(owned.select(members, their));
+  const all = unscoped(database, "person by e-mail");
+  const elsewhere = all
+    .select()
+    .from(members)
+    .where(and(eq(members.person_id, id), ne(members.org_id, orgId)));
   const [removed] = await owned.batch([
     owned.delete(members, their, leavesAnOwner(owned, id)).returning(),
     owned.update(apiKeys, { revoked_at: now }, eq(apiKeys.person_id, id), isNull(apiKeys.revoked_at), gone),
     owned.delete(invitations, eq(invitations.email, email), isNull(invitations.accepted_at), gone),
+    all.delete(people).where(and(eq(people.id, id), gone, notExists(elsewhere))),
   ]);
   return removed.length > 0;
 }
@@ -82,14 +89,11 @@ function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined
   return or(ne(members.role, "owner"), exists(other));
 }
 
-/** The person who has this address, in lower case: made with the row's id if nobody has it. */
-export async function personOf(database: D1Database, person: PersonRow): Promise<PersonRow> {
+/** The id of the person who has this address, in lower case; or null. */
+export async function personWith(database: D1Database, email: string): Promise<string | null> {
   const all = unscoped(database, "person by e-mail");
-  const [, rows] = await all.batch([
-    all.insert(people).values(person).onConflictDoNothing({ target: people.email }),
-    all.select().from(people).where(eq(people.email, person.email)),
-  ]);
-  return rows[0] ?? person;
+  const rows = await all.select({ id: people.id }).from(people).where(eq(people.email, email));
+  return rows[0]?.id ?? null;
 }
 
 export interface Membership {
@@ -102,13 +106,13 @@ export interface Membership {
 
 /**
  * The membership of the person who has this address, in lower case, in the organisation that is named or else in the only
- * one. Null: there is none, or more than one to choose from.
+ * one. Null: there is none. `several`: there is more than one to choose from.
  */
 export async function membershipOf(
   database: D1Database,
   email: string,
   orgId: string | null,
-): Promise<Membership | null> {
+): Promise<Membership | "several" | null> {
   const { org_id, person_id, role } = members;
   const rows = await unscoped(database, "person by e-mail")
     .select({ org_id, person_id, role, limits: organizations.limits })
@@ -117,7 +121,7 @@ export async function membershipOf(
     .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
     .where(and(eq(people.email, email), orgId === null ? undefined : eq(members.org_id, orgId)))
     .limit(2);
-  return rows.length === 1 ? (rows[0] ?? null) : null;
+  return rows.length > 1 ? "several" : (rows[0] ?? null);
 }
 
 export function personViewOf({ id, email, name, role, created_at }: Member): PersonView {

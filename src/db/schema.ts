@@ -56,12 +56,11 @@ export const projects = sqliteTable(
 );
 export type ProjectRow = typeof projects.$inferSelect;
 
-/** A person, of no organisation or of several. */
+/** A person, of no organisation or of several, by address alone. One who is in no organisation any more has no row. */
 export const people = sqliteTable("people", {
   id: text().primaryKey(),
   /** In lower case. */
   email: text().notNull().unique(),
-  name: text(),
   created_at: integer().notNull(),
 });
 export type PersonRow = typeof people.$inferSelect;
@@ -72,6 +71,8 @@ export const members = sqliteTable(
     org_id: text().notNull(),
     person_id: text().notNull(),
     role: text().$type<Role>().notNull(),
+    /** What the person is called in this organisation; no other sees it. */
+    name: text(),
     created_at: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.org_id, table.person_id] }), index("members_by_person").on(table.person_id)],

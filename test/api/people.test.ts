@@ -142,6 +142,38 @@ test("one person may be a member of two organisations, and a key of one is none 
   expect((await other.call(there.key, "GET /v1/whoami")).status).toBe(200);
 });
 
+test("what a person is called in one organisation no other sees", async () => {
+  const [one, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("ann");
+  expect((await accept(one, (await invited(one, "viewer", email)).token, "Ann of One")).body.person.name).toBe(
+    "Ann of One",
+  );
+  const { body } = await accept(other, (await invited(other, "viewer", email)).token, null);
+  expect([body.person.name, body.key.name]).toEqual([null, email]);
+  expect(JSON.stringify((await other.call(other.admin, "GET /v1/people")).body)).not.toContain("Ann");
+  expect((await one.call(one.admin, "GET /v1/people")).body.data[0].name).toBe("Ann of One");
+});
+
+test("of who is a member of nothing any more, or never was, no row stays", async () => {
+  const [one, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("ann");
+  const rows = () => env.DB.prepare("select count(*) as n from people where email = ?").bind(email).first("n");
+  const { token } = await invited(one, "viewer", email);
+  const full = "update organizations set deleted_at = 1 where id = ?";
+  const { id } = await join(other, "viewer", email);
+  expect(await rows()).toBe(1);
+  await join(one, "viewer", email);
+  expect((await one.call(one.admin, `DELETE /v1/people/${id}`)).status).toBe(200);
+  expect(await rows()).toBe(1);
+  expect((await other.call(other.admin, `DELETE /v1/people/${id}`)).status).toBe(200);
+  expect(await rows()).toBe(0);
+  expect((await accept(one, token)).status).toBe(404);
+  const { token: again } = await invited(one, "viewer", email);
+  await env.DB.prepare(full).bind(one.scope.orgId).run();
+  expect((await accept(one, again)).status).toBe(404);
+  expect(await rows()).toBe(0);
+});
+
 test("a person's keys follow the role, up and down", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
@@ -253,7 +285,7 @@ test("people are listed by the time they joined, page after page", async () => {
 test("so many invitations wait and so many members are, and no more", async () => {
   const tenant = await openTenant();
   const { call, admin, scope, clock } = tenant;
-  const { token } = await invited(tenant, "viewer");
+  const { token, email } = await invited(tenant, "viewer");
   const many = "with recursive n (i) as (select 1 union all select i + 1 from n where i < ?1)";
   const waiting = `insert into invitations (id, org_id, email, role, hash, invited_by, created_at, expires_at)
     ${many} select ?2 || i, ?2, 'x', 'viewer', ?2 || i, '', i, ?3 from n`;
@@ -264,6 +296,7 @@ test("so many invitations wait and so many members are, and no more", async () =
   const members = `insert into members (org_id, person_id, role, created_at) ${many} select ?2, ?2 || i, 'viewer', i from n`;
   await env.DB.prepare(members).bind(LIMITS.members, scope.orgId).run();
   expect((await accept(tenant, token)).body.error.message).toContain("as many members");
+  expect(await env.DB.prepare("select id from people where email = ?").bind(email).first()).toBeNull();
   await env.DB.prepare("delete from members where org_id = ? and created_at = 1").bind(scope.orgId).run();
   expect((await accept(tenant, token)).status).toBe(201);
 });

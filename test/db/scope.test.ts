@@ -42,7 +42,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
 const WITHOUT_SCOPE = [
-  ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personOf"],
+  ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
   ...["getAnyDeletion", "sealsUnder"],
 ];

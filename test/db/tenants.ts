@@ -77,7 +77,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1
       .insert(projects)
       .values({ id: scope.projectId, org_id: scope.orgId, name: mark, retention: { runs_days: days }, ...at }),
-    d1.insert(people).values({ id: `per_${mark}`, email: `${mark}@example.com`, name: "name", ...at }),
+    d1.insert(people).values({ id: `per_${mark}`, email: `${mark}@example.com`, ...at }),
     d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
     d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
     d1.insert(apiKeys).values(key),

@@ -39,21 +39,25 @@ export interface Identity {
 }
 
 /**
- * Who the request's assertion says is asking; null without one that holds, and for a person who is no member, or of
- * several organisations and names none in the header Rollcall-Organization. `now`: epoch milliseconds. Throws where the
- * team's keys cannot be read.
+ * Who the request's assertion says is asking; null without one that holds, and for a person who is no member. `several`:
+ * a member of several organisations, who names none in the header Rollcall-Organization. `now`: epoch milliseconds.
+ * Throws where the team's keys cannot be read.
  */
-export async function callerOfAccess(env: Env, request: Request, now: number): Promise<Caller | null> {
+export async function callerOfAccess(env: Env, request: Request, now: number): Promise<Caller | "several" | null> {
   const identity = await identityOf(env, request, now);
   if (identity === null) return null;
   const caller = await findCallerOfPerson(env.DB, identity.email, request.headers.get(ORGANIZATION_HEADER));
-  return caller && { ...caller, expiresAt: identity.expiresAt };
+  return caller === null || caller === "several" ? caller : { ...caller, expiresAt: identity.expiresAt };
 }
 
 /** What the person with this address, in lower case, may do in the organisation, or without one in the only one of theirs. */
-async function findCallerOfPerson(database: D1Database, email: string, orgId: string | null): Promise<Caller | null> {
+async function findCallerOfPerson(
+  database: D1Database,
+  email: string,
+  orgId: string | null,
+): Promise<Caller | "several" | null> {
   const membership = await membershipOf(database, email, orgId);
-  if (membership === null) return null;
+  if (membership === null || membership === "several") return membership;
   const { org_id, person_id, role, limits } = membership;
   return {
     orgId: org_id,

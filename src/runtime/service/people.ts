@@ -22,7 +22,7 @@ import {
   insertInvitation,
   invitationViewOf,
 } from "../../db/invitations.ts";
-import { changeRole, findMember, personOf, personViewOf, removeMember } from "../../db/people.ts";
+import { changeRole, findMember, personViewOf, personWith, removeMember } from "../../db/people.ts";
 import type { InvitationRow } from "../../db/schema.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
@@ -79,21 +79,23 @@ export async function acceptInvitation(
   const { org_id, email } = invitation;
   const over = ended(invitation, now);
   if (over !== null) return over;
-  const person = await personOf(env.DB, { id: mintId("per", mint), email, name, created_at: now });
-  const { role } = (await findMember(env.DB, org_id, person.id)) ?? invitation;
+  const known = await personWith(env.DB, email);
+  const personId = known ?? mintId("per", mint);
+  const before = known === null ? null : await findMember(env.DB, org_id, known);
+  const { role } = before ?? invitation;
   const attributes = {
-    name: person.name ?? email,
+    name: before?.name ?? name ?? email,
     scopes: PERMISSIONS_OF[role],
     project_id: null,
     requests_per_minute: null,
-    created_by: person.id,
+    created_by: personId,
     expires_at: null,
   };
-  const minted = mintKey(env, { ...attributes, person_id: person.id }, now);
-  const key = { ...minted.row, person_id: person.id };
-  const accepted = await acceptOnce(env.DB, { id: invitation.id, org_id, role }, key);
-  if (!accepted) return await whyNot(env, invitation, now);
-  const member = await findMember(env.DB, org_id, person.id);
+  const minted = mintKey(env, { ...attributes, person_id: personId }, now);
+  const key = { ...minted.row, person_id: personId };
+  const accepted = await acceptOnce(env.DB, { ...invitation, role, name }, key);
+  if (!accepted) return await whyNot(env, invitation, { now, personId });
+  const member = await findMember(env.DB, org_id, personId);
   if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
   const value = {
     organization: { id: org_id, name: organization },
@@ -152,12 +154,22 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
   return null;
 }
 
-/** Somebody else was faster, it was taken back, or there is no room. */
-async function whyNot(env: Env, { org_id, id }: InvitationRow, now: number): Promise<Result<never>> {
+/** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
+async function whyNot(
+  env: Env,
+  { org_id, id, email }: InvitationRow,
+  { now, personId }: { readonly now: number; readonly personId: string },
+): Promise<Result<never>> {
   const invitation = await findInvitation(env.DB, org_id, id);
   if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
   const message = `the organisation has as many members (${LIMITS.members}) or keys (${LIMITS.keys}) as it may`;
-  return ended(invitation, now) ?? refuse("conflict", message, null);
+  const over = ended(invitation, now);
+  if (over !== null) return over;
+  const other = await personWith(env.DB, email);
+  if (other !== null && other !== personId) {
+    return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);
+  }
+  return refuse("conflict", message, null);
 }
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {

@@ -33,7 +33,8 @@ async function joined(email: string, role: Role = "developer") {
   await admit(scope);
   const insert = "insert into people (id, email, created_at) values (?, ?, 0) on conflict do nothing";
   await env.DB.prepare(insert).bind(`per_${crypto.randomUUID()}`, email).run();
-  const member = "insert into members select ?1, id, ?2, 0 from people where email = ?3";
+  const member =
+    "insert into members (org_id, person_id, role, created_at) select ?1, id, ?2, 0 from people where email = ?3";
   await env.DB.prepare(member).bind(scope.orgId, role, email).run();
   const personId = await env.DB.prepare("select id from people where email = ?").bind(email).first<string>("id");
   return { ...scope, personId };
@@ -149,13 +150,32 @@ test("a member of several organisations names one of them", async () => {
   const foreign = await joined(`bob-${email}`);
   const assertion = await sign();
   const inside = (id: string) => ask(assertion, { headers: { "rollcall-organization": id } });
-  expect(await ask(assertion)).toBeNull();
+  expect(await ask(assertion)).toBe("several");
   expect(await inside(one.orgId)).toMatchObject({ orgId: one.orgId, permissions: PERMISSIONS_OF.viewer });
   expect(await inside(other.orgId)).toMatchObject({ orgId: other.orgId, permissions: PERMISSIONS_OF.owner });
   expect(await inside(foreign.orgId)).toBeNull();
   await env.DB.prepare("update organizations set deleted_at = 1 where id = ?").bind(other.orgId).run();
   expect(await inside(other.orgId)).toBeNull();
   expect(await ask(assertion)).toMatchObject({ orgId: one.orgId });
+});
+
+test("a member of several organisations who names none is told to, however often, and does not count as a wrong key", async () => {
+  const { deployment, email, sign } = behindAccess();
+  const { app } = await openDoor({ listEnvironments: async () => [] });
+  const { orgId, projectId } = await joined(email);
+  await joined(email, "viewer");
+  const assertion = await sign({ exp: 2_000_000_000 });
+  const ask = async (named: object) => {
+    const headers = { "cf-access-jwt-assertion": assertion, "rollcall-project": projectId, ...named };
+    return await app.request("https://platform.test/v1/environments", { headers }, deployment);
+  };
+  for (let at = 0; at < 200; at += 1) {
+    const { status } = await ask({});
+    if (status !== 400) expect(status).toBe(400);
+  }
+  const { error } = await (await ask({})).json<{ error: object }>();
+  expect(error).toMatchObject({ code: "invalid_request", param: "Rollcall-Organization" });
+  expect((await ask({ "rollcall-organization": orgId })).status).toBe(200);
 });
 
 test("the door lets in whom Access named, and no page of another origin in that name", async () => {
