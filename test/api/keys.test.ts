@@ -309,3 +309,22 @@ test("an organisation with an operator's key is deleted by an operator alone", a
   const { status } = await other.call(other.admin, "DELETE /v1/organization", { confirm: other.scope.orgId });
   expect(status).toBe(202);
 });
+
+test("what cannot be made since its organisation or project is being deleted is refused for that reason", async () => {
+  const { call, admin, token, scope } = await openTenant();
+  const own = (await call(token, "GET /v1/whoami")).body.who;
+  // Let in once, they stay known for 2 seconds.
+  expect((await call(admin, "GET /v1/keys")).status).toBe(200);
+  await env.DB.prepare("update projects set deleted_at = 1, name = null where id = ?").bind(scope.projectId).run();
+  const rotated = await call(admin, `POST /v1/keys/${own}/rotate`, {});
+  expect(rotated.body.error.message).toBe(`${scope.projectId} is being deleted`);
+  await env.DB.prepare("update organizations set deleted_at = 1 where id = ?").bind(scope.orgId).run();
+  const asked = [
+    await call(admin, "POST /v1/keys", REQUEST),
+    await call(admin, "POST /v1/projects", { name: "other" }),
+    await call(admin, "POST /v1/invitations", { email: "ann@example.com", role: "viewer" }),
+  ];
+  for (const { status, body } of asked) {
+    expect([status, body.error.message]).toEqual([409, "the organisation is being deleted"]);
+  }
+});

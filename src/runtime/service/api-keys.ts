@@ -13,6 +13,7 @@ import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
+import { refuseDeleted } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
 
 const CREATE = "createApiKey";
@@ -43,7 +44,7 @@ export async function createApiKey(
   const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
   const outcome = await insertApiKey(env.DB, caller.orgId, row, toRemember(CREATE, row.id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
-  if (outcome === "refused") return tooMany();
+  if (outcome === "refused") return await whyNoRoom(env, caller, row.project_id);
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
 }
 
@@ -157,7 +158,7 @@ function ended({ id, revoked_at, rotated_to, expires_at }: ApiKeyRow, now: numbe
 async function whyNotRotated(env: Env, caller: Caller, id: string, now: number): Promise<Result<never>> {
   const key = await findApiKey(env.DB, caller, id);
   if (key === null) return notFound("key", id);
-  return ended(key, now) ?? tooMany();
+  return ended(key, now) ?? (await whyNoRoom(env, caller, key.project_id));
 }
 
 /** The id of the project a new key is for; null for the whole organisation, which only such a key may give. */
@@ -172,7 +173,13 @@ async function projectOf(env: Env, caller: Caller, project: string | null): Prom
   return { ok: true, value: found.id };
 }
 
-function tooMany(): Result<never> {
+/** Whatever the key is for is being deleted, or as many keys work as may. */
+async function whyNoRoom(env: Env, caller: Caller, projectId: string | null): Promise<Result<never>> {
+  const going = await refuseDeleted(env, caller.orgId);
+  if (going !== null) return going;
+  if (projectId !== null && (await findProject(env.DB, caller, projectId)) === null) {
+    return refuse("conflict", `${projectId} is being deleted`, null);
+  }
   const message = `${LIMITS.keys} keys of this organisation work, which is as many as may: revoke some`;
   return refuse("conflict", message, null);
 }

@@ -111,6 +111,12 @@ export async function changeOrganization(
   return { ok: true, value: organizationViewOf(after) };
 }
 
+/** What is refused once the organisation is being deleted is so for this reason, and not for want of room. */
+export async function refuseDeleted(env: Env, orgId: string): Promise<Result<never> | null> {
+  const open = (await findOrganization(env.DB, orgId)) !== null;
+  return open ? null : refuse("conflict", "the organisation is being deleted", null);
+}
+
 /** A key of one project changes nothing that is of others too. */
 export function refuseOneProject({ projectId }: Caller): Result<never> | null {
   if (projectId === null) return null;

@@ -28,7 +28,7 @@ import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
-import { refuseOneProject } from "./organizations.ts";
+import { refuseDeleted, refuseOneProject } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createInvitation";
@@ -60,6 +60,8 @@ export async function createInvitation(
   const outcome = await insertInvitation(env.DB, caller.orgId, invitation, remembered);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
   if (outcome === "full") {
+    const going = await refuseDeleted(env, caller.orgId);
+    if (going !== null) return going;
     return refuse("conflict", `${LIMITS.openInvitations} invitations wait to be accepted: delete some`, null);
   }
   return { ok: true, value: { value: { ...invitationViewOf(invitation), token }, replayed: false } };
@@ -165,6 +167,8 @@ async function whyNot(
   const message = `the organisation has as many members (${LIMITS.members}) or keys (${LIMITS.keys}) as it may`;
   const over = ended(invitation, now);
   if (over !== null) return over;
+  const going = await refuseDeleted(env, org_id);
+  if (going !== null) return going;
   const other = await personWith(env.DB, email);
   if (other !== null && other !== personId) {
     return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);

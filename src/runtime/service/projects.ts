@@ -10,7 +10,7 @@ import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { projectObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
-import { refuseOneProject } from "./organizations.ts";
+import { refuseDeleted, refuseOneProject } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createProject";
@@ -37,6 +37,8 @@ export async function createProject(
   const outcome = await insertProject(env.DB, caller.orgId, project, toRemember(OPERATION, id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? nameTaken(name);
   if (outcome === "full") {
+    const going = await refuseDeleted(env, caller.orgId);
+    if (going !== null) return going;
     return refuse("conflict", `an organisation has at most ${LIMITS.projects} projects: delete some`, null);
   }
   return { ok: true, value: { value: projectViewOf(project), replayed: false } };
