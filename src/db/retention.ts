@@ -1,10 +1,10 @@
 /** What a project is to keep, and what of it is older than that. */
-import { and, asc, eq, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import { unfinishedRuns } from "./runs.ts";
 import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "./schema.ts";
-import { type Condition, inOrganization, inProject, type ProjectTable } from "./scoped.ts";
+import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "./scoped.ts";
 
 /** Null for a project that is not there, or is being deleted. */
 export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {
@@ -49,7 +49,7 @@ export async function datasetsBefore(
 
 /** Deletes at most `limit` judge results that are older. True: there may be more. */
 export function dropVerdicts(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
-  return dropSome(database, scope, judgeVerdicts, lt(judgeVerdicts.created_at, before), limit);
+  return dropSome(inProject(database, scope), judgeVerdicts, lt(judgeVerdicts.created_at, before), limit);
 }
 
 export function dropIdempotencyKeys(
@@ -58,30 +58,26 @@ export function dropIdempotencyKeys(
   before: number,
   limit: number,
 ): Promise<boolean> {
-  return dropSome(database, scope, idempotencyKeys, lt(idempotencyKeys.created_at, before), limit);
+  return dropSome(inProject(database, scope), idempotencyKeys, lt(idempotencyKeys.created_at, before), limit);
 }
 
-/** Receipts of what was gone by then. */
-export function dropReceipts(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
-  return dropSome(
-    database,
-    scope,
-    deletions,
-    and(eq(deletions.state, "done"), lt(deletions.finished_at, before)),
-    limit,
-  );
-}
-
-async function dropSome(
+/** Receipts of what was gone by then, those of whole projects too: these have nobody else who would. */
+export async function dropReceipts(
   database: D1Database,
-  scope: Scope,
-  table: ProjectTable,
-  old: Condition,
+  orgId: string,
+  before: number,
   limit: number,
 ): Promise<boolean> {
-  const project = inProject(database, scope);
-  const first = project.columns({ at: sql`rowid` }, table, old).limit(limit);
-  const { meta } = await project.delete(table, sql`rowid in ${first}`);
+  const owned = inOrganization(database, orgId);
+  const gone = and(eq(deletions.state, "done"), lt(deletions.finished_at, before));
+  const first = owned.columns({ id: deletions.id }, deletions, gone).limit(limit);
+  const { meta } = await owned.delete(deletions, inArray(deletions.id, first));
+  return meta.changes >= limit;
+}
+
+async function dropSome(owned: InProject, table: ProjectTable, old: Condition, limit: number): Promise<boolean> {
+  const first = owned.columns({ at: sql`rowid` }, table, old).limit(limit);
+  const { meta } = await owned.delete(table, sql`rowid in ${first}`);
   return meta.changes >= limit;
 }
 

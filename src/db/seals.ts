@@ -86,6 +86,8 @@ async function rowsUnder(
     .select({ id: table.id, orgId: table.org_id, projectId: table.project_id, sealed: column })
     .from(table)
     .where(under)
+    // One that does not open must not hold up those behind it.
+    .orderBy(sql`random()`)
     .limit(limit);
   return rows.flatMap(({ id, orgId, projectId, sealed }) =>
     sealed === null ? [] : [{ kind, scope: { orgId, projectId }, id, sealed }],

@@ -28,7 +28,6 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   datasetsBefore: (d1, scope) => retention.datasetsBefore(d1, scope, NOW, 10),
   dropVerdicts: (d1, scope) => retention.dropVerdicts(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
-  dropReceipts: (d1, scope) => retention.dropReceipts(d1, scope, NOW, 10),
   hasToSweep: (d1, scope) => retention.hasToSweep(d1, scope, KEPT),
   runsOf: (d1, scope) => owners.runsOf(d1, scope, 10),
   countRowsOfProject: (d1, scope) => owners.countRowsOfProject(d1, scope),
@@ -48,6 +47,7 @@ export const DELETIONS_OF_ORGANIZATION: Readonly<Record<string, OrganizationCase
   countRowsOfOrganization: (d1, { orgId }) => owners.countRowsOfOrganization(d1, orgId, "key_1"),
   deleteRowsOfOrganization: (d1, { orgId }) => owners.deleteRowsOfOrganization(d1, orgId),
   standingOf: (d1, { orgId }) => limits.standingOf(d1, orgId),
+  dropReceipts: (d1, { orgId }) => retention.dropReceipts(d1, orgId, NOW, 10),
 };
 
 export const DELETIONS_IN_REACH: typeof DELETIONS_OF_ORGANIZATION = {

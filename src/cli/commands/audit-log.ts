@@ -37,6 +37,6 @@ export const AUDIT_LOG = command({
   },
 });
 
-function rowOf({ id, at, who, action, target, status }: AuditEntry): string[] {
-  return [id, timeText(at), who, action, target ?? "", status === null ? "–" : String(status)];
+function rowOf({ id, at, who, action, target, made, status }: AuditEntry): string[] {
+  return [id, timeText(at), who, action, target ?? made ?? "", status === null ? "–" : String(status)];
 }

@@ -23,9 +23,15 @@ export class Tombstone {
   async set(now: number): Promise<void> {
     if (this.stands) return;
     this.#freedAt = now;
-    await this.#storage.deleteAll();
-    this.#storage.kv.put(NAME, now);
-    await this.#storage.setAlarm(now + KEPT_MS);
+    try {
+      await this.#storage.deleteAll();
+      this.#storage.kv.put(NAME, now);
+      await this.#storage.setAlarm(now + KEPT_MS);
+    } catch (thrown) {
+      // Whoever asks again must look at the disk.
+      this.#freedAt = undefined;
+      throw thrown;
+    }
   }
 
   /** To be asked first in every alarm. True: the object is freed, and the alarm has nothing else to do. */

@@ -2,9 +2,9 @@
  * The daily sweep of a project: what is older than the project keeps it goes, a slice at a time. Runs get deletions as if
  * somebody had asked for them; datasets that an unfinished run names wait for the next sweep.
  */
-import type { Retention } from "../../contract/identity.ts";
+import { DEFAULT_RETENTION, type Retention } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Scope } from "../../contract/scope.ts";
+import { ofOrganization, type Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { deleteUnusedDataset } from "../../db/datasets.ts";
 import { beginRunDeletion, unfinishedDeletions } from "../../db/deletions.ts";
@@ -67,10 +67,15 @@ async function dropRows(
 ): Promise<boolean> {
   const limit = LIMITS.sliceRows;
   const keys = () => dropIdempotencyKeys(DB, scope, before(now, idempotency_keys_days), limit);
-  const receipts = () => dropReceipts(DB, scope, before(now, RECEIPT_DAYS), limit);
+  // What was made in the organisation and in no project is swept by any project of it.
+  const shared = ofOrganization(scope.orgId);
+  const sharedDays = DEFAULT_RETENTION.idempotency_keys_days;
+  const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
+  const receipts = () => dropReceipts(DB, scope.orgId, before(now, RECEIPT_DAYS), limit);
   const verdicts = () => (verdicts_days === null ? false : dropVerdicts(DB, scope, before(now, verdicts_days), limit));
   let more = false;
-  for (const drop of [keys, receipts, verdicts]) more = (await subrequests.fetch(async () => await drop())) || more;
+  for (const drop of [keys, sharedKeys, receipts, verdicts])
+    more = (await subrequests.fetch(async () => await drop())) || more;
   return more;
 }
 

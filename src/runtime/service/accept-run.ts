@@ -13,12 +13,13 @@ import type { Scope } from "../../contract/scope.ts";
 import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
+import { deleteRowsOfRun } from "../../db/deleted-rows.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../../db/runs.ts";
 import { keyReused, projectGone, type Result } from "../contract/refusal.ts";
 import { rowsText } from "../dataset/datasets.ts";
 import type { ResolvedDataset } from "../dataset/resolve.ts";
 import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
-import { datasetKey, runObject } from "../kit/names.ts";
+import { datasetKey, runFolder, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
@@ -57,6 +58,8 @@ export async function acceptRun(
   const { request, checked, endpoint, judges, training } = acceptable.value;
   const subrequests = new Subrequests();
   const runId = mintRunId(minting(env, options.now));
+  const full = refusedStorage(await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now)));
+  if (full !== null) return full;
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const issued =
     training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
@@ -135,10 +138,14 @@ export async function beginRun(
 ): Promise<Result<{ run: RunView; replayed: boolean }>> {
   const standing = await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now));
   const full = refusedStorage(standing);
-  if (full !== null) return full;
   // Evals go with the training run that begins them.
   const most = options.byRun === true ? null : standing.limits.runs_in_flight;
-  const inserted = await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most));
+  const inserted =
+    full === null
+      ? await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most))
+      : "full";
+  if (inserted !== "inserted") await forsake(env, scope, run.id, subrequests);
+  if (full !== null) return full;
   if (inserted === "full") return tooManyRuns(standing.limits);
   if (inserted === "gone") return projectGone();
   // Another request with the same key was faster: its run is the one.
@@ -152,6 +159,14 @@ export async function beginRun(
     endpoint: endpoint.shown,
   });
   return { ok: true, value: { run: view, replayed: false } };
+}
+
+/** What was stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */
+async function forsake(env: Env, scope: Scope, runId: string, subrequests: Subrequests): Promise<void> {
+  const prefix = runFolder(scope, runId);
+  const { objects } = await subrequests.fetch(() => env.STORE.list({ prefix }));
+  if (objects.length > 0) await subrequests.fetch(() => env.STORE.delete(objects.map(({ key }) => key)));
+  await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, runId));
 }
 
 async function resolve(

@@ -23,6 +23,7 @@ import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
+import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createEndpoint";
@@ -167,6 +168,7 @@ export async function createEndpoint(
   const kept = await insertEndpoint(env.DB, scope, endpoint, key);
   if (kept === "taken") return await taken();
   if (kept === "gone") return projectGone();
+  if (key !== null) await noteProject(env, scope, options.now);
   return { ok: true, value: { value: endpointViewOf(endpoint), replayed: false } };
 }
 

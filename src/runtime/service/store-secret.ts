@@ -6,6 +6,7 @@ import { findSecret, insertSecret, secretViewOf, updateSecret } from "../../db/s
 import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, seal, sealContext } from "../kit/secrets.ts";
+import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createSecret";
@@ -29,6 +30,7 @@ export async function createSecret(
     const message = `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`;
     return (await findRepeated(env, scope, options)) ?? refuse("conflict", message, "name");
   }
+  if (key !== null) await noteProject(env, scope, options.now);
   return { ok: true, value: { value: secretViewOf(secret), replayed: false } };
 }
 

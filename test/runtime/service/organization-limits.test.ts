@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import type { OrganizationLimits } from "../../../src/contract/identity.ts";
 import { insertRun } from "../../../src/db/runs.ts";
+import { folderOf } from "../../../src/runtime/kit/names.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -95,4 +96,21 @@ test("an organisation that may upload nothing at once is told so", async () => {
     headers: { "content-type": "application/jsonl" },
   });
   expect((await refused(reply)).message).toContain("uploads_at_once");
+});
+
+test("a run that is refused leaves none of its rows in the store, nor a token for its trainer", async () => {
+  const kept = async ({ scope }: Door) => {
+    const { objects } = await env.STORE.list({ prefix: folderOf(scope) });
+    const tokens = "select count(*) as n from trainer_tokens where org_id = ?";
+    return [objects.length, await env.DB.prepare(tokens).bind(scope.orgId).first("n")];
+  };
+  const steps = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1 };
+  const training = { kind: "training", ...steps, trainer: { delivery: "pull" } };
+  for (const limits of [{ storage_bytes: 0 }, { runs_in_flight: 0 }]) {
+    const door = await limited(limits);
+    await refused(await door.post("/v1/runs", hanging()));
+    const model = script(["no"], undefined, { tokens: true });
+    await refused(await door.post("/v1/runs", { ...request(), ...training, model }));
+    expect(await kept(door)).toEqual([0, 0]);
+  }
 });
