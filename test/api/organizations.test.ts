@@ -25,7 +25,7 @@ async function bootstrapWith(own: string | undefined, given: string, body: objec
 const OWN = TOKEN.replaceAll(" ", "-");
 
 test("nothing is at the bootstrap of a deployment without a token, and another token makes nothing", async () => {
-  await env.DB.prepare("delete from organizations").run();
+  await env.DB.exec("delete from organizations; delete from deletions");
   expect((await bootstrapWith(undefined, TOKEN, {})).status).toBe(404);
   expect((await bootstrapWith("", "")).status).toBe(404);
   for (const wrong of ["", "x", `${TOKEN}x`]) expect((await bootstrapWith(OWN, wrong)).status).toBe(401);
@@ -33,7 +33,7 @@ test("nothing is at the bootstrap of a deployment without a token, and another t
 });
 
 test("of two who bootstrap at once one makes the first organisation, whose key may do everything", async () => {
-  await env.DB.prepare("delete from organizations").run();
+  await env.DB.exec("delete from organizations; delete from deletions");
   const both = await Promise.all([1, 2].map(() => bootstrapWith(OWN, TOKEN)));
   expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
   const made = both.find(({ status }) => status === 201)?.body;
@@ -68,7 +68,7 @@ test("a deployment whose organisations are all being deleted is not bootstrapped
 });
 
 test("a deployment whose only organisation is gone altogether is not bootstrapped again", async () => {
-  await env.DB.prepare("delete from organizations").run();
+  await env.DB.exec("delete from organizations; delete from deletions");
   const receipt = `insert into deletions (id, org_id, kind, target_id, state, counts, requested_by, created_at)
     values ('del_gone', 'org_gone', 'organization', 'org_gone', 'done', '{}', 'key_1', 1)`;
   await env.DB.prepare(receipt).run();
