@@ -67,13 +67,13 @@ export function interruption(goOn = ""): CommandError {
 
 /** `signal` is aborted by Ctrl-C, or by the time of --timeout. */
 export function endBy(signal: AbortSignal, goOn?: string): CommandError {
-  return isNamed(signal.reason, "TimeoutError") ? timeIsUp() : interruption(goOn);
+  return isNamed(signal.reason, "TimeoutError") ? timeIsUp(goOn) : interruption(goOn);
 }
 
-function timeIsUp(): CommandError {
+function timeIsUp(goOn = ""): CommandError {
   return new CommandError(EXIT.bad, {
     code: "timeout",
-    message: "the time of --timeout is up",
+    message: `the time of --timeout is up${goOn}`,
     type: "timeout",
   });
 }

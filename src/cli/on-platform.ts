@@ -86,11 +86,11 @@ export interface Reply {
   readonly exit?: ExitCode | undefined;
 }
 
-/** `goOn` says how to go on when it is interrupted. */
+/** `goOn` says how to go on when it is interrupted, or its time is up. */
 export function onPlatform(
   line: CommandLine<keyof typeof PLATFORM_FLAGS>,
   work: (session: Session) => Promise<Reply>,
-  goOn?: string,
+  goOn?: () => string,
 ): Promise<ExitCode> {
   const json = line.on("json");
   const term = terminal(json);
@@ -98,7 +98,7 @@ export function onPlatform(
   return withConnection(asked, term.say, async ({ lost, ...connection }, ends) => {
     const signal = firstOf(ends);
     const stopped = aborted(signal).then((): never => {
-      throw endBy(signal, goOn);
+      throw endBy(signal, goOn?.());
     });
     const gone = lost.then((reason): never => {
       throw unreachable("the platform is gone", reason);

@@ -15,9 +15,7 @@ export const DeletionView = named("Deletion", {
   id: z.string().meta({ example: EXAMPLE.deletion }),
   kind: z.enum(DELETION_KINDS),
   target_id: z.string().describe("of what is deleted").meta({ example: EXAMPLE.run }),
-  state: z
-    .enum(DELETION_STATES)
-    .describe("`queued` while rollouts in flight end, and messages under way with them; then `running`, then `done`"),
+  state: z.enum(DELETION_STATES).describe("`queued` until the first of it is under way, then `running`, then `done`"),
   counts: CountsByName.describe(
     "what is gone so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database",
   ).meta({ example: { runs: 1, objects: 3, files: 12, bytes: 1_048_576, rows: 2 } }),

@@ -89,10 +89,25 @@ function migrationsIn(folder: string): string[] {
     .sort();
 }
 
+/** What the key of a local platform may do. */
+const LOCAL_SCOPES = JSON.stringify(["admin", "operator"]);
+
+/** Whether the local key was revoked, rotated, given an end or other scopes: its token must not be let in again. */
+export async function isLocalKeySpent(database: Database, keyId: string): Promise<boolean> {
+  const spent = await database
+    .prepare(
+      "SELECT 1 FROM api_keys WHERE id = ? AND (revoked_at IS NOT NULL OR rotated_to IS NOT NULL " +
+        "OR expires_at IS NOT NULL OR scopes != ?)",
+    )
+    .bind(keyId, LOCAL_SCOPES)
+    .first();
+  return spent !== null;
+}
+
 /**
  * The organisation and the project of a local platform, and the key that may do everything there: the database knows
- * only its hash. It is let in at every boot, since whoever has the directory has all that is in it. `now`: epoch
- * milliseconds.
+ * only its hash. It is let in at every boot, since whoever has the directory has all that is in it: for one that is
+ * spent (`isLocalKeySpent`) the caller brings another token. `now`: epoch milliseconds.
  */
 export async function seedAccount(
   database: Database,
@@ -100,7 +115,6 @@ export async function seedAccount(
   now: number,
 ): Promise<void> {
   const hash = createHash("sha256").update(key).digest("hex");
-  const scopes = JSON.stringify(["admin", "operator"]);
   await database.batch([
     database
       .prepare("INSERT OR IGNORE INTO organizations (id, name, limits, created_at) VALUES (?, 'local', '{}', ?)")
@@ -115,8 +129,8 @@ export async function seedAccount(
         "INSERT INTO api_keys (id, org_id, project_id, name, hash, prefix, last4, scopes, created_by, created_at) " +
           "VALUES (?, ?, NULL, 'local', ?, ?, ?, ?, 'bootstrap', ?) " +
           "ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, prefix = excluded.prefix, last4 = excluded.last4, " +
-          "revoked_at = NULL, expires_at = NULL",
+          "scopes = excluded.scopes, revoked_at = NULL, expires_at = NULL, rotated_to = NULL",
       )
-      .bind(keyId, orgId, hash, key.slice(0, 7), key.slice(-4), scopes, now),
+      .bind(keyId, orgId, hash, key.slice(0, 7), key.slice(-4), LOCAL_SCOPES, now),
   ]);
 }

@@ -14,7 +14,7 @@ import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-l
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
-import { migrate, refuseForeignData, seedAccount } from "./migrate.ts";
+import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
@@ -25,6 +25,7 @@ import {
   localAccount,
   makeThrowAwayDirectory,
   NO_DEATHS,
+  newApiKeyOf,
   noteDeaths,
   noteRunning,
   noteStopped,
@@ -138,7 +139,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   options.signal?.throwIfAborted();
   const policy = await startPolicy(directory, options.say);
   boot.undo.push(() => policy.stop());
-  const key = apiKeyOf(directory);
+  let key = apiKeyOf(directory);
   const { url, miniflare, watch, letGoOn } = await launch(options, boot, {
     root,
     bundle,
@@ -173,7 +174,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     throw faultOf(error, bundle, options.environments ?? []);
   });
   options.signal?.throwIfAborted();
-  await prepareDatabase(miniflare, watch, migrations, { ...localAccount(directory), key });
+  key = await prepareDatabase(miniflare, watch, migrations, directory);
   options.signal?.throwIfAborted();
   letGoOn();
   await watch.begin();
@@ -184,21 +185,26 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
 /**
  * Miniflare's way to a database blocks this thread until workerd has answered: with it the watch, and every signal. So nothing
  * that may have hung a workerd before goes on until this is through. One that dies meanwhile is waited for, and asked again.
+ * Returns the key that is let in. A new one stands in the directory before the database knows it: cut off in between, the
+ * next boot finds the old one spent as before.
  */
 async function prepareDatabase(
   miniflare: Miniflare,
   watch: WorkerdWatch,
   migrations: string,
-  account: Parameters<typeof seedAccount>[1],
-): Promise<void> {
+  directory: string,
+): Promise<string> {
+  const account = localAccount(directory);
   for (;;) {
     await watch.answers();
     const deaths = watch.deaths();
     try {
       const database = await miniflare.getD1Database("DB");
       await migrate(database, migrations);
-      await seedAccount(database, account, Date.now());
-      return;
+      const isSpent = await isLocalKeySpent(database, account.keyId);
+      const key = isSpent ? newApiKeyOf(directory) : apiKeyOf(directory);
+      await seedAccount(database, { ...account, key }, Date.now());
+      return key;
     } catch (error) {
       if (!(await watch.hasDiedSince(deaths))) throw error;
     }

@@ -66,6 +66,13 @@ export function apiKeyOf(directory: string): string {
   return readOrMake(file, () => mintToken("rk", { random: randomBytes, mac }));
 }
 
+/** Another one in its place. */
+export function newApiKeyOf(directory: string): string {
+  const key = mintToken("rk", { random: randomBytes, mac: macOf(secretOf(directory)) });
+  replaceFile(join(directory, "api-key"), key);
+  return key;
+}
+
 /** Where all of a local platform is: the same at every boot of the directory. */
 export function localAccount(directory: string): Scope & { readonly keyId: string } {
   const fixed = { now: 0, random: (bytes: number) => new Uint8Array(bytes), mac: macOf(secretOf(directory)) };

@@ -264,7 +264,8 @@ test("an organisation is exported whole, and an export that was cut off goes on 
   const manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8"));
   const listed = manifest.files.map(({ path }: { path: string }) => path);
   expect([...listed, "manifest.json"].sort()).toEqual(filesIn(out));
-  expect(listed).toEqual(expect.arrayContaining(["organization.json", "people.json", "keys.json", "audit-log.jsonl"]));
+  const account = ["organization", "people", "keys", "invitations", "deletions"].map((name) => `${name}.json`);
+  expect(listed).toEqual(expect.arrayContaining([...account, "audit-log.jsonl"]));
   for (const { path, sha256 } of manifest.files) {
     expect(
       createHash("sha256")
@@ -325,3 +326,16 @@ test("no command takes a key as an argument: other processes could read it", asy
   });
   expect(help).not.toMatch(/--(key|token|api-key) [A-Z]/);
 });
+
+test("whoever deletes a run is told at once how long it takes, and again when the time is up", async () => {
+  const { type } = await loggedIn();
+  const id = await runOf(1);
+  const { code, stderr, stdout } = await type(`run delete ${id} --project math --yes --timeout 3`);
+  expect([code, stdout], stderr).toEqual([1, ""]);
+  expect(stderr).toMatch(/^del_\w+ has begun\. It ends about 15 minutes after the run has ended, and goes on without/m);
+  expect(stderr).toMatch(
+    /the time of --timeout is up; a deletion that has begun goes on: rollcall deletion show del_\w+/,
+  );
+  const refused = await type("project delete math --json");
+  expect([refused.code, JSON.parse(refused.stdout).error.param]).toEqual([2, "confirm"]);
+}, 60_000);

@@ -113,7 +113,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
-  "deletion list": { text: /\ndel_\w+ +run run_\w+ +queued/ },
+  "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   "env list": { text: /\ncalculator +\d/, json: LIST },
   "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },

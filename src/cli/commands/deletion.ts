@@ -1,23 +1,26 @@
 /** `rollcall run delete` and `rollcall deletion …`: what is taken away for good, and the receipts of it. */
 
-import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeletionView } from "../../contract/deletion.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
-import { CommandError, EXIT } from "../exit.ts";
+import { askAloud, isAsking, notConfirmed } from "../confirm.ts";
+import { usageError } from "../exit.ts";
 import { gather, onPlatform, question, type Session } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
 import { details, listText } from "../terminal/table.ts";
 
 const LOOK_EVERY_MS = 1000;
+/** Said at once: whoever waits sees nothing go until then. */
+const GOES_ON =
+  "It ends about 15 minutes after the run has ended, and goes on without this command while the platform runs";
 const HEADER = ["deletion", "of", "state", "gone", "begun"];
 
 const DELETE_RUN = command({
   name: "run delete",
   takes: "<run>",
   says: "delete a run and all it left",
-  more: `What is in flight is cancelled first. Files and rows go once nothing of the run can be on its way any more: up to 15
-minutes after its end. On a terminal it asks first. Interrupted, the deletion goes on.`,
+  more: `What is in flight is cancelled first. Files and rows go once nothing of the run can be on its way any more: about 15
+minutes after its end. On a terminal it asks first; without one it takes --yes. Interrupted, the deletion goes on.`,
   flags: {
     yes: { short: "y", says: "do not ask" },
     "no-wait": { says: "end when the deletion has begun" },
@@ -26,29 +29,23 @@ minutes after its end. On a terminal it asks first. Interrupted, the deletion go
   run(line) {
     const id = line.one("a run");
     const [sure, waits] = [line.on("yes"), !line.on("no-wait")];
-    const goOn = "; a deletion that has begun goes on: rollcall deletion list";
+    if (!(sure || isAsking())) throw usageError("--yes: there is no terminal to ask on; say that it is meant", "yes");
+    let show = "list";
     const work = async (session: Session) => {
       if (!sure) await confirm(id, session);
       const begun = await session.client.deleteRun(id, { signal: session.signal });
+      show = `show ${begun.id}${session.flags}`;
+      if (begun.state !== "done") session.term.say(`${begun.id} has begun. ${GOES_ON}: rollcall deletion ${show}`);
       const deletion = waits ? await follow(begun, session) : begun;
       return { json: deletion, text: () => deletionText(deletion) };
     };
-    return onPlatform(line, work, goOn);
+    return onPlatform(line, work, () => `; a deletion that has begun goes on: rollcall deletion ${show}`);
   },
 });
 
-/** Only a person is asked. */
-async function confirm(id: string, { term, signal }: Session): Promise<void> {
-  if (process.stdin.isTTY !== true || !term.live) return;
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await prompt.question(`Delete ${id} and all it left? It cannot be undone. [y/N] `, { signal });
-    if (/^y(es)?$/i.test(answer.trim())) return;
-  } finally {
-    prompt.close();
-  }
-  const message = "nothing was deleted";
-  throw new CommandError(EXIT.bad, { code: "not_confirmed", message, type: "invalid_request_error" });
+async function confirm(id: string, { signal }: Session): Promise<void> {
+  const answer = await askAloud(`Delete ${id} and all it left? It cannot be undone. [y/N] `, signal);
+  if (!/^y(es)?$/i.test(answer)) throw notConfirmed();
 }
 
 async function follow(begun: DeletionView, { client, signal, term }: Session): Promise<DeletionView> {

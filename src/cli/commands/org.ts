@@ -122,11 +122,12 @@ const EXPORT = command({
   reads: true,
   says: "everything of the organisation, as files",
   more: `It takes a key with the scope admin: of the whole organisation for all of its projects, of one project for that.
-Interrupted, the same command goes on with what is there. manifest.json comes last, with a digest of every file.`,
+Interrupted, the same command goes on with what is there. manifest.json comes last, with a digest of every file.
+Batches of training runs are left out.`,
   flags: PLATFORM_FLAGS,
   run(line) {
     const folder = line.one("a folder");
-    const goOn = `; what is written stays, and the same command goes on: rollcall org export ${folder}`;
+    const goOn = () => `; what is written stays, and the same command goes on: rollcall org export ${folder}`;
     return onPlatform(
       line,
       async (session) => {

@@ -2,6 +2,7 @@
 import type { ProjectView } from "../../contract/accounts.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { askAloud, isAsking, notConfirmed } from "../confirm.ts";
 import { usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
@@ -74,14 +75,27 @@ const UPDATE = command({
   },
 });
 
-const DELETE = question({
+const DELETE = command({
   name: "project delete",
   takes: "<project>",
   says: "delete a project with everything in it, for good",
-  more: "Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself.",
-  what: "a project",
-  ask: (client, name, options) => client.deleteProject(name, options),
-  text: deletionText,
+  more: `Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself. On a terminal
+it asks for the project once more; without one it takes --confirm.`,
+  flags: { confirm: { value: "PROJECT", says: "the project once more, to say that it is meant" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const project = line.one("a project");
+    const said = line.text("confirm");
+    if (said === undefined && !isAsking()) {
+      throw usageError(`--confirm: say the project once more: --confirm ${project}`, "confirm");
+    }
+    if (said !== undefined && said !== project) throw usageError(`--confirm: ${said} is not ${project}`, "confirm");
+    return onPlatform(line, async ({ client, signal }) => {
+      const question = `Delete ${project} with everything in it? It cannot be undone. Its name once more: `;
+      if (said === undefined && (await askAloud(question, signal)) !== project) throw notConfirmed();
+      const deletion = await client.deleteProject(project, { signal });
+      return { json: deletion, text: () => deletionText(deletion) };
+    });
+  },
 });
 
 /** Those that are named; null keeps for good. */

@@ -121,7 +121,7 @@ const WATCH = command({
   run(line) {
     const ids = [...new Set(line.positionals)];
     if (ids.length === 0) throw usageError("name one run or more");
-    const goOn = `; the runs go on; follow them with: rollcall run watch ${ids.join(" ")}`;
+    const goOn = () => `; the runs go on; follow them with: rollcall run watch ${ids.join(" ")}`;
     const watch = async (session: Session) => {
       const ended = await watchRuns(ids, session);
       const data = ended.map(({ run }) => {

@@ -55,6 +55,8 @@ async function exportAccount(client: RollcallClient, { folder, signal, counts, s
   const keys = await all(client.keys({ limit: PAGE }, { signal }));
   folder.writeJson("people.json", people);
   folder.writeJson("keys.json", keys);
+  folder.writeJson("invitations.json", await all(client.invitations({ limit: PAGE }, { signal })));
+  folder.writeJson("deletions.json", await all(client.deletions({ limit: PAGE }, { signal })));
   counts.people = people.length;
   counts.keys = keys.length;
   show("the audit log");

@@ -16,7 +16,7 @@ import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
-import { FIRST_STEP, type Job, Jobs } from "./jobs.ts";
+import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { Outcome, Slice } from "./slice.ts";
 import { sweepSlice } from "./sweep.ts";
 
@@ -118,14 +118,12 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     const now = this.now();
     switch (outcome.kind) {
       case "wait":
+        if (job.step === FIRST_STEP) await this.#noteProgress(owner, job, job.counts, subrequests);
         this.#jobs.later(job.id, outcome.until);
         return;
       case "go": {
         this.#jobs.save(job.id, outcome.progress, now);
-        const { step, counts } = outcome.progress;
-        const state = step === FIRST_STEP ? "queued" : "running";
-        if (job.parent === null)
-          await subrequests.fetch(() => this.#note(owner, job, { state, counts, finished_at: null }));
+        await this.#noteProgress(owner, job, outcome.progress.counts, subrequests);
         return;
       }
       case "end": {
@@ -138,6 +136,12 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
         else await this.ctx.storage.deleteAll();
       }
     }
+  }
+
+  /** Under way, from its first slice on. A job that goes with another one has nothing that says so. */
+  async #noteProgress(owner: Owner, job: Job, counts: Counts, subrequests: Subrequests): Promise<void> {
+    if (job.parent !== null) return;
+    await subrequests.fetch(() => this.#note(owner, job, { state: "running", counts, finished_at: null }));
   }
 
   #note(owner: Owner, { id }: Job, changes: Parameters<typeof noteDeletion>[3]): Promise<void> {
