@@ -53,7 +53,13 @@ const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, V
     },
   }),
   people: (at) => ({ id: id("per", at), email: `${at}@example.com`, created_at: now }),
-  members: (at) => ({ org_id: id("org", at), person_id: id("per", at), role: "developer", name: text(20), created_at: now }),
+  members: (at) => ({
+    org_id: id("org", at),
+    person_id: id("per", at),
+    role: "developer",
+    name: text(20),
+    created_at: now,
+  }),
   endpoints: (at) => ({
     ...{
       id: id("ep", at),
