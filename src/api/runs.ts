@@ -20,6 +20,8 @@ import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
+/** Why a run cannot begin for want of money. */
+export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
@@ -64,7 +66,15 @@ export const runOperations: readonly Operation[] = [
       },
       headers: CREATED_HEADERS,
     },
-    errors: ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed", "idempotency_conflict"],
+    errors: [
+      "invalid_row",
+      "unmet_need",
+      "missing_judge",
+      "not_found",
+      "url_not_allowed",
+      "idempotency_conflict",
+      ...UNPAID,
+    ],
     handle: createRun,
   },
   {
@@ -158,7 +168,7 @@ export const runOperations: readonly Operation[] = [
       example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
       headers: CREATED_HEADERS,
     },
-    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict"],
+    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict", ...UNPAID],
     handle: rescoreOne,
   },
   {
@@ -178,7 +188,10 @@ export const runOperations: readonly Operation[] = [
     description:
       "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
     query: ChargesQuery,
-    reply: { description: "What was found in this slice; ask on with `after` until `next` is null", schema: ChargeAudit },
+    reply: {
+      description: "What was found in this slice; ask on with `after` until `next` is null",
+      schema: ChargeAudit,
+    },
     errors: ["in_progress", "run_unreadable"],
     handle: (context) => answer(context, context.var.services.auditCharges, readQuery(context, ChargesQuery)),
   },

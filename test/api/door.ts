@@ -63,6 +63,7 @@ function unwritten(): Services {
     retryRun: refuse,
     rescoreRun: refuse,
     auditRun: refuse,
+    auditCharges: refuse,
     compareRuns: refuse,
     exportRun: refuse,
     readEvents: refuse,

@@ -13,7 +13,7 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { accountBooks } from "../kit/names.ts";
+import { accountObject } from "../kit/names.ts";
 import { endOf, linesOf } from "../run/charging.ts";
 import { readPage } from "./read-rollouts.ts";
 import { lostRun, openRun } from "./read-run.ts";
@@ -40,7 +40,7 @@ export async function auditCharges(
   if (!slice.ok) return slice;
   const { read, settled, more } = slice.value;
   const ids = read.map(({ entry }) => entry.id);
-  const entries = ids.length === 0 ? [] : await accountBooks(env, scope.orgId).entriesOf(id, ids);
+  const entries = ids.length === 0 ? [] : await accountObject(env, scope.orgId).entriesOf(id, ids);
   const posted = new Map(entries.filter(isOfRollout).map((entry) => [entry.source_id, entry]));
   const expected = read.map(({ entry, trajectory }) => ({ entry, lines: chargedAnew(spec, entry, trajectory) }));
   const differences = expected.flatMap(({ entry, lines }) => {
