@@ -38,26 +38,38 @@ export async function auditCharges(
   const { spec } = record.run;
   const slice = await readSlice(env, spec, object, after);
   if (!slice.ok) return slice;
-  const { read, settled, more } = slice.value;
-  const ids = read.map(({ entry }) => entry.id);
-  const entries = ids.length === 0 ? [] : await accountObject(env, scope.orgId).entriesOf(id, ids);
-  const posted = new Map(entries.filter(isOfRollout).map((entry) => [entry.source_id, entry]));
-  const expected = read.map(({ entry, trajectory }) => ({ entry, lines: chargedAnew(spec, entry, trajectory) }));
-  const differences = expected.flatMap(({ entry, lines }) => {
-    const known = (entry.finish_seq ?? 0) <= settled;
-    return [
-      ...differencesOf(entry.id, "row", lines, linesOf(entry)),
-      ...(known ? differencesOf(entry.id, "ledger", lines, revenueOf(posted.get(entry.id))) : []),
-    ];
-  });
+  const { read, more } = slice.value;
+  const compared = await compareAll(env, spec, slice.value);
   const value: ChargeAudit = {
     ...{ object: "charge_audit", run_id: id, checked: read.length },
-    charged_micros: expected.reduce((sum, { lines }) => sum + sumOfLines(lines), 0),
-    unsettled: read.filter(({ entry }) => (entry.finish_seq ?? 0) > settled).length,
-    differences: differences.slice(0, MOST_DIFFERENCES),
+    charged_micros: compared.reduce((sum, { lines }) => sum + sumOfLines(lines), 0),
+    unsettled: compared.filter(({ known }) => !known).length,
+    differences: compared.flatMap(({ differences }) => differences).slice(0, MOST_DIFFERENCES),
     next: more ? (read.at(-1)?.entry.finish_seq ?? null) : null,
   };
   return { ok: true, value };
+}
+
+interface Compared {
+  /** What it comes to. */
+  readonly lines: ChargeLines;
+  /** The books have heard of it. */
+  readonly known: boolean;
+  readonly differences: readonly Difference[];
+}
+
+async function compareAll(env: Env, spec: RunSpec, { read, settled }: Slice): Promise<Compared[]> {
+  const ids = read.map(({ entry }) => entry.id);
+  const books = accountObject(env, spec.scope.orgId);
+  const entries = ids.length === 0 ? [] : await books.entriesOf(spec.run_id, ids);
+  const posted = new Map(entries.filter(isOfRollout).map((entry) => [entry.source_id, entry]));
+  return read.map(({ entry, trajectory }) => {
+    const lines = chargedAnew(spec, entry, trajectory);
+    const known = (entry.finish_seq ?? 0) <= settled;
+    const inRow = differencesOf(entry.id, "row", lines, linesOf(entry));
+    const inLedger = known ? differencesOf(entry.id, "ledger", lines, revenueOf(posted.get(entry.id))) : [];
+    return { lines, known, differences: [...inRow, ...inLedger] };
+  });
 }
 
 type Slice = {
