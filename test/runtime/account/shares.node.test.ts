@@ -104,7 +104,7 @@ class Run {
   }
 
   async ask(loss: Loss = "none"): Promise<void> {
-    await this.#keeper.renew(this.#needs(), this.id, async ([rollouts, messages]) => {
+    await this.#keeper.renew(this.#needs(), { run_id: this.id }, async ([rollouts, messages]) => {
       if (rollouts === undefined || messages === undefined) throw new Error("asked for nothing");
       if (loss === "ask") throw new Error("lost by the test");
       const org = this.#org;
