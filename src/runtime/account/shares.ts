@@ -120,7 +120,7 @@ export class AccountShares {
       try {
         await runObject(this.#env, { orgId: org_id, projectId: project_id }, run_id).endpointChanged("account");
       } catch (thrown) {
-        logError("run does not answer", run_id, thrown);
+        logError("run does not answer", { org_id, project_id, run_id }, thrown);
       }
     });
   }
@@ -147,7 +147,7 @@ export class AccountShares {
       this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
     } catch (thrown) {
       if (known === null) throw thrown;
-      logError("limits of the organisation", org_id, thrown);
+      logError("limits of the organisation", { org_id }, thrown);
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Asks for the leases of a run when that is due, and keeps what is granted. */
 import type { Grant, Need, Outcomes, PermitAsk } from "../contract/endpoint-wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, type LogIds, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { NO_OUTCOMES } from "./health.ts";
 import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeGrant, undoAsk } from "./run-lease.ts";
@@ -59,7 +59,7 @@ export class LeaseKeeper {
   /** `ask` answers in the order it was asked; `whom`: for the log. */
   async renew(
     leases: readonly Needed[],
-    whom: string,
+    whom: LogIds,
     ask: (asked: readonly Asked[]) => Promise<readonly Grant[]>,
   ): Promise<void> {
     const now = this.#now();
@@ -85,7 +85,7 @@ export class LeaseKeeper {
 
   /** The lease of one endpoint. */
   async renewAt(env: Env, { scope, endpoint_id, run_id, model }: Asker, lease: Needed): Promise<void> {
-    await this.renew([lease], endpoint_id, (asked) => {
+    await this.renew([lease], idsOf({ scope, run_id, endpoint_id }), (asked) => {
       const endpoint = endpointObject(env, scope, endpoint_id);
       return Promise.all(asked.map((one) => endpoint.ask({ scope, endpoint_id, run_id, model, ...one })));
     });

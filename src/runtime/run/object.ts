@@ -25,7 +25,7 @@ import type {
   SuspectKey,
 } from "../contract/wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
 import { RunChores } from "./chores.ts";
@@ -275,7 +275,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
+    logError("dead letter", { ...idsOf(spec), queue }, new Error(`a message of kind ${message.kind}`));
     await this.#arm(spec);
   }
 
@@ -301,7 +301,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#chores.writeRow(spec, subrequests);
       await this.#chores.free(spec, subrequests);
     } catch (thrown) {
-      logError("run alarm", spec.run_id, thrown);
+      logError("run alarm", idsOf(spec), thrown);
     }
   }
 
@@ -370,7 +370,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#dispatcher.send(spec);
     } catch (thrown) {
       // Lost sends are silent rollouts and units: the sweep sends them again.
-      logError("queue send", spec.run_id, thrown);
+      logError("queue send", idsOf(spec), thrown);
     }
     const training = this.#closing.isClosed ? null : this.#training.advance(spec);
     if (training !== null) {

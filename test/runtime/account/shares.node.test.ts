@@ -113,7 +113,7 @@ class Run {
   }
 
   async #ask(loss: Loss): Promise<void> {
-    await this.#keeper.renew(this.#needs(), this.id, async ([rollouts, messages]) => {
+    await this.#keeper.renew(this.#needs(), { run_id: this.id }, async ([rollouts, messages]) => {
       if (rollouts === undefined || messages === undefined) throw new Error("asked for nothing");
       if (loss === "ask") throw new Error("lost by the test");
       const org = this.#org;
