@@ -71,7 +71,8 @@ test("a run of a version that is gone is scored anew by the one there is, named 
       port: testPort(31),
       say: (line) => process.stderr.write(`${line}\n`),
     });
-  const ask = (argv: readonly string[]) => command([...argv, "--json"], { env: { ROLLCALL_DIR: directory }, cwd: base });
+  const ask = (argv: readonly string[]) =>
+    command([...argv, "--json"], { env: { ROLLCALL_DIR: directory }, cwd: base });
   const first = await start();
   const played = json(await ask(["eval", "./numbers", "--force", "-n", "2"]));
   await first.stop();
