@@ -42,6 +42,8 @@ async function run({ id, argv, env, cwd, stdin }: HostedCommand): Promise<Hosted
   Object.defineProperty(process, "stdin", { value: Readable.from([Buffer.from(stdin)]), configurable: true });
   const [stdout, stderr] = [collect("stdout"), collect("stderr")];
   const code = await runCommand(argv);
+  // What waits for the end of its process waits no longer.
+  process.removeAllListeners("beforeExit");
   return { id, code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 

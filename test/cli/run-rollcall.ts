@@ -89,7 +89,9 @@ class Host {
     const asked: HostedCommand = { id, argv, env: variables(env), cwd, stdin };
     const { code, stdout, stderr } = await new Promise<HostedEnd>((resolve, reject) => {
       this.#asked.set(id, { resolve, reject });
-      this.#child.send(asked);
+      this.#child.send(asked, (error) => {
+        if (error !== null) reject(error);
+      });
     });
     return { code, stdout, stderr };
   }
