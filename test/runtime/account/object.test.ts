@@ -174,26 +174,3 @@ test("a run that ended before the answer to its first ask came gives back what i
   await pass(door, id, 5);
   await left;
 });
-
-test("an object that is lost while its run gives back what it has wakes within seconds, and gives it back", async () => {
-  const door = await openPlatform();
-  const { id } = await hanging(door);
-  await door.inRun(id, (run) => {
-    run.now = () => Date.now() + 2 * SECOND_MS;
-  });
-  const asked = Promise.withResolvers<void>();
-  const hangs = vi.spyOn(AccountObject.prototype, "ask").mockImplementation(() => {
-    asked.resolve();
-    return new Promise(() => undefined);
-  });
-  await cancelled(door, id);
-  await asked.promise;
-  await expect(door.inRun(id, (_, state) => state.abort("lost"))).rejects.toThrow();
-  hangs.mockRestore();
-  const { left } = listen(door);
-  await door.inRun(id, async (_, { storage }) => {
-    expect(await storage.getAlarm()).toBeLessThan(Date.now() + 15 * SECOND_MS);
-  });
-  await pass(door, id, 5);
-  await left;
-});
