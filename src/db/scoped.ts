@@ -52,10 +52,12 @@ export type OrganizationTable =
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
+  | typeof tables.ledgerMonths
   | typeof tables.members
   | typeof tables.organizations
   | typeof tables.projects
-  | typeof tables.runs;
+  | typeof tables.runs
+  | typeof tables.usageHours;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
@@ -64,6 +66,7 @@ type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable 
 export interface Statement<Result> extends Promise<Result>, RunnableQuery<Result, "sqlite"> {}
 
 export interface Rows<Row> extends Statement<Row[]>, SQLWrapper {
+  groupBy(...columns: SQL[]): Rows<Row>;
   orderBy(...columns: SQL[]): Rows<Row>;
   limit(rows: number): Rows<Row>;
 }

@@ -147,6 +147,21 @@ export interface LedgerFindings {
   readonly uncopied: number;
 }
 
+/** A month (UTC) of the books, closed or not. */
+export interface MonthState {
+  readonly month: string;
+  /** Null while it has no entry. */
+  readonly first_entry: number | null;
+  readonly last_entry: number | null;
+  readonly entries: number;
+  readonly opening_micros: number;
+  readonly closing_micros: number;
+  /** What its entries did to each account. */
+  readonly accounts: Readonly<Record<string, number>>;
+  readonly sha256: string | null;
+  readonly closed_at: number | null;
+}
+
 /** Money's part of the object of an organisation (AccountRpc). */
 export interface BooksRpc {
   /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
@@ -159,4 +174,6 @@ export interface BooksRpc {
   /** What the books hold of these sources of a run: their entries, for an audit. Closed months are read from the copies. */
   entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
   verify(orgId: string): Promise<LedgerFindings>;
+  /** Null for a month before the first entry, or one that is yet to come. */
+  month(orgId: string, month: string): Promise<MonthState | null>;
 }
