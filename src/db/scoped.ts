@@ -219,7 +219,8 @@ export type Unscoped =
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
-  | "operator";
+  | "operator"
+  | "prices";
 
 /** The database as it is, for what the name says and nothing else. */
 export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {

@@ -172,21 +172,6 @@ export interface MonthState {
   readonly closed_at: number | null;
 }
 
-/** A month (UTC) of the books, closed or not. */
-export interface MonthState {
-  readonly month: string;
-  /** Null while it has no entry. */
-  readonly first_entry: number | null;
-  readonly last_entry: number | null;
-  readonly entries: number;
-  readonly opening_micros: number;
-  readonly closing_micros: number;
-  /** What its entries did to each account. */
-  readonly accounts: Readonly<Record<string, number>>;
-  readonly sha256: string | null;
-  readonly closed_at: number | null;
-}
-
 /** Money's part of the object of an organisation (AccountRpc). */
 export interface BooksRpc {
   /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
@@ -204,6 +189,4 @@ export interface BooksRpc {
   /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
   verify(orgId: string): Promise<LedgerFindings>;
-  /** Null for a month before the first entry, or one that is yet to come. */
-  month(orgId: string, month: string): Promise<MonthState | null>;
 }

@@ -33,11 +33,19 @@ export async function readStatement(
   now: number,
 ): Promise<Result<StatementView>> {
   if (projectId !== null) return ofOrganization();
-  const isToCome = month > new Date(now).toISOString().slice(0, "2026-11".length);
-  const state = isToCome ? null : await accountObject(env, orgId).month(orgId, month);
-  if (state === null) return refuse("not_found", `no statement of ${month}`, "month");
-  return { ok: true, value: viewOf(state) };
+  const present = new Date(now).toISOString().slice(0, "2026-11".length);
+  const books = accountObject(env, orgId);
+  const state = month > present ? null : await books.month(orgId, month);
+  if (state !== null) return { ok: true, value: viewOf(state) };
+  if (month !== present) return refuse("not_found", `no statement of ${month}`, "month");
+  const { balance_micros } = await books.balance(orgId);
+  return {
+    ok: true,
+    value: viewOf({ month, ...NOTHING_YET, opening_micros: balance_micros, closing_micros: balance_micros }),
+  };
 }
+
+const NOTHING_YET = { entries: 0, first_entry: null, last_entry: null, accounts: {}, sha256: null, closed_at: null };
 
 function ofOrganization(): Result<never> {
   return refuse("forbidden", "statements are of the whole organisation, and the key is for one project", null);
@@ -47,8 +55,11 @@ function stateOf({ first_entry, last_entry, ...row }: LedgerMonthRow): MonthStat
   return { ...row, first_entry, last_entry, entries: last_entry - first_entry + 1 };
 }
 
+/** A month, also one that has no entry. */
+type Shown = Omit<MonthState, "first_entry" | "last_entry"> & Pick<StatementView, "first_entry" | "last_entry">;
+
 /** Each entry adds up to 0, so what the others have is what the balance has not. */
-function viewOf({ month, accounts, closed_at, ...state }: MonthState): StatementView {
+function viewOf({ month, accounts, closed_at, ...state }: Shown): StatementView {
   const others = Object.entries(accounts).filter(([account, micros]) => account !== OWN && micros !== 0);
   const byName = others.sort(([a], [b]) => (a < b ? -1 : 1));
   return {
