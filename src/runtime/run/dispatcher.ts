@@ -11,7 +11,7 @@ import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts";
 import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
@@ -158,7 +158,7 @@ export class Dispatcher {
     this.#outbox.toStart(places);
   }
 
-  /** Cuts what has ended into segments, to be folded. */
+  /** Cuts what has ended into segments, to be folded: before the run asks for what it needs, as each takes a message. */
   cutSegments(): void {
     for (;;) {
       const segment = cutSegment(this.#store, this.#now());
@@ -308,7 +308,8 @@ class Standings {
     try {
       return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host));
     } catch (thrown) {
-      logError("rollouts do not answer", rows.map(({ id }) => id).join(", "), thrown);
+      const first = rows[0] && { rollout_id: rows[0].id };
+      logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
       const damaged = isUnreadable(thrown) && (await this.#othersOpen());
       return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
     }
@@ -325,7 +326,7 @@ class Standings {
       await this.#subrequests.object(() => nobody.read(NOBODY.id));
       return true;
     } catch (thrown) {
-      logError("no object opens", this.#spec.run_id, thrown);
+      logError("no object opens", idsOf(this.#spec), thrown);
       return false;
     }
   }

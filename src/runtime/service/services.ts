@@ -25,8 +25,10 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
+import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -87,5 +89,8 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  readUsage,
+  listStatements,
+  readStatement,
 };
 export type Services = typeof services;
