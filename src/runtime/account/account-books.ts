@@ -204,7 +204,7 @@ export class AccountBooks {
       await step();
       return true;
     } catch (thrown) {
-      logError(what, this.#books.owner(), thrown);
+      logError(what, { org_id: this.#books.owner() ?? "" }, thrown);
       return false;
     }
   }
@@ -215,7 +215,7 @@ export class AccountBooks {
         await deliverNotice(this.#env, subrequests, orgId, notice);
       } catch (thrown) {
         if (this.#books.write(() => this.#books.spending.noteFailed(notice))) throw thrown;
-        logError("a notice of a budget is given up", notice.budget_id, thrown);
+        logError("a notice of a budget is given up", { org_id: orgId, target_id: notice.budget_id }, thrown);
       }
       this.#books.write(() => this.#books.spending.noteDelivered(notice, now));
     }
