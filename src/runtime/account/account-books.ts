@@ -204,7 +204,7 @@ export class AccountBooks {
       await step();
       return true;
     } catch (thrown) {
-      logError(what, { org_id: this.#books.owner() ?? "" }, thrown);
+      logError(what, { org_id: this.#books.owner() }, thrown);
       return false;
     }
   }
