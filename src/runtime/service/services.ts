@@ -8,6 +8,7 @@ import { listEnvironments, readEnvironment } from "../environment/read-environme
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
@@ -40,6 +41,7 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
+  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,
