@@ -25,7 +25,10 @@ test("a preview knows nothing before the first run, and then what a rollout took
   });
   const { id, report } = await door.finish(request);
   // The row that a preview reads is written by the run's alarm.
-  await door.inRun(id, (run) => run.alarm());
+  await door.inRun(id, async (run) => {
+    run.now = () => Date.now() + 5000;
+    await run.alarm();
+  });
   const { prompt_tokens, completion_tokens } = report.usage;
   expect(await preview(door, { ...request, rollouts_per_example: 3 })).toMatchObject({
     rollouts: 12,
