@@ -42,6 +42,9 @@ export async function storedIn(database: D1Database, scope: Scope): Promise<Stor
     project.columns({ bytes: sum(datasets.bytes) }, datasets),
     project.columns({ bytes: sum(runs.stored_bytes) }, runs),
   ]);
-  const [owner] = await inOrganization(database, scope.orgId).columns({ billing: organizations.billing }, organizations);
+  const [owner] = await inOrganization(database, scope.orgId).columns(
+    { billing: organizations.billing },
+    organizations,
+  );
   return { bytes: Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0), billing: owner?.billing ?? "off" };
 }

@@ -11,6 +11,7 @@ import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as months from "../../src/db/ledger-months.ts";
 import * as organizations from "../../src/db/organizations.ts";
+import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
@@ -37,6 +38,7 @@ export const newSecret = () => ({
 });
 
 export const CASES: Readonly<Record<string, Case>> = {
+  pastRuns: (d1, scope) => past.pastRuns(d1, scope, { environment: "gsm8k", model: "m", limit: 10 }),
   findDataset: async (d1, scope, mark) => [
     await datasets.findDataset(d1, scope, { id: `ds_${mark}` }),
     await datasets.findDataset(d1, scope, { name: "name" }),

@@ -21,6 +21,7 @@ import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
 import * as page from "../../src/db/page.ts";
+import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as retention from "../../src/db/retention.ts";
@@ -38,7 +39,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...months, ...seals, ...usage },
+  ...{ ...allowedHosts, ...months, ...past, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 

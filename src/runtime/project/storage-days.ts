@@ -6,8 +6,8 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import { storageCharge } from "../../core/billing/charge.ts";
-import { pricesFrom } from "../../db/price-lists.ts";
 import { type StoredThere, storedIn } from "../../db/organization-limits.ts";
+import { pricesFrom } from "../../db/price-lists.ts";
 import type { Posting } from "../contract/money-wire.ts";
 import { accountObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -49,7 +49,9 @@ async function postingOf(
 ): Promise<Posting> {
   const [{ fees, version }] = await subrequests.fetch(() => pricesFrom(env.DB, (day * DAY_MS) / 1000));
   const charged: Pick<Posting, "lines" | "price_version"> =
-    billing === "off" ? { lines: {}, price_version: null } : { lines: storageCharge(fees, bytes), price_version: version };
+    billing === "off"
+      ? { lines: {}, price_version: null }
+      : { lines: storageCharge(fees, bytes), price_version: version };
   return {
     ...{ orgId, kind: "storage", source_id: projectId, period: nameOf(day), project_id: projectId },
     ...{ amount_micros: 0, against: "revenue/storage", note: null, use: { byte_days: bytes } },
