@@ -13,6 +13,8 @@ export const STATUS_OF = {
   idempotency_conflict: [422, "invalid_request_error"],
   in_progress: [409, "invalid_request_error"],
   insufficient_balance: [402, "billing_error"],
+  max_tokens_required: [422, "invalid_request_error"],
+  prices_required: [422, "invalid_request_error"],
   rate_limited: [429, "rate_limit_error"],
   too_large: [413, "invalid_request_error"],
   unauthorized: [401, "authentication_error"],

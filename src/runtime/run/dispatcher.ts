@@ -16,6 +16,7 @@ import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { capFlow, startableWithin } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
@@ -95,13 +96,15 @@ export class Dispatcher {
     const asked = maxConcurrentOf(spec, head);
     if (spec.rescore !== undefined) {
       // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
-      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+      const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+      return startableWithin(this.#store, spec, more);
     }
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const room = this.#leases.rolloutRoom();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    return Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
+    const count = Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
+    return startableWithin(this.#store, spec, count);
   }
 
   /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
@@ -117,6 +120,8 @@ export class Dispatcher {
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
+    const capped = capFlow(this.#store, spec);
+    if (capped !== null) return capped;
     if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {

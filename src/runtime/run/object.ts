@@ -8,11 +8,13 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
-import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
+import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
 import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
+  AllowanceAsk,
+  AllowanceReply,
   Delivery,
   RetryOrder,
   RetryRefusal,
@@ -28,6 +30,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
+import { passCap, takeAsks, Wakes } from "./cap.ts";
 import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
@@ -36,7 +39,7 @@ import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { type Needs, RunLeases } from "./leases.ts";
 import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
@@ -71,6 +74,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #chores: RunChores;
   readonly #suspects: RunSuspects;
   readonly #closing: RunClosing;
+  readonly #wakes: Wakes;
   #asked = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
@@ -94,6 +98,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       training: (spec) => trainingView(this.#store, spec),
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
+    this.#wakes = new Wakes(env, this.#store);
     this.#suspects = new RunSuspects(env, this.#store);
     this.#closing = new RunClosing(ctx.storage, this.#store);
   }
@@ -112,7 +117,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#gather(spec);
     const suspectUpTo = await this.#suspects.upTo();
-    return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
+    return { spec, admitted: startersIn(this.#store, spec, places, suspectUpTo) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -124,6 +129,15 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return taken.map(({ unit: _, ...answered }) => answered);
   }
 
+  allow(asks: readonly AllowanceAsk[]): AllowanceReply[] {
+    const spec = this.#open();
+    if (spec === null) return asks.map(() => ({ ceiling: null, over: true }));
+    const replies = takeAsks(this.#store, spec, asks);
+    // One that waits may have been the last that was under way.
+    if (replies.some(({ ceiling }) => ceiling === null)) this.#gather(spec);
+    return replies;
+  }
+
   async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
@@ -133,8 +147,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return { spec, units };
   }
 
-  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
-    this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
+    this.#change((spec) => {
+      if (of !== undefined) endClaim(this.#store, of);
+      takeScores(this.#store, spec, members, this.now(), samples);
+    });
   }
 
   requestJudgements(requests: readonly JudgementRequest[]): void {
@@ -362,6 +379,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#leases.renew(spec, this.#needs(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
+    if (passCap(this.#store, spec, this.now())) this.#judging.endUnpaid(spec);
+    await this.#wakes.send(spec);
     for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
     this.#dispatcher.cutSegments();
     this.#views.noteProgress(spec);

@@ -4,7 +4,8 @@
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
 import { type JudgeUsage, sumOfCosts } from "../../contract/judgement.ts";
-import type { RunReport } from "../../contract/report.ts";
+import type { LostUsage, RunReport } from "../../contract/report.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
@@ -31,12 +32,14 @@ export type ReportRow = Pick<
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
   | "judge_micros"
+  | "lost_calls"
+  | "lost_micros"
   | "finish_seq"
 >;
 
 /** In order of groups: the same rows give the same numbers to the last digit. */
 export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
-  const sums = new ReportSums(spec.rollouts_per_example);
+  const sums = new ReportSums(spec);
   for (const row of rows) sums.add(row);
   return sums.report();
 }
@@ -44,6 +47,8 @@ export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunRepor
 /** Sums of rows that come in any order, each once. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
+  readonly #capped: boolean;
+  readonly #lost = { lost_calls: 0, lost_micros: 0 };
   readonly #all: RewardSums;
   /** By the member of a group of environments, whose number is bounded. */
   readonly #members = new Map<string, RewardSums>();
@@ -59,8 +64,10 @@ export class ReportSums {
     judge_micros: 0,
   };
 
-  constructor(rolloutsPerExample: number) {
+  constructor(spec: RunSpec) {
+    const { rollouts_per_example: rolloutsPerExample } = spec;
     this.#rolloutsPerExample = rolloutsPerExample;
+    this.#capped = capOf(spec) !== null;
     this.#all = new RewardSums(rolloutsPerExample);
   }
 
@@ -69,6 +76,8 @@ export class ReportSums {
     this.#calls += row.calls;
     this.#promptTokens += row.prompt_tokens;
     this.#completionTokens += row.completion_tokens;
+    this.#lost.lost_calls += row.lost_calls;
+    this.#lost.lost_micros += row.lost_micros;
     this.#judges.judge_calls += row.judge_calls;
     this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
     this.#judges.judge_completion_tokens += row.judge_completion_tokens;
@@ -89,6 +98,7 @@ export class ReportSums {
         completion_tokens: this.#completionTokens,
         total_tokens: this.#promptTokens + this.#completionTokens,
         ...judgeUsage(this.#judges),
+        ...lostUsage(this.#lost, this.#capped),
       },
     };
   }
@@ -170,6 +180,14 @@ export function judgeUsage({
   const total_tokens = prompt_tokens + completion_tokens;
   const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
   return calls === 0 ? {} : { judge };
+}
+
+/** Nothing where every call was heard of. */
+export function lostUsage(
+  { lost_calls: calls, lost_micros: micros }: Pick<RolloutEntry, "lost_calls" | "lost_micros">,
+  capped: boolean,
+): { readonly lost?: LostUsage } {
+  return calls === 0 ? {} : { lost: { calls, micros: capped ? micros : null } };
 }
 
 /** Scores by name, rewards and metrics alike; the field calls all of them metrics. */

@@ -1,6 +1,7 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
@@ -38,7 +39,11 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
 
-const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
+const STOPPED = {
+  user: "cancelled by the user",
+  deadline: "its deadline has passed",
+  budget: "its max_cost_micros is reached",
+} as const;
 
 /** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
 const ROWS_WALKED_PER_S = 20_000;
@@ -101,7 +106,12 @@ export class LiveViews {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
-  #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+  #report(spec: RunSpec, head: RunHead): RunReport {
+    const report = this.#reportOfRows(spec, head);
+    return capOf(spec) === null ? report : { ...report, counted_micros: head.cap.spent };
+  }
+
+  #reportOfRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
     const of = `${finished}/${retries_dispatched}/${settled_at}`;
     if (this.#made?.of === of) return this.#made.report;
     const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
@@ -119,7 +129,7 @@ export class LiveViews {
     const stale = known !== null && known.retries !== retries && at - known.at >= walked;
     const kept = stale ? null : known;
     if (kept === null) this.#summed = 0;
-    const sums = kept?.sums ?? new ReportSums(spec.rollouts_per_example);
+    const sums = kept?.sums ?? new ReportSums(spec);
     this.#sums = kept ?? { sums, retries, at };
     for (const row of this.#store.reportRowsAfter(this.#summed)) {
       sums.add(row);

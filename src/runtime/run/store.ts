@@ -23,7 +23,7 @@ import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
-  finish_seq`;
+  lost_calls, lost_micros, finish_seq`;
 
 /** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
 export interface LedgerHooks {
@@ -32,6 +32,9 @@ export interface LedgerHooks {
   /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
   readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
 }
+
+/** Of a rollout that waits for what is left of the run's cap. */
+type NeedyRow = Pick<RolloutEntry, "seq" | "id" | "host" | "asked" | "needs">;
 
 type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
 
@@ -128,7 +131,12 @@ export class RunStore {
   /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    { id, at, askAt, ...how }: Pick<RolloutEntry, "id" | "carries" | "host"> & { at: number; askAt: number },
+    {
+      id,
+      at,
+      askAt,
+      ...how
+    }: Pick<RolloutEntry, "id" | "carries" | "host" | "ceiling"> & { at: number; askAt: number },
   ): void {
     // Counted here, and the row is made here as the table makes it: reading back what was inserted costs more than that.
     const seq = (this.#seq ?? this.lastSeq()) + 1;
@@ -168,6 +176,34 @@ export class RunStore {
       "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
       reason,
       group,
+    );
+    this.#inFlight.forget();
+  }
+
+  /** Rollouts that wait for what is left of the run's cap: how many, and the least that one of them needs. */
+  waitingForMoney(): { readonly count: number; readonly least: number | null } {
+    return this.#sql
+      .exec<{ count: number; least: number | null }>(
+        `select count(*) as count, min(needs) as least from rollouts indexed by rollouts_that_wait
+          where status = 'running' and needs > 0`,
+      )
+      .one();
+  }
+
+  /** The first of them. */
+  needy(limit: number): NeedyRow[] {
+    return this.#rows.all<NeedyRow>(
+      `select seq, id, host, asked, needs from rollouts indexed by rollouts_that_wait
+        where status = 'running' and needs > 0 order by seq limit ?`,
+      limit,
+    );
+  }
+
+  /** Asks those to stop. */
+  cancelThoseThatWait(reason: CancelReason): void {
+    this.#sql.exec(
+      "update rollouts set cancel = ?, told = 0 where status = 'running' and needs > 0 and cancel is null",
+      reason,
     );
     this.#inFlight.forget();
   }

@@ -8,7 +8,7 @@
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { CreatedRun, RunRequest, RunView } from "../../contract/run.ts";
-import type { RunSpec } from "../../contract/run-spec.ts";
+import type { RunMoney, RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
@@ -22,6 +22,7 @@ import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
 import { datasetKey, runFolder, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { refuseCap } from "./check-cap.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
@@ -118,8 +119,11 @@ export function newRun(
 }
 
 /** What a run was asked, without what made it one of a kind: what another run begins from. */
-export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, ...spec }: RunSpec): RunSpec {
-  return spec;
+export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, money, ...spec }: RunSpec): RunSpec {
+  if (money === undefined) return spec;
+  // A cap is of the run that it was asked for.
+  const { max_cost_micros: _____, ...kept } = money;
+  return { ...spec, money: kept };
 }
 
 export interface Beginning {
@@ -191,6 +195,9 @@ async function resolve(
   }
   const judges = await resolveJudges(env, scope, request.judges, now, byRun);
   if (!judges.ok) return judges;
+  const priced = { endpoint: endpoint.value, judges: judges.value.judges, prices: null };
+  const uncapped = refuseCap(request, { environment: checked.value.environment, ...priced });
+  if (uncapped !== null) return uncapped;
   const most = endpoint.value.max_concurrent ?? request.max_concurrent;
   const max_concurrent = Math.min(request.max_concurrent, most);
   const resolved = { checked: checked.value, endpoint: endpoint.value, judges: judges.value, training };
@@ -247,6 +254,12 @@ function specOf(
     endpoint_id: endpoint.shown.id,
     whole_groups: training !== null || environment.rubric.hasGroupFunctions,
     ...(Object.keys(judges).length > 0 && { judges }),
+    ...(request.max_cost_micros !== undefined && { money: moneyOf(endpoint, request.max_cost_micros) }),
     ...(training && { training }),
   };
+}
+
+/** With a cap: what its tokens count for. */
+function moneyOf({ prices }: RunEndpoint, max_cost_micros: number): RunMoney {
+  return { payer: "", prices: null, policy: prices, max_cost_micros };
 }

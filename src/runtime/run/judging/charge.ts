@@ -7,6 +7,7 @@ import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
+import { dropUnit, withUnitSpending } from "./cap.ts";
 
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
@@ -18,11 +19,12 @@ export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<Rollou
   const unit = spec.whole_groups ? row.group_index : row.seq;
   const others = spec.whole_groups ? store.group(unit) : [];
   const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
-  if (last) store.judging.dropUnit(unit);
+  const spending = last ? withUnitSpending(row, dropUnit(store, unit)) : {};
   const entries = store.judging.takeVerdicts(unit, row.id);
-  if (entries.length === 0) return {};
+  if (entries.length === 0) return spending;
   const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
   return {
+    ...spending,
     judge_calls: sum(({ calls }) => calls),
     judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
     judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),
