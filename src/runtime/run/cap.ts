@@ -15,6 +15,7 @@ import type { AllowanceAsk, AllowanceReply, RunSpec, Spending } from "../contrac
 import { logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import type { NeedyRollouts } from "./needy-rollouts.ts";
 import type { RunHead } from "./schema.ts";
 import { pendingOf, settle, trainsOn } from "./standing.ts";
 import type { RunStore } from "./store.ts";
@@ -22,19 +23,26 @@ import type { RunStore } from "./store.ts";
 /** Why a run waits whose cap is let out to others. */
 const SHORT = "what is left of max_cost_micros is let out to rollouts and judges that are under way";
 
-export function takeAsks(store: RunStore, spec: RunSpec, asks: readonly AllowanceAsk[]): AllowanceReply[] {
-  const cap = capOf(spec);
-  if (cap === null) return asks.map(() => ({ ceiling: null, over: true }));
-  return store.transaction(() => asks.map((ask) => takeAsk(store, cap, ask)));
+/** `onWait`: called where one of them is to wait. */
+export function takeAsks(
+  store: RunStore,
+  spec: RunSpec | null,
+  asks: readonly AllowanceAsk[],
+  onWait: (spec: RunSpec) => void = () => undefined,
+): AllowanceReply[] {
+  if (spec === null || capOf(spec) === null) return asks.map(() => ({ ceiling: null, over: true }));
+  const replies = store.transaction(() => asks.map((ask) => takeAsk(store, spec, ask)));
+  if (replies.some(({ ceiling }) => ceiling === null)) onWait(spec);
+  return replies;
 }
 
-function takeAsk(store: RunStore, cap: number, ask: AllowanceAsk): AllowanceReply {
+function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceReply {
   const row = store.rollout(ask);
   if (row?.status !== "running") return { ceiling: null, over: true };
   // It has asked since: nobody hears this answer.
   if (ask.asks < row.asked) return { ceiling: null };
   const head = store.head();
-  const room = capRoom(cap, head.cap);
+  const room = roomForRollouts(store, spec);
   const { ceiling, granted } = ceilingFor(room, row.ceiling, ask, head.running);
   const first = ask.asks === 1 ? { need: ask.need, wish: ask.wish } : head.cap.first;
   store.saveHead({ ...head, cap: { ...head.cap, ...letOut(head.cap, ceiling - row.ceiling), first } });
@@ -55,13 +63,12 @@ export function ceilingAtStart(spec: RunSpec, { cap, running }: RunHead, carried
 
 /** As many of these rollouts as may begin: none while others wait for what is left. */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
-  const cap = capOf(spec);
-  if (cap === null || count === 0) return count;
-  if (store.waitingForMoney().count > 0) return 0;
+  if (capOf(spec) === null || count === 0) return count;
+  if (store.needy.sum().count > 0) return 0;
   const head = store.head();
   const carried = spec.rescore !== undefined;
   const base = baseCost(spec, carried);
-  const room = capRoom(cap, head.cap);
+  const room = roomForRollouts(store, spec);
   const each = base + (carried ? 0 : head.cap.first.need);
   const fitting = each === 0 ? count : Math.floor(Math.max(0, room) / each);
   // What the others needed says little of this one: with nobody under way it is tried.
@@ -93,6 +100,11 @@ export function roomOf(store: RunStore, spec: RunSpec): number {
   return cap === null ? Number.POSITIVE_INFINITY : capRoom(cap, store.head().cap);
 }
 
+/** What is left when every unit that waits for its judges is let out what it needs: what was answered is scored first. */
+function roomForRollouts(store: RunStore, spec: RunSpec): number {
+  return roomOf(store, spec) - store.judging.neededByUnclaimed();
+}
+
 /** Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. */
 export class Wakes {
   readonly #env: Env;
@@ -108,7 +120,7 @@ export class Wakes {
   /** One that cannot be told asks again by itself. Never throws. */
   async send(spec: RunSpec): Promise<void> {
     if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
-    const rows = this.#due(roomOf(this.#store, spec));
+    const rows = this.#due(roomForRollouts(this.#store, spec));
     await new Subrequests().objectAll([...Map.groupBy(rows, ({ host }) => host ?? 0)], async ([host, of]) => {
       try {
         await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(of.map(({ id }) => id));
@@ -118,9 +130,9 @@ export class Wakes {
     });
   }
 
-  #due(room: number): ReturnType<RunStore["needy"]> {
+  #due(room: number): ReturnType<NeedyRollouts["first"]> {
     let left = room;
-    return this.#store.needy(LIMITS.sliceObjects).filter(({ seq, asked, needs }) => {
+    return this.#store.needy.first(LIMITS.sliceObjects).filter(({ seq, asked, needs }) => {
       if (needs > left) return false;
       left -= needs;
       if (this.#told.get(seq) === asked) return false;
@@ -135,7 +147,7 @@ export function capFlow(
   store: RunStore,
   spec: RunSpec,
 ): { readonly state: "over_budget"; readonly reason: string } | null {
-  if (capOf(spec) === null || store.waitingForMoney().count === 0) return null;
+  if (capOf(spec) === null || store.needy.sum().count === 0) return null;
   return { state: "over_budget", reason: SHORT };
 }
 
@@ -148,21 +160,23 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   const head = store.head();
   if (cap === null || head.settled_at !== null || isCancelled(head)) return false;
   const room = capRoom(cap, head.cap);
-  const rollouts = store.waitingForMoney();
+  const rollouts = store.needy.sum();
   const units = store.judging.waitingForMoney();
-  // Somebody may still give something back, or takes the next step with what is left.
+  // Somebody may still give something back.
   if (head.running > rollouts.count || units.under_way > 0) return false;
-  const fits = (least: number | null) => least !== null && least <= room;
-  if (fits(rollouts.least) || fits(units.least)) return false;
+  // Or takes the next step with what is left: units first, since rollouts leave them what they need.
+  const least = units.least ?? rollouts.least;
+  if (least !== null && least <= room) return false;
   const more = pendingOf(spec, head) > 0 || trainsOn(spec, head);
   const begins = head.stop === null && !head.paused && more;
-  const stuck = rollouts.count > 0 || units.least !== null;
-  if (!stuck && !(begins && startableWithin(store, spec, 1) === 0)) return false;
+  if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
   store.transaction(() => {
     if (head.stop === null) {
       store.saveHead({ ...head, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
-      store.cancelThoseThatWait("budget");
+      // Those of a run that fails go on till then: nobody else has told them to stop.
+      for (const { seq } of store.needy.going(LIMITS.maxConcurrent))
+        store.setRollout(seq, { cancel: "budget", told: 0 });
     }
     settle(store, spec, now);
   });

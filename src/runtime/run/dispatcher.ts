@@ -16,7 +16,7 @@ import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { capFlow, startableWithin } from "./cap.ts";
+import { capFlow, startableWithin, Wakes } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
@@ -50,6 +50,7 @@ export class Dispatcher {
   readonly #openings: Openings;
   readonly #leases: RunLeases;
   readonly #outbox: Outbox;
+  readonly #wakes: Wakes;
   /** Rollouts whose objects did not open when they were last asked, by `seq`. */
   readonly #unreadable = new Map<number, string>();
 
@@ -60,6 +61,7 @@ export class Dispatcher {
     this.#openings = openings;
     this.#leases = leases;
     this.#outbox = new Outbox(env, store, now);
+    this.#wakes = new Wakes(env, store);
   }
 
   toScore(unit: number | null): void {
@@ -179,6 +181,11 @@ export class Dispatcher {
   /** Sends what has gathered. */
   async send(spec: RunSpec): Promise<void> {
     await this.#outbox.send(spec, this.#leases.messages());
+  }
+
+  /** Lets rollouts ask again that wait for what is left of the run's cap. */
+  async wakeNeedy(spec: RunSpec): Promise<void> {
+    await this.#wakes.send(spec);
   }
 
   /** True while rollouts are to be told to stop. */

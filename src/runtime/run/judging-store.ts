@@ -172,6 +172,12 @@ export class JudgingStore {
     return this.#sql.exec<{ sum: number }>(sum).one().sum;
   }
 
+  /** The same of all that nobody has taken. */
+  neededByUnclaimed(): number {
+    const sum = "select ifnull(sum(needs), 0) as sum from judging where stage != 'claimed'";
+    return this.#sql.exec<{ sum: number }>(sum).one().sum;
+  }
+
   /** Units that are sent or claimed, and the least that one of the others needs. */
   waitingForMoney(): { readonly under_way: number; readonly least: number | null } {
     return this.#sql

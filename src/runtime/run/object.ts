@@ -13,8 +13,6 @@ import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
-  AllowanceAsk,
-  AllowanceReply,
   Delivery,
   RetryOrder,
   RetryRefusal,
@@ -29,9 +27,10 @@ import type {
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { nextRunAlarm, type RunClock } from "./alarm.ts";
-import { passCap, takeAsks, Wakes } from "./cap.ts";
+import { nextRunAlarm } from "./alarm.ts";
+import { takeAsks } from "./cap.ts";
 import { RunChores } from "./chores.ts";
+import { clockOf, needsOf, type RunParts } from "./clock.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -40,7 +39,7 @@ import { Gathering } from "./gathering.ts";
 import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { type Needs, RunLeases } from "./leases.ts";
+import { RunLeases } from "./leases.ts";
 import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
@@ -74,7 +73,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #chores: RunChores;
   readonly #suspects: RunSuspects;
   readonly #closing: RunClosing;
-  readonly #wakes: Wakes;
+  readonly #parts: RunParts;
   #asked = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
@@ -98,9 +97,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       training: (spec) => trainingView(this.#store, spec),
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
-    this.#wakes = new Wakes(env, this.#store);
     this.#suspects = new RunSuspects(env, this.#store);
     this.#closing = new RunClosing(ctx.storage, this.#store);
+    const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
+    this.#parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -129,13 +129,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return taken.map(({ unit: _, ...answered }) => answered);
   }
 
-  allow(asks: readonly AllowanceAsk[]): AllowanceReply[] {
-    const spec = this.#open();
-    if (spec === null) return asks.map(() => ({ ceiling: null, over: true }));
-    const replies = takeAsks(this.#store, spec, asks);
+  allow(asks: Parameters<RunRpc["allow"]>[0]) {
     // One that waits may have been the last that was under way.
-    if (replies.some(({ ceiling }) => ceiling === null)) this.#gather(spec);
-    return replies;
+    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#gather(spec));
   }
 
   async unitsToScore(asked: readonly number[], hold = false) {
@@ -148,10 +144,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
-    this.#change((spec) => {
-      if (of !== undefined) endClaim(this.#store, of);
-      takeScores(this.#store, spec, members, this.now(), samples);
-    });
+    if (of !== undefined) endClaim(this.#store, of);
+    this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
   }
 
   requestJudgements(requests: readonly JudgementRequest[]): void {
@@ -376,11 +370,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    await this.#leases.renew(spec, this.#needs(spec));
+    await this.#leases.renew(spec, needsOf(this.#parts, spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
-    if (passCap(this.#store, spec, this.now())) this.#judging.endUnpaid(spec);
-    await this.#wakes.send(spec);
+    this.#judging.passCap(spec);
+    await this.#dispatcher.wakeNeedy(spec);
     for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
     this.#dispatcher.cutSegments();
     this.#views.noteProgress(spec);
@@ -401,26 +395,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#arm(spec);
   }
 
-  #needs(spec: RunSpec): Needs {
-    const [traffic, judging] = [this.#dispatcher.traffic(spec), this.#judging.traffic(spec)];
-    return { permits: this.#dispatcher.need(spec), traffic, judging };
-  }
-
   async #arm(spec: RunSpec): Promise<void> {
-    const at = nextRunAlarm(this.#clock(spec));
+    const at = nextRunAlarm(clockOf(this.#parts, spec));
     if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
     this.#armedAt = at;
     await this.ctx.storage.setAlarm(at);
-  }
-
-  #clock(spec: RunSpec): RunClock {
-    return {
-      ...this.#chores.clock(spec),
-      untold: this.#dispatcher.untold(),
-      canDispatch: this.#dispatcher.room(spec) > 0,
-      endpointAt: this.#leases.nextAt(spec, this.#needs(spec)),
-      judgeAt: this.#judging.nextAt(spec),
-      trainingAt: this.#closing.isClosed ? null : this.#training.nextAt(spec),
-    };
   }
 }

@@ -14,6 +14,7 @@ import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
 import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
+import { NeedyRollouts } from "./needy-rollouts.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
@@ -33,9 +34,6 @@ export interface LedgerHooks {
   readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
 }
 
-/** Of a rollout that waits for what is left of the run's cap. */
-type NeedyRow = Pick<RolloutEntry, "seq" | "id" | "host" | "asked" | "needs">;
-
 type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
 
 export class RunStore {
@@ -44,6 +42,7 @@ export class RunStore {
   readonly #rows: Rows;
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
+  readonly needy: NeedyRollouts;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
   readonly hosts = new Hosts();
@@ -63,6 +62,7 @@ export class RunStore {
     this.#rows = new Rows(storage.sql);
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
+    this.needy = new NeedyRollouts(storage.sql);
     this.training = new TrainingStore(storage.sql);
     this.suspects = new SuspectStore(storage.sql);
   }
@@ -176,34 +176,6 @@ export class RunStore {
       "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
       reason,
       group,
-    );
-    this.#inFlight.forget();
-  }
-
-  /** Rollouts that wait for what is left of the run's cap: how many, and the least that one of them needs. */
-  waitingForMoney(): { readonly count: number; readonly least: number | null } {
-    return this.#sql
-      .exec<{ count: number; least: number | null }>(
-        `select count(*) as count, min(needs) as least from rollouts indexed by rollouts_that_wait
-          where status = 'running' and needs > 0`,
-      )
-      .one();
-  }
-
-  /** The first of them. */
-  needy(limit: number): NeedyRow[] {
-    return this.#rows.all<NeedyRow>(
-      `select seq, id, host, asked, needs from rollouts indexed by rollouts_that_wait
-        where status = 'running' and needs > 0 order by seq limit ?`,
-      limit,
-    );
-  }
-
-  /** Asks those to stop. */
-  cancelThoseThatWait(reason: CancelReason): void {
-    this.#sql.exec(
-      "update rollouts set cancel = ?, told = 0 where status = 'running' and needs > 0 and cancel is null",
-      reason,
     );
     this.#inFlight.forget();
   }

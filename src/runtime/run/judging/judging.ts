@@ -10,6 +10,7 @@ import type { RunView } from "../../../contract/run.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
 import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
+import { passCap } from "../cap.ts";
 import { maxConcurrentOf, stopsJudging } from "../control.ts";
 import type { EndpointLoad } from "../judging-store.ts";
 import type { RunLeases, Traffic } from "../leases.ts";
@@ -60,9 +61,9 @@ export class RunJudging {
     );
   }
 
-  /** What is left of the run's cap covers no unit that waits: they end without their judges. */
-  endUnpaid(spec: RunSpec): void {
-    while (endUnpaid(this.#store, spec, this.#now(), LIMITS.sliceObjects));
+  /** Ends what the run's cap does not cover: the run, and units that would wait for their judges for ever. */
+  passCap(spec: RunSpec): void {
+    if (passCap(this.#store, spec, this.#now())) endUnpaid(this.#store, spec, this.#now());
   }
 
   #dispatchTo(spec: RunSpec, endpoint_id: string): JudgementOrder[] {

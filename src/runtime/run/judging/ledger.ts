@@ -9,6 +9,7 @@
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
+import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
 import { capOf } from "../../../core/billing/run-costs.ts";
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
@@ -58,27 +59,31 @@ export function requestJudgements(
 }
 
 function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, claim, failed = false, silent = false } = request;
-  const needs = request.bound_micros ?? 0;
+  const { unit, endpoint_id, calls, not_before = now, claim, bound_micros: needs = 0 } = request;
   const entry = store.judging.unit(unit);
   const members = wholeUnit(store, spec, unit);
-  if (entry !== null && isClaim(entry, claim)) closeClaim(store, entry, request.spent);
+  const given = entry !== null && isClaim(entry, claim);
+  if (given) closeClaim(store, entry, request.spent);
   if (members.length === 0) {
     dropUnit(store, unit);
   } else if (entry === null && claim === undefined) {
     store.judging.addUnit({ unit, endpoint_id, calls, ask_at: not_before, needs });
     for (const { seq } of members) store.setRollout(seq, { ask_at: now + JUDGED_LOOK_MS });
-  } else if (entry !== null && isClaim(entry, claim)) {
-    const waits = { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before } as const;
-    // One that failed was never looked at again: it needs what it needed.
-    store.judging.setUnit(unit, failed ? waits : { ...waits, needs });
-    if (silent) noteSilent(store, entry.endpoint_id);
-    if (failed) {
-      const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
-      store.judging.setUnit(unit, { ask_at: now + wait });
-      lose(store, spec, entry, now);
-    }
+  } else if (given) {
+    giveBack(store, spec, entry, request, now);
   }
+}
+
+function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: JudgementRequest, now: number): void {
+  const { unit, endpoint_id, calls, not_before = now, failed = false, silent = false } = request;
+  // One that failed was never looked at again: it needs what it needed.
+  const { bound_micros: needs = 0 } = failed ? { bound_micros: entry.needs } : request;
+  store.judging.setUnit(unit, { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before, needs });
+  if (silent) noteSilent(store, entry.endpoint_id);
+  if (!failed) return;
+  const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
+  store.judging.setUnit(unit, { ask_at: now + wait });
+  lose(store, spec, entry, now);
 }
 
 /**
@@ -378,12 +383,10 @@ export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit:
   });
 }
 
-/** Units for whose judges nothing is left, and nothing will be: some of them. True: there are more. */
-export function endUnpaid(store: RunStore, spec: RunSpec, now: number, limit: number): boolean {
-  return store.transaction(() => {
-    const units = store.judging.unclaimed(limit + 1);
-    for (const { unit } of units.slice(0, limit)) endUnit(store, spec, unit, now, "budget");
-    return units.length > limit;
+/** Units for whose judges nothing is left, and nothing will be. */
+export function endUnpaid(store: RunStore, spec: RunSpec, now: number): void {
+  store.transaction(() => {
+    for (const { unit } of store.judging.unclaimed(LIMITS.sliceRows)) endUnit(store, spec, unit, now, "budget");
   });
 }
 
