@@ -49,13 +49,17 @@ export type ProjectTable =
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
   | typeof tables.apiKeys
+  | typeof tables.budgets
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
+  | typeof tables.ledgerCopies
+  | typeof tables.ledgerMonths
   | typeof tables.members
   | typeof tables.organizations
   | typeof tables.projects
-  | typeof tables.runs;
+  | typeof tables.runs
+  | typeof tables.usageHours;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
@@ -64,6 +68,7 @@ type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable 
 export interface Statement<Result> extends Promise<Result>, RunnableQuery<Result, "sqlite"> {}
 
 export interface Rows<Row> extends Statement<Row[]>, SQLWrapper {
+  groupBy(...columns: SQL[]): Rows<Row>;
   orderBy(...columns: SQL[]): Rows<Row>;
   limit(rows: number): Rows<Row>;
 }
@@ -75,6 +80,8 @@ export interface Write<Row> extends Statement<D1Result> {
 
 export interface Insert<Row> extends Write<Row> {
   onConflictDoNothing(config?: { target: IndexColumn | IndexColumn[] }): Write<Row>;
+  /** Takes the place of what the row that is there has in these columns. */
+  onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
 }
 
 /** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
@@ -212,7 +219,8 @@ export type Unscoped =
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
-  | "operator";
+  | "operator"
+  | "prices";
 
 /** The database as it is, for what the name says and nothing else. */
 export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {

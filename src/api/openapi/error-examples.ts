@@ -47,7 +47,14 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     when: "the same thing is under way: ask again after `retry-after`",
     message: "the results are being folded: ask again",
   },
-  insufficient_balance: { when: "the balance does not cover it", message: "the balance does not cover this run" },
+  insufficient_balance: {
+    when: "the balance does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    message: "the balance does not cover this run: $0.36 is missing",
+  },
+  budget_exhausted: {
+    when: "a budget of this month does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    message: "the budget of the project math for this month is used up: $0.36 is missing",
+  },
   max_tokens_required: {
     when: "a run with `max_cost_micros` whose calls have no bound: `max_tokens` of the policy or of a judge is missing",
     message: "max_cost_micros needs sampling.max_tokens: without it nobody knows what a turn may cost",

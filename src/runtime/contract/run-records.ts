@@ -128,6 +128,8 @@ export type RolloutEntry = {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
+  /** Of the prompt's. */
+  cached_tokens: number;
   started_at: number | null;
   ended_at: number | null;
   error: string | null;
@@ -157,6 +159,8 @@ export type RolloutEntry = {
   /** Calls of which nobody knows what they took, and the most that can be. */
   lost_calls: number;
   lost_micros: number;
+  /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and where nothing is charged. */
+  charge: string | null;
 };
 
 /** A rollout, and its trajectory when the run still holds it. */

@@ -12,7 +12,7 @@ import { capRoom, ceilingFor, closeAllowance, letOut } from "../../core/billing/
 import { baseCost, capOf } from "../../core/billing/run-costs.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { AllowanceAsk, AllowanceReply, RunSpec, Spending } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { NeedyRollouts } from "./needy-rollouts.ts";
@@ -125,7 +125,7 @@ export class Wakes {
       try {
         await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(of.map(({ id }) => id));
       } catch (thrown) {
-        logError("rollouts that wait do not hear", spec.run_id, thrown);
+        logError("rollouts that wait do not hear", idsOf(spec), thrown);
       }
     });
   }

@@ -25,10 +25,11 @@ import type {
   SuspectKey,
 } from "../contract/wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm } from "./alarm.ts";
 import { takeAsks } from "./cap.ts";
+import { chargeEnd } from "./charging.ts";
 import { RunChores } from "./chores.ts";
 import { clockOf, needsOf, type RunParts } from "./clock.ts";
 import { RunClosing } from "./closing.ts";
@@ -36,7 +37,6 @@ import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPa
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
-import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { RunLeases } from "./leases.ts";
@@ -56,8 +56,8 @@ import { GroupOpenings } from "./training/plan.ts";
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 
-/** What judging and training make of the ends of rollouts. */
-export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeJudges, onGroupEnded: closeGroup };
+/** What judging, prices and training make of the ends of rollouts. */
+export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** How an eval of a training run begins; it is known where the whole platform is put together. */
@@ -98,7 +98,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
-    this.#closing = new RunClosing(ctx.storage, this.#store);
+    this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
     const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
     this.#parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
   }
@@ -116,8 +116,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#gather(spec);
-    const suspectUpTo = await this.#suspects.upTo();
-    return { spec, admitted: startersIn(this.#store, spec, places, suspectUpTo) };
+    return { spec, admitted: startersIn(this.#store, spec, places, await this.#suspects.upTo()) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -137,8 +136,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const units = unitsWaiting(this.#store, spec, asked, suspectUpTo);
+    const units = unitsWaiting(this.#store, spec, asked, await this.#suspects.upTo());
     if (hold) holdUnits(this.#store, units, this.now());
     return { spec, units };
   }
@@ -155,8 +153,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async takeJudging(unit: number, by: Delivery) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
     // It may have to go to another queue.
     if (taken === null) this.#gather(spec);
     return taken;
@@ -289,7 +286,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
+    logError("dead letter", { ...idsOf(spec), queue }, new Error(`a message of kind ${message.kind}`));
     await this.#arm(spec);
   }
 
@@ -315,7 +312,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#chores.writeRow(spec, subrequests);
       await this.#chores.free(spec, subrequests);
     } catch (thrown) {
-      logError("run alarm", spec.run_id, thrown);
+      logError("run alarm", idsOf(spec), thrown);
     }
   }
 
@@ -361,6 +358,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #gather(spec: RunSpec): void {
+    // Nobody calls a run of which nothing is in flight: a kill before the next lines must find an alarm.
+    if (this.#store.head().in_flight === 0) this.ctx.waitUntil(this.#arm(spec));
     this.#gathering.soon(() => this.ctx.waitUntil(this.#flush(spec)));
   }
 
@@ -370,7 +369,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    await this.#leases.renew(spec, needsOf(this.#parts, spec));
+    this.#dispatcher.cutSegments();
+    await this.#leases.renew(spec, () => needsOf(this.#parts, spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
     this.#judging.passCap(spec);
@@ -383,7 +383,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#dispatcher.send(spec);
     } catch (thrown) {
       // Lost sends are silent rollouts and units: the sweep sends them again.
-      logError("queue send", spec.run_id, thrown);
+      logError("queue send", idsOf(spec), thrown);
     }
     const training = this.#closing.isClosed ? null : this.#training.advance(spec);
     if (training !== null) {

@@ -3,12 +3,13 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
-import { type JudgeUsage, sumOfCosts } from "../../contract/judgement.ts";
+import { type JudgeUsage, sumOfCosts, type TokenPrices, tokenCost } from "../../contract/judgement.ts";
 import type { LostUsage, RunReport } from "../../contract/report.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
+import { chargedBy } from "./charging.ts";
 
 /** Keys begin with four hex digits, at least. */
 const PREFIXES = 0x1_0000;
@@ -28,12 +29,14 @@ export type ReportRow = Pick<
   | "calls"
   | "prompt_tokens"
   | "completion_tokens"
+  | "cached_tokens"
   | "judge_calls"
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
   | "judge_micros"
   | "lost_calls"
   | "lost_micros"
+  | "charge"
   | "finish_seq"
 >;
 
@@ -49,6 +52,7 @@ export class ReportSums {
   readonly #rolloutsPerExample: number;
   readonly #capped: boolean;
   readonly #lost = { lost_calls: 0, lost_micros: 0 };
+  readonly #prices: TokenPrices | undefined;
   readonly #all: RewardSums;
   /** By the member of a group of environments, whose number is bounded. */
   readonly #members = new Map<string, RewardSums>();
@@ -57,6 +61,9 @@ export class ReportSums {
   #calls = 0;
   #promptTokens = 0;
   #completionTokens = 0;
+  #cachedTokens = 0;
+  #policyMicros: number | null = 0;
+  #chargedMicros = 0;
   readonly #judges: JudgeColumns = {
     judge_calls: 0,
     judge_prompt_tokens: 0,
@@ -65,9 +72,10 @@ export class ReportSums {
   };
 
   constructor(spec: RunSpec) {
-    const { rollouts_per_example: rolloutsPerExample } = spec;
+    const { rollouts_per_example: rolloutsPerExample, money } = spec;
     this.#rolloutsPerExample = rolloutsPerExample;
     this.#capped = capOf(spec) !== null;
+    this.#prices = money?.policy ?? undefined;
     this.#all = new RewardSums(rolloutsPerExample);
   }
 
@@ -78,6 +86,9 @@ export class ReportSums {
     this.#completionTokens += row.completion_tokens;
     this.#lost.lost_calls += row.lost_calls;
     this.#lost.lost_micros += row.lost_micros;
+    this.#cachedTokens += row.cached_tokens;
+    this.#policyMicros = sumOfCosts([this.#policyMicros, policyMicros(this.#prices, row)]);
+    this.#chargedMicros += chargedBy(row);
     this.#judges.judge_calls += row.judge_calls;
     this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
     this.#judges.judge_completion_tokens += row.judge_completion_tokens;
@@ -97,6 +108,9 @@ export class ReportSums {
         prompt_tokens: this.#promptTokens,
         completion_tokens: this.#completionTokens,
         total_tokens: this.#promptTokens + this.#completionTokens,
+        ...(this.#cachedTokens > 0 && { cached_tokens: this.#cachedTokens }),
+        cost_micros: this.#policyMicros,
+        charged_micros: this.#chargedMicros,
         ...judgeUsage(this.#judges),
         ...lostUsage(this.#lost, this.#capped),
       },
@@ -169,6 +183,14 @@ type JudgeColumns = Pick<
   RolloutEntry,
   "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
 >;
+
+/** What the owner of the policy's endpoint asks for a rollout's tokens; null where that is not known, 0 where none were used. */
+export function policyMicros(
+  prices: TokenPrices | undefined,
+  used: { readonly prompt_tokens: number; readonly completion_tokens: number },
+): number | null {
+  return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
+}
 
 /** Nothing where no judge was asked. */
 export function judgeUsage({

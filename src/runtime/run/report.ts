@@ -5,6 +5,7 @@ import { capOf } from "../../core/billing/run-costs.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
+import { chargedForPushes } from "./charging.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
@@ -106,12 +107,15 @@ export class LiveViews {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
+  /** What its trainer's batches are charged is no row's, nor is what judges took whose units were never scored. */
   #report(spec: RunSpec, head: RunHead): RunReport {
-    const report = this.#reportOfRows(spec, head);
-    return capOf(spec) === null ? report : { ...report, counted_micros: head.cap.spent };
+    const report = this.#ofRows(spec, head);
+    const { charged_micros = 0 } = report.usage;
+    const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
+    return { ...report, usage, ...(capOf(spec) !== null && { counted_micros: head.cap.spent }) };
   }
 
-  #reportOfRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+  #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
     const of = `${finished}/${retries_dispatched}/${settled_at}`;
     if (this.#made?.of === of) return this.#made.report;
     const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());

@@ -8,6 +8,7 @@ import { listEnvironments, readEnvironment } from "../environment/read-environme
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
@@ -24,8 +25,10 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
+import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -37,6 +40,7 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
+  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,
@@ -85,5 +89,8 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  readUsage,
+  listStatements,
+  readStatement,
 };
 export type Services = typeof services;

@@ -1,0 +1,293 @@
+/**
+ * The part of an organisation's object that keeps its books: reads what it agreed to, takes what runs and the API bring,
+ * tells runs of money they wait for, and tends what follows (thresholds, copies, months) from the object's alarm. What is
+ * written, and when, stands in books.ts.
+ *
+ * Invariants. What was used is taken in whatever else fails. Nothing is reserved while it is not known what the
+ * organisation agreed to. A step of the alarm that fails is logged and tried again, and holds up no other.
+ */
+
+import { LIMITS } from "../../contract/limits.ts";
+import type { LedgerEntry } from "../../contract/money.ts";
+import { readTerms } from "../../db/ledger.ts";
+import type {
+  BalanceState,
+  BudgetState,
+  EntriesQuery,
+  HoldAsk,
+  HoldGrant,
+  LedgerFindings,
+  MonthState,
+  Posting,
+  PostReply,
+  SettleOrder,
+  SettleReply,
+} from "../contract/money-wire.ts";
+import { backoffMs } from "../kit/backoff.ts";
+import { logError } from "../kit/log.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { deliverNotice } from "./alerts.ts";
+import { Books } from "./books.ts";
+import { endOfMonth, monthOf } from "./books-schema.ts";
+import { nameOf, type Terms } from "./budgets.ts";
+import { closedEntries, closedEntriesOf } from "./closed-entries.ts";
+import { monthStateOf } from "./copies.ts";
+import { Copying } from "./copying.ts";
+import { BALANCE, entryOf } from "./entries.ts";
+import { tellRuns } from "./tell-runs.ts";
+import { Differences, verifyBooks } from "./verify.ts";
+import { verifyCopies } from "./verify-copies.ts";
+
+const TERMS_KEPT_MS = 5 * 60_000;
+const TERMS = "terms";
+const NOTICES_A_SLICE = 50;
+
+export class AccountBooks {
+  readonly #ctx: DurableObjectState;
+  readonly #env: Env;
+  readonly #now: () => number;
+  readonly #books: Books;
+  readonly #copying: Copying;
+  /** When what failed outside is tried again, and how often it did. */
+  #again: { readonly failures: number; readonly at: number } | null = null;
+  #terms: Terms | null | undefined;
+  /** As it stands on disk. */
+  #keptTerms: Terms | null | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env, now: () => number) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#now = now;
+    this.#books = new Books(ctx.storage);
+    this.#copying = new Copying(env, this.#books);
+  }
+
+  async settle(order: SettleOrder): Promise<SettleReply> {
+    const terms = order.run.price_version === null ? null : await this.#termsIfKnown(order.run.scope.orgId);
+    const reply = this.#books.settle(order, terms, this.#now());
+    this.#keepTerms();
+    return reply;
+  }
+
+  async hold(ask: HoldAsk): Promise<HoldGrant> {
+    const terms = await this.#readTerms(ask.run.scope.orgId);
+    const grant = this.#books.hold(ask, terms, this.#now());
+    this.#keepTerms();
+    return grant;
+  }
+
+  async post(posting: Posting): Promise<PostReply> {
+    const terms = await this.#termsIfKnown(posting.orgId);
+    const reply = this.#books.post(posting, terms, this.#now());
+    this.#keepTerms();
+    this.#tellRuns();
+    return reply;
+  }
+
+  async balance(orgId: string): Promise<BalanceState> {
+    const { billing, credit_limit_micros } = await this.#readTerms(orgId);
+    const agreed = { billing, credit_limit_micros };
+    const { areKept, entries, holds, copies } = this.#books;
+    if (!areKept) return { ...agreed, ...NOTHING };
+    return {
+      ...agreed,
+      ...{ balance_micros: entries.balance(), reserved_micros: holds.reserved(this.#now()) },
+      ...{ entries: entries.lastNumber(), uncopied: entries.lastNumber() - copies.last() },
+      behind_since: copies.behindSince(),
+    };
+  }
+
+  /** Newest first; those of closed months from their copies. */
+  async entries(query: EntriesQuery): Promise<LedgerEntry[]> {
+    if (!this.#books.areKept) return [];
+    const { entries } = this.#books;
+    const first = Math.min(entries.firstNumber(), query.before ?? Number.MAX_SAFE_INTEGER);
+    const here = entries.list(query).map(entryOf);
+    const missing = query.limit - here.length;
+    if (missing <= 0 || first <= 1) return here;
+    return [...here, ...(await closedEntries(this.#env, this.#books, query, first, missing))];
+  }
+
+  async entriesOf(runId: string, sourceIds: readonly string[]): Promise<LedgerEntry[]> {
+    if (!this.#books.areKept) return [];
+    const { entries } = this.#books;
+    const first = entries.firstNumber();
+    const here = entries.ofSources(runId, sourceIds).map(entryOf);
+    if (first <= 1 || here.length === sourceIds.length) return here;
+    return [...(await closedEntriesOf(this.#env, this.#books, runId, new Set(sourceIds), first)), ...here];
+  }
+
+  month(month: string): MonthState | null {
+    const row = this.#books.areKept ? this.#books.entries.month(month) : null;
+    return row === null ? null : monthStateOf(row);
+  }
+
+  async budgets(orgId: string): Promise<BudgetState[]> {
+    const terms = await this.#readTerms(orgId);
+    const now = this.#now();
+    const means = this.#books.means(terms, now);
+    if (means === null) return [];
+    const { spending, holds } = this.#books;
+    const spent = spending.ofMonth(means.month);
+    const crossed = spending.crossed(means.month);
+    const held = holds.reservedByName(now);
+    return terms.budgets.map((budget) => {
+      const name = nameOf(budget);
+      const thresholds = crossed.get(budget.id) ?? [];
+      const [spent_micros, reserved_micros] = [spent.get(name) ?? 0, held.get(name) ?? 0];
+      return { budget_id: budget.id, spent_micros, reserved_micros, thresholds };
+    });
+  }
+
+  async verify(): Promise<LedgerFindings> {
+    const none = { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [], uncopied: 0 };
+    if (!this.#books.areKept) return none;
+    const found = new Differences();
+    const { accounts, entries } = verifyBooks(this.#books, found);
+    const balance_micros = this.#books.entries.balance();
+    const uncopied = entries - this.#books.copies.last();
+    const unchecked_copies = await verifyCopies(this.#env, this.#books, this.#copying, found);
+    const recomputed_micros = accounts.get(BALANCE) ?? 0;
+    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied, unchecked_copies };
+  }
+
+  /** What it agreed to is read anew, and whoever it concerns is told. */
+  async changed(): Promise<void> {
+    const known = this.#knownTerms();
+    if (known !== null) this.#terms = { ...known, read_at: 0 };
+    if (!this.#books.areKept) return;
+    await this.#readTerms(this.#books.owner());
+    this.#watchBudgets();
+    this.#tellRuns();
+  }
+
+  async tend(): Promise<void> {
+    if (!this.#books.areKept) return;
+    const now = this.#now();
+    const orgId = this.#books.owner();
+    this.#books.write(() => {
+      this.#books.holds.dropEnded(now);
+      this.#books.usage.drop(now);
+      this.#books.spending.drop(this.#books.month(now));
+    });
+    await this.#termsIfKnown(orgId);
+    this.#tellRuns();
+    if (this.#again !== null && this.#again.at > now) return;
+    const subrequests = new Subrequests();
+    const done = [
+      await this.#step("copies of the ledger", () => this.#copying.slice(subrequests, now)),
+      await this.#step("notices of budgets", () => this.#deliver(subrequests, orgId, now)),
+    ];
+    const failures = done.every((one) => one) ? 0 : (this.#again?.failures ?? 0) + 1;
+    this.#again = failures === 0 ? null : { failures, at: now + backoffMs(failures, null, orgId) };
+  }
+
+  /** Epoch milliseconds; null while there is nothing to tend. */
+  nextAt(): number | null {
+    if (!this.#books.areKept) return null;
+    const now = this.#now();
+    const { holds, spending } = this.#books;
+    const outside = [this.#copying.nextAt(now), spending.toDeliver(1).length > 0 ? now : null]
+      .filter((at) => at !== null)
+      .map((at) => Math.max(at, this.#again?.at ?? 0));
+    const due = [
+      ...outside,
+      holds.nextAt(this.#books.means(this.#knownTerms(), now), now),
+      holds.anyShort() ? endOfMonth(monthOf(now)) : null,
+    ].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** False: it failed, which is logged. */
+  async #step(what: string, step: () => Promise<void>): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (thrown) {
+      logError(what, { org_id: this.#books.owner() ?? "" }, thrown);
+      return false;
+    }
+  }
+
+  async #deliver(subrequests: Subrequests, orgId: string, now: number): Promise<void> {
+    for (const notice of this.#books.spending.toDeliver(NOTICES_A_SLICE)) {
+      try {
+        await deliverNotice(this.#env, subrequests, orgId, notice);
+      } catch (thrown) {
+        if (this.#books.write(() => this.#books.spending.noteFailed(notice))) throw thrown;
+        logError("a notice of a budget is given up", { org_id: orgId, target_id: notice.budget_id }, thrown);
+      }
+      this.#books.write(() => this.#books.spending.noteDelivered(notice, now));
+    }
+  }
+
+  #watchBudgets(): void {
+    const now = this.#now();
+    const means = this.#books.means(this.#knownTerms(), now);
+    if (means === null) return;
+    this.#books.write(() => this.#books.spending.watch(means.month, means.terms.budgets, null, now));
+  }
+
+  /** Those that would be granted something else now; on disk before they hear of it. */
+  #tellRuns(): void {
+    const now = this.#now();
+    const means = this.#books.means(this.#knownTerms(), now);
+    if (means === null) return;
+    const told = this.#books.holds.toTell(means).slice(0, LIMITS.sliceObjects);
+    if (told.length === 0) return;
+    const ids = told.map(({ run_id }) => run_id);
+    this.#books.write(() => this.#books.holds.noteTold(ids, now));
+    const { org_id } = means.terms;
+    const runs = told.map(({ run_id, project_id }) => ({ run_id, org_id, project_id }));
+    this.#ctx.waitUntil(tellRuns(this.#env, runs));
+  }
+
+  #knownTerms(): Terms | null {
+    if (this.#terms === undefined) {
+      this.#terms = this.#books.areKept ? this.#books.fact<Terms>(TERMS) : null;
+      this.#keptTerms = this.#terms;
+    }
+    return this.#terms;
+  }
+
+  /** For a time when the database is away. */
+  #keepTerms(): void {
+    if (!this.#books.areKept || this.#terms === this.#keptTerms) return;
+    this.#books.keepFact(TERMS, this.#terms);
+    this.#keptTerms = this.#terms;
+  }
+
+  async #termsIfKnown(orgId: string): Promise<Terms | null> {
+    try {
+      return await this.#readTerms(orgId);
+    } catch (thrown) {
+      logError("billing of the organisation", { org_id: orgId }, thrown);
+      return null;
+    }
+  }
+
+  /** What cannot be read anew stays as it is known. Throws where nothing is known. */
+  async #readTerms(org_id: string): Promise<Terms> {
+    const known = this.#knownTerms();
+    const now = this.#now();
+    if (known !== null && now - known.read_at < TERMS_KEPT_MS) return known;
+    try {
+      const { organization, budgets } = await readTerms(this.#env.DB, org_id);
+      const { billing, credit_limit_micros } = organization ?? NO_TERMS;
+      const named = budgets.map(({ id, target_kind, target_id, limit_micros }) => {
+        return { id, target_kind, target_id, limit_micros };
+      });
+      const terms = { org_id, billing, credit_limit_micros, budgets: named, read_at: now };
+      this.#terms = terms;
+      this.#keepTerms();
+      return terms;
+    } catch (thrown) {
+      if (known === null) throw thrown;
+      logError("billing of the organisation", { org_id }, thrown);
+      return known;
+    }
+  }
+}
+
+const NO_TERMS = { billing: "off", credit_limit_micros: null } as const;
+const NOTHING = { balance_micros: 0, reserved_micros: 0, entries: 0, uncopied: 0, behind_since: null };
