@@ -297,10 +297,27 @@ export const runs = sqliteTable(
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
     index("runs_of_organization").on(table.org_id, table.status),
     index("runs_stored").on(table.org_id, table.stored_bytes),
+    index("runs_by_end").on(table.finished_at),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );
 export type RunRow = typeof runs.$inferSelect;
+
+/**
+ * What ended runs came to, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
+ * watches reads a few rows and not every run. Unlike a run it is never deleted.
+ */
+export const totals = sqliteTable(
+  "totals",
+  {
+    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, or an outcome of rollouts. */
+    kind: text().notNull(),
+    /** The status, the cause, the class or the reason; empty where there is none. */
+    name: text().notNull(),
+    n: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.kind, table.name] })],
+);
 
 /**
  * What judges said, by a hash of everything that decided it: once in a project, which paid for it.

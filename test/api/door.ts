@@ -111,5 +111,6 @@ function unwritten(): Services {
     deleteProject: refuse,
     deleteOrganization: refuse,
     readDeletion: refuse,
+    scrapeMetrics: refuse,
   };
 }

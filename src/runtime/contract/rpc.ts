@@ -14,6 +14,7 @@ import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, RequestsAsk, RequestsGrant } from "./account-wire.ts";
 import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
+import type { Latencies } from "./latency.ts";
 import type {
   InFlightEntry,
   InFlightQuery,
@@ -190,6 +191,8 @@ export interface EndpointRpc {
   failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
   /** Its settings, its address or its key are not what they were. */
   changed(): Promise<void>;
+  /** How long its calls took, as far as runs have told of them. Null: nobody did so lately. */
+  latencies(): Promise<Latencies | null>;
 }
 
 /** A rollout that is asked to stop, and why. */

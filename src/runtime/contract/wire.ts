@@ -13,6 +13,7 @@ import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { Latencies } from "./latency.ts";
 
 export type { EnvironmentPin, ResolvedJudge as JudgeTarget, RunSpec };
 
@@ -86,6 +87,8 @@ export interface RolloutReport extends RolloutSlot {
   readonly calls: number;
   /** Calls that were answered with 429. */
   readonly limited?: number;
+  /** Of its own turns. */
+  readonly latencies?: Latencies;
   readonly usage: Usage;
   readonly started_at: number;
   readonly ended_at: number;

@@ -24,6 +24,7 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { scrapeMetrics } from "./scrape-metrics.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 
@@ -85,5 +86,6 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  scrapeMetrics,
 };
 export type Services = typeof services;

@@ -51,6 +51,7 @@ const READS: Readonly<Record<string, Request>> = {
   getHealth: { ask: () => ({ path: "/healthz" }) },
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
+  scrapeMetrics: { ask: () => ({ path: "/metrics" }) },
   listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
   listRuns: { ask: () => ({ path: "/v1/runs" }) },
   getRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}` }) },
