@@ -80,6 +80,14 @@ export async function listEndpointsInUse(
   });
 }
 
+/** Adds to what is counted where nothing else keeps it. */
+export async function addTotal(database: D1Database, kind: "spans_dropped", n: number): Promise<void> {
+  await unscoped(database, "operator")
+    .insert(totals)
+    .values({ kind, name: "", n })
+    .onConflictDoUpdate({ target: [totals.kind, totals.name], set: { n: sql`${totals.n} + ${n}` } });
+}
+
 interface Listed {
   readonly endpoint_id: string;
   readonly org_id: string;

@@ -24,6 +24,7 @@ import type {
   RolloutRecord,
   RunRecords,
   SegmentEntry,
+  SegmentTrace,
   StoredEvent,
   TaskMean,
 } from "./run-records.ts";
@@ -142,6 +143,8 @@ export interface RunRpc {
   /** Rows of a segment that is not folded yet. */
   segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;
+  /** The same segment for a trace, folded or not. Null: nobody created this run, or it has no such segment. */
+  segmentTrace(segment: number): Promise<(SegmentTrace & { readonly key: string | null }) | null>;
   /** What these left behind, for rollouts that take it over. */
   sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;
   /** Ends the run early; what is in flight is told in slices and still reports. */

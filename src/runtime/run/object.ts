@@ -43,7 +43,7 @@ import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, Wai
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
-import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
+import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
@@ -174,6 +174,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   segmentRows(segment: number) {
     return this.#read(() => unfoldedRows(this.#store, segment));
+  }
+
+  segmentTrace(segment: number) {
+    return this.#read((spec) => traceOf(this.#store, spec, segment));
   }
 
   folded(segment: number, key: string): void {
