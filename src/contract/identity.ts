@@ -21,6 +21,7 @@ export const PERMISSIONS = [
   "trainer",
   "engine",
   "billing:read",
+  "billing:write",
   "audit:read",
   "admin",
   "operator",
@@ -39,6 +40,7 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "billing:write": ["billing:read"],
   operator: ["metrics"],
 };
 /** What `admin` does not include. */
@@ -55,7 +57,8 @@ export const Role = z.enum(ROLES);
 export type Role = z.infer<typeof Role>;
 
 const READS = PERMISSIONS.filter((one) => one.endsWith(":read"));
-const WRITES = PERMISSIONS.filter((one) => one.endsWith(":write"));
+/** Budgets are the owners'. */
+const WRITES = PERMISSIONS.filter((one) => one.endsWith(":write") && one !== "billing:write");
 
 /** What members of an organisation may, in each of its projects. */
 export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {

@@ -1,7 +1,8 @@
 /** What a run was asked to do, with every name in it resolved. Kept as it is in the run's row and in its object. */
 import type { RunLimits } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
-import type { ResolvedJudge } from "./judgement.ts";
+import type { ResolvedJudge, TokenPrices } from "./judgement.ts";
+import type { Fees, OfferedTokens } from "./money.ts";
 import type { ForkedFrom } from "./run.ts";
 import type { Sampling } from "./sampling.ts";
 import type { Scope } from "./scope.ts";
@@ -48,6 +49,30 @@ export interface RunSpec {
   readonly training?: TrainingSpec;
   /** What was made for the trainer of a training run. */
   readonly trainer?: StoredTrainer;
+  /** Who pays, and what; absent for a run from before there were prices. */
+  readonly money?: RunMoney;
+}
+
+/** What a run pays, pinned when it was created. */
+export interface RunMoney {
+  /** The key or person that began it: `key_…`, `per_…`. */
+  readonly payer: string;
+  /** What the platform asks; null where its organisation is charged nothing. */
+  readonly prices: PinnedPrices | null;
+  /** What the owner of the policy's endpoint asks; null where nobody said. Of judges it stands in `judges`. */
+  readonly policy: TokenPrices | null;
+  /** What the run may cost in all: the platform's charges, and tokens by the prices of their endpoints. */
+  readonly max_cost_micros?: number;
+}
+
+/** What the run needs of one version of the list of prices. */
+export interface PinnedPrices {
+  readonly version: string;
+  readonly fees: Fees;
+  /** Null where the policy's endpoint is not one that the platform offers: its tokens are not charged. */
+  readonly policy: OfferedTokens | null;
+  /** By the name of the judge; those of endpoints that the platform does not offer are left out. */
+  readonly judges: Readonly<Record<string, OfferedTokens>>;
 }
 
 /** The turn rollouts go on behind, and where what they begin with is kept (R2). */

@@ -35,7 +35,8 @@ type PlainKind =
   | "key"
   | "person"
   | "invitation"
-  | "deletion";
+  | "deletion"
+  | "budget";
 
 export type ParsedId =
   | { readonly kind: PlainKind; readonly id: string }
@@ -63,6 +64,7 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["per", "person"],
   ["inv", "invitation"],
   ["del", "deletion"],
+  ["bud", "budget"],
 ]);
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =

@@ -4,8 +4,9 @@
  */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { runs, totals } from "./schema.ts";
+import { ledgerCopies, runs } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
+import { totals } from "./totals.ts";
 
 /** Runs that have not ended, by status, and the rollouts they have left and at work. */
 export interface UnfinishedRuns {
@@ -78,6 +79,14 @@ export async function listEndpointsInUse(
   return rows.map(({ endpoint_id, org_id, project_id, of }) => {
     return { endpoint_id, scope: { orgId: org_id, projectId: project_id }, of };
   });
+}
+
+/** Since when the copy of the ledger that is furthest behind is so; null where all are as they should be. */
+export async function ledgerBehindSince(database: D1Database): Promise<number | null> {
+  const rows = await unscoped(database, "operator")
+    .select({ since: sql<number | null>`min(${ledgerCopies.behind_since})` })
+    .from(ledgerCopies);
+  return rows[0]?.since ?? null;
 }
 
 /** Adds to what is counted where nothing else keeps it. */

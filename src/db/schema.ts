@@ -4,7 +4,8 @@
  * Invariants. Every table of a project carries `org_id` and `project_id`, and every query of it filters by both; tables
  * of an organisation carry `org_id`. Of organisations, projects, people, keys, endpoints and accepted runs D1 is the
  * authority; a run's counts and report are a copy that its object writes behind itself and may lag. Rollouts have no row
- * here: their run's object holds them. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
+ * here: their run's object holds them. Of what is charged the organisation's object is the authority, and what stands here
+ * is a copy. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
@@ -12,6 +13,7 @@ import type { DeletionKind } from "../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
 import type { JsonObject } from "../contract/json.ts";
+import type { BillingMode, ChargeLines, PriceList } from "../contract/money.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus } from "../contract/run.ts";
 import type { RunSpec } from "../contract/run-spec.ts";
@@ -34,6 +36,9 @@ export const organizations = sqliteTable("organizations", {
   created_at: integer().notNull(),
   /** Set when its deletion begins: from then on nobody gets in. */
   deleted_at: integer(),
+  billing: text().$type<BillingMode>().notNull().default("off"),
+  /** How far its balance may fall below 0, in micro-dollars; only where it is postpaid. Null: any. */
+  credit_limit_micros: integer(),
 });
 export type OrganizationRow = typeof organizations.$inferSelect;
 
@@ -304,22 +309,6 @@ export const runs = sqliteTable(
 export type RunRow = typeof runs.$inferSelect;
 
 /**
- * What ended runs came to, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
- * watches reads a few rows and not every run. Unlike a run it is never deleted.
- */
-export const totals = sqliteTable(
-  "totals",
-  {
-    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, or an outcome of rollouts. */
-    kind: text().notNull(),
-    /** The status, the cause, the class or the reason; empty where there is none. */
-    name: text().notNull(),
-    n: integer().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.kind, table.name] })],
-);
-
-/**
  * What judges said, by a hash of everything that decided it: once in a project, which paid for it.
  */
 export const judgeVerdicts = sqliteTable(
@@ -336,3 +325,88 @@ export const judgeVerdicts = sqliteTable(
   ],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
+
+/** Versions of what the platform asks for its work; none is ever changed. The one a deployment begins with is code. */
+export const priceLists = sqliteTable("price_lists", {
+  version: text().primaryKey(),
+  /** Epoch seconds. */
+  effective_from: integer().notNull(),
+  prices: text({ mode: "json" }).$type<Pick<PriceList, "fees" | "models">>().notNull(),
+  created_at: integer().notNull(),
+  created_by: text().notNull(),
+});
+export type PriceListRow = typeof priceLists.$inferSelect;
+
+/** What may be charged in a month (UTC), for an organisation, one of its projects or one of its keys. */
+export const budgets = sqliteTable(
+  "budgets",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    target_kind: text().$type<"organization" | "project" | "key">().notNull(),
+    /** The id of the organisation, the project, or the key or person that begins runs. */
+    target_id: text().notNull(),
+    limit_micros: integer().notNull(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [unique("budgets_target").on(table.org_id, table.target_kind, table.target_id)],
+);
+export type BudgetRow = typeof budgets.$inferSelect;
+
+/** What was used in an hour (UTC): a copy of the organisation's books, written over each time. */
+export const usageHours = sqliteTable(
+  "usage_hours",
+  {
+    ...scope,
+    /** Epoch seconds of its beginning. */
+    hour: integer().notNull(),
+    payer: text().notNull(),
+    environment: text().notNull(),
+    model: text().notNull(),
+    /** `eval`, `training` or `storage`. */
+    kind: text().notNull(),
+    counts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
+    /** Micro-dollars by line. */
+    lines: text({ mode: "json" }).$type<ChargeLines>().notNull(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [table.org_id, table.project_id, table.hour, table.payer, table.environment, table.model, table.kind],
+    }),
+  ],
+);
+export type UsageHourRow = typeof usageHours.$inferSelect;
+
+/** How far the copy of an organisation's ledger is (R2 has its entries). */
+export const ledgerCopies = sqliteTable("ledger_copies", {
+  org_id: text().primaryKey(),
+  balance_micros: integer().notNull(),
+  reserved_micros: integer().notNull(),
+  /** The number of the last entry that is copied. */
+  last_entry: integer().notNull(),
+  copied_at: integer().notNull(),
+  /** Since when the first entry without a copy has waited; null when all have one. */
+  behind_since: integer(),
+});
+export type LedgerCopyRow = typeof ledgerCopies.$inferSelect;
+
+/** Closed months (UTC) of an organisation's ledger: what a statement says, and a hash chained to the month before. */
+export const ledgerMonths = sqliteTable(
+  "ledger_months",
+  {
+    org_id: text().notNull(),
+    /** `2026-11` */
+    month: text().notNull(),
+    first_entry: integer().notNull(),
+    last_entry: integer().notNull(),
+    opening_micros: integer().notNull(),
+    closing_micros: integer().notNull(),
+    /** What its entries did to each account. */
+    accounts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
+    sha256: text().notNull(),
+    closed_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.month] })],
+);
+export type LedgerMonthRow = typeof ledgerMonths.$inferSelect;

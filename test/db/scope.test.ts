@@ -45,7 +45,15 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  ...["getAnyDeletion", "sealsUnder", "countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal"],
+  ...[
+    "getAnyDeletion",
+    "sealsUnder",
+    "countUnfinishedRuns",
+    "readTotals",
+    "listEndpointsInUse",
+    "addTotal",
+    "ledgerBehindSince",
+  ],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };

@@ -28,6 +28,9 @@ export function noteChanged({ read, write }: LeaseSlot): void {
   write({ ...read(), changed: true });
 }
 
+/** An ask under way is looked at again after this: nobody else would, were the object lost meanwhile. */
+const LOOK_AGAIN_MS = 10_000;
+
 /** Leases that one object grants are asked for together, as soon as one is due. Never throws; one ask at a time. */
 export class LeaseKeeper {
   readonly #now: () => number;
@@ -42,10 +45,15 @@ export class LeaseKeeper {
     const now = this.#now();
     const due = leases.flatMap(({ slot, need }) => {
       const lease = slot.read();
-      const ask = this.#asking ? null : askAt(lease, need, now);
-      return [ask, paceAt(lease, need, now)].filter((at) => at !== null);
+      return [this.#askAt(lease, need), paceAt(lease, need, now)].filter((at) => at !== null);
     });
     return due.length === 0 ? null : Math.min(...due);
+  }
+
+  #askAt(lease: LeaseState, need: Need): number | null {
+    const now = this.#now();
+    const at = askAt(lease, need, now);
+    return at !== null && this.#asking ? Math.max(at, now + LOOK_AGAIN_MS) : at;
   }
 
   /** `ask` answers in the order it was asked; `whom`: for the log. */

@@ -155,7 +155,7 @@ export class Dispatcher {
     this.#outbox.toStart(places);
   }
 
-  /** Cuts what has ended into segments, to be folded. */
+  /** Cuts what has ended into segments, to be folded: before the run asks for what it needs, as each takes a message. */
   cutSegments(): void {
     for (;;) {
       const segment = cutSegment(this.#store, this.#now());

@@ -99,15 +99,20 @@ export class RunLeases {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  async renew(spec: RunSpec, needs: Needs): Promise<void> {
+  /** `needsNow` is asked before each ask: what is needed changes while one is under way. */
+  async renew(spec: RunSpec, needsNow: () => Needs): Promise<void> {
     const { scope, run_id } = spec;
-    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needs.permits });
-    await this.#account.renew(this.#sharesOf(spec, needs), idsOf(spec), async ([rollouts, messages, judgements]) => {
-      if (rollouts === undefined || messages === undefined || judgements === undefined) return [];
-      const asked = { scope, run_id, rollouts, messages, judgements };
-      const granted = await accountObject(this.#env, scope.orgId).ask(asked);
-      return [granted.rollouts, granted.messages, granted.judgements];
-    });
+    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needsNow().permits });
+    await this.#account.renew(
+      this.#sharesOf(spec, needsNow()),
+      idsOf(spec),
+      async ([rollouts, messages, judgements]) => {
+        if (rollouts === undefined || messages === undefined || judgements === undefined) return [];
+        const asked = { scope, run_id, rollouts, messages, judgements };
+        const granted = await accountObject(this.#env, scope.orgId).ask(asked);
+        return [granted.rollouts, granted.messages, granted.judgements];
+      },
+    );
   }
 
   #sharesOf(spec: RunSpec, { permits, traffic, judging }: Needs): Needed[] {

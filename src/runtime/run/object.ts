@@ -111,8 +111,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#gather(spec);
-    const suspectUpTo = await this.#suspects.upTo();
-    return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
+    return { spec, admitted: startersIn(this.#store, places, await this.#suspects.upTo()) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -127,8 +126,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const units = unitsWaiting(this.#store, spec, asked, suspectUpTo);
+    const units = unitsWaiting(this.#store, spec, asked, await this.#suspects.upTo());
     if (hold) holdUnits(this.#store, units, this.now());
     return { spec, units };
   }
@@ -144,8 +142,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async takeJudging(unit: number, by: Delivery) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
     // It may have to go to another queue.
     if (taken === null) this.#gather(spec);
     return taken;
@@ -230,10 +227,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   endpointChanged(by: Grantor = "endpoint"): void {
-    this.#change(() => {
-      this.#leases.changed(by);
-      if (by === "endpoint") this.#judging.changed();
-    });
+    this.#change(() => [this.#leases.changed(by), this.#judging.changed(by)]);
   }
 
   auditRecords() {
@@ -282,7 +276,6 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    logError("dead letter", { ...idsOf(spec), queue }, new Error(`a message of kind ${message.kind}`));
     await this.#arm(spec);
   }
 
@@ -354,6 +347,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #gather(spec: RunSpec): void {
+    // Nobody calls a run of which nothing is in flight: a kill before the next lines must find an alarm.
+    if (this.#store.head().in_flight === 0) this.ctx.waitUntil(this.#arm(spec));
     this.#gathering.soon(() => this.ctx.waitUntil(this.#flush(spec)));
   }
 
@@ -363,7 +358,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    await this.#leases.renew(spec, this.#needs(spec));
+    this.#dispatcher.cutSegments();
+    await this.#leases.renew(spec, () => this.#needs(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
     for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);

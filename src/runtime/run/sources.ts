@@ -2,7 +2,7 @@
 
 import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
-import type { RolloutSlot, SourceSlot, Starter } from "../contract/wire.ts";
+import type { RolloutSlot, RunSpec, SourceSlot, Starter } from "../contract/wire.ts";
 import { cancelReasonOf } from "./control.ts";
 import { recordIn } from "./pages.ts";
 import type { RunStore } from "./store.ts";

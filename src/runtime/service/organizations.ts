@@ -136,7 +136,15 @@ function foundingOf(
 ): Founded {
   const mint = minting(env, now);
   const times = { created_at: now, deleted_at: null };
-  const organization = { id: mintId("org", mint), name, limits: given(limits), allowed_hosts: null, ...times };
+  const unbilled = { billing: "off", credit_limit_micros: null } as const;
+  const organization = {
+    id: mintId("org", mint),
+    name,
+    limits: given(limits),
+    allowed_hosts: null,
+    ...unbilled,
+    ...times,
+  };
   const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
   const reach = { project_id: null, person_id: null, requests_per_minute: null, expires_at: null };
   const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now);

@@ -1,0 +1,123 @@
+/**
+ * Money: what the platform asks for, by versioned lists of prices, and how what is charged is named.
+ *
+ * All amounts are whole micro-dollars. What is charged for one thing is rounded to the nearest one line by line, so sums of
+ * sums agree. Tokens of endpoints that the platform does not offer are the business of whoever brought them: they cost
+ * nothing here. What their owners ask (`prices` of an endpoint) is shown as `policy_micros` and `judge_micros`, and
+ * counts towards `max_cost_micros`.
+ */
+import * as z from "zod";
+import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, Seconds } from "./primitives.ts";
+import { WebAddress } from "./shown-text.ts";
+
+/** The highest price of anything: a thousand dollars. */
+const Price = z.int().min(0).max(1_000_000_000);
+
+/** Of a model that the platform offers, in micro-dollars for a million tokens. */
+export const ModelPrice = z.strictObject({
+  base_url: WebAddress.describe("of the endpoint; runs against any other pay nothing for tokens"),
+  model: z.string().min(1).max(500),
+  input_per_mtok_micros: Price,
+  cached_input_per_mtok_micros: Price.describe("of input tokens that the endpoint had in its cache"),
+  output_per_mtok_micros: Price,
+});
+export type ModelPrice = z.infer<typeof ModelPrice>;
+/** What the platform asks for tokens of a model that it offers. */
+export type OfferedTokens = Omit<ModelPrice, "base_url" | "model">;
+
+export const MODEL_PRICES_MAX = 200;
+
+/** What the platform asks for its own work. */
+export const Fees = z.strictObject({
+  rollout_micros: Price.describe("each rollout that was started").meta({ example: 240 }),
+  thousand_turns_micros: Price.describe("each 1,000 turns").meta({ example: 12_000 }),
+  scoring_micros: Price.describe("each rollout that got a score, once for each time it was scored").meta({
+    example: 20,
+  }),
+  push_micros: Price.describe("each batch that a trainer took").meta({ example: 1000 }),
+  gb_day_micros: Price.describe("each GB (10^9 bytes) stored on a day").meta({ example: 1000 }),
+});
+export type Fees = z.infer<typeof Fees>;
+
+export const PriceVersion = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9.-]{0,30}$/, { error: "must be 1 to 31 lower-case letters, digits, dots or dashes" });
+
+/** A list of prices never changes: another version takes its place from a time on. Runs keep the one they began with. */
+export const PriceListRequest = namedInput("PriceListRequest", {
+  version: PriceVersion.meta({ example: "2026-12" }),
+  effective_from: Seconds.describe("from now on, or later"),
+  fees: Fees,
+  models: z.array(ModelPrice).max(MODEL_PRICES_MAX).default([]).meta({ example: [] }),
+});
+
+export const PriceList = named("PriceList", {
+  object: z.literal("price_list"),
+  version: PriceVersion.meta({ example: "2026-11" }),
+  effective_from: Seconds,
+  fees: Fees,
+  models: z.array(ModelPrice).meta({ example: [] }),
+});
+export type PriceList = z.infer<typeof PriceList>;
+
+/** Kinds of lines of a charge, and of `group_by=kind` in usage. */
+export const CHARGE_LINES = [
+  "rollout",
+  "turns",
+  "input_tokens",
+  "cached_input_tokens",
+  "output_tokens",
+  "judge_tokens",
+  "scoring",
+  "push",
+  "storage",
+] as const;
+export type ChargeLine = (typeof CHARGE_LINES)[number];
+/** Micro-dollars by line; those of nothing are left out. */
+export type ChargeLines = Readonly<Partial<Record<ChargeLine, number>>>;
+
+/** What an entry of the ledger is about. With `source_id` and `period` it names one thing that is posted once. */
+export const ENTRY_KINDS = [
+  "rollout",
+  "rescore",
+  "push",
+  "storage",
+  "top_up",
+  "refund",
+  "dispute",
+  "correction",
+] as const;
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** `off`: nothing is charged. `prepaid`: runs go on while the balance lasts. `postpaid`: it may fall to −`credit_limit`. */
+export const BILLING_MODES = ["off", "prepaid", "postpaid"] as const;
+export type BillingMode = (typeof BILLING_MODES)[number];
+
+/** Signed: what an organisation has is positive, what it owes negative. */
+export const SignedMicros = z.int();
+
+export const LedgerEntry = named("LedgerEntry", {
+  object: z.literal("ledger_entry"),
+  number: Count.describe("from 1, without gaps, in the organisation").meta({ example: 12 }),
+  kind: z.enum(ENTRY_KINDS).meta({ example: "rollout" }),
+  source_id: z.string().meta({ example: EXAMPLE.rollout }),
+  period: z.string().describe("a day for storage, else empty").meta({ example: "" }),
+  posted_at: Seconds,
+  project_id: MaybeText,
+  run_id: MaybeText,
+  payer: MaybeText.describe("the key or person that began the run"),
+  price_version: MaybeText.meta({ example: "2026-11" }),
+  amount_micros: SignedMicros.describe("what it did to the balance").meta({ example: -260 }),
+  lines: z
+    .array(z.object({ account: z.string(), micros: SignedMicros }))
+    .describe("both sides; they add up to 0")
+    .meta({
+      example: [
+        { account: "balance", micros: -260 },
+        { account: "revenue/rollout", micros: 260 },
+      ],
+    }),
+  note: MaybeText,
+});
+export type LedgerEntry = z.infer<typeof LedgerEntry>;
+export const LedgerEntryList = listOf(LedgerEntry, "LedgerEntryList", "12");

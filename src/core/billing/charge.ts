@@ -1,0 +1,127 @@
+/**
+ * What a rollout is charged by the platform, line by line. Pure: the ledger posts what this says, and an audit computes it
+ * again from what is stored of the rollout.
+ */
+import type { CancelReason, FailureClass } from "../../contract/errors.ts";
+import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../../contract/money.ts";
+import type { Outcome } from "../../contract/run.ts";
+import type { PinnedPrices } from "../../contract/run-spec.ts";
+
+/** Tokens of calls whose replies were seen. `cached_tokens` are among `prompt_tokens`. */
+export interface TokensUsed {
+  readonly prompt_tokens: number;
+  readonly cached_tokens?: number;
+  readonly completion_tokens: number;
+}
+
+/** How a rollout ended, and what it took. */
+export interface RolloutUse {
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+  /** It took over another's trajectory, and was only scored. */
+  readonly carried: boolean;
+  readonly turns: number;
+  readonly policy: TokensUsed;
+  /** Each result of a judge, by the judge's name. */
+  readonly judged: readonly (TokensUsed & { readonly judge: string })[];
+}
+
+/** Failures of the platform or the provider. A rollout that ended so is charged nothing. */
+const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
+  "provider",
+  "environment_changed",
+  "tool_outcome_unknown",
+  "platform",
+]);
+/** The platform gave up what it had begun. */
+const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overload", "version_reset"]);
+
+export function isFree({ outcome, reason }: Pick<RolloutUse, "outcome" | "reason">): boolean {
+  if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
+  return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
+}
+
+/** Lines of nothing are left out. An unscored rollout pays for all but its scoring. */
+export function chargeOf({ fees, policy, judges }: PinnedPrices, use: RolloutUse): ChargeLines {
+  if (isFree(use)) return {};
+  const { turns, carried, judged } = use;
+  const judge_tokens = judged.reduce((sum, one) => sum + tokensMicros(judges[one.judge] ?? null, one), 0);
+  const scoring = use.outcome === "scored" ? fees.scoring_micros : 0;
+  if (carried) return linesOf({ judge_tokens, scoring });
+  const { prompt_tokens, cached_tokens = 0, completion_tokens } = use.policy;
+  const cached = Math.min(cached_tokens, prompt_tokens);
+  return linesOf({
+    rollout: fees.rollout_micros,
+    turns: share(turns, fees.thousand_turns_micros, 1000),
+    input_tokens: perMillion(prompt_tokens - cached, policy?.input_per_mtok_micros),
+    cached_input_tokens: perMillion(cached, policy?.cached_input_per_mtok_micros),
+    output_tokens: perMillion(completion_tokens, policy?.output_per_mtok_micros),
+    judge_tokens,
+    scoring,
+  });
+}
+
+export function pushCharge({ fees }: PinnedPrices): ChargeLines {
+  return linesOf({ push: fees.push_micros });
+}
+
+const BYTES_PER_GB = 1_000_000_000;
+
+/** `bytes`: what is stored on a day. */
+export function storageCharge({ gb_day_micros }: Fees, bytes: number): ChargeLines {
+  return linesOf({ storage: share(bytes, gb_day_micros, BYTES_PER_GB) });
+}
+
+export function sumOfLines(lines: ChargeLines): number {
+  return Object.values(lines).reduce((sum, micros) => sum + micros, 0);
+}
+
+/** The list in force at a time (epoch ms): of those that have begun the one that began last. */
+export function listAt<List extends Pick<PriceList, "effective_from">>(
+  lists: readonly List[],
+  now: number,
+): List | null {
+  const begun = lists.filter(({ effective_from }) => effective_from * 1000 <= now);
+  return begun.reduce<List | null>((last, one) => {
+    return last === null || one.effective_from >= last.effective_from ? one : last;
+  }, null);
+}
+
+/** Null where the platform does not offer that model at that address. */
+export function offered(
+  { models }: Pick<PriceList, "models">,
+  { base_url, model }: { readonly base_url: string; readonly model: string },
+): OfferedTokens | null {
+  const at = (url: string) => url.replace(/\/+$/, "");
+  const found = models.find((one) => at(one.base_url) === at(base_url) && one.model === model);
+  if (found === undefined) return null;
+  const { base_url: _, model: __, ...tokens } = found;
+  return tokens;
+}
+
+/** To the nearest micro-dollar, halves up, exactly: the product may be beyond what a double holds. */
+export function share(count: number, micros: number, per: number): number {
+  const product = BigInt(count) * BigInt(micros);
+  const divisor = BigInt(per);
+  return Number((product * 2n + divisor) / (divisor * 2n));
+}
+
+function tokensMicros(
+  prices: OfferedTokens | null,
+  { prompt_tokens, cached_tokens = 0, completion_tokens }: TokensUsed,
+) {
+  const cached = Math.min(cached_tokens, prompt_tokens);
+  return (
+    perMillion(prompt_tokens - cached, prices?.input_per_mtok_micros) +
+    perMillion(cached, prices?.cached_input_per_mtok_micros) +
+    perMillion(completion_tokens, prices?.output_per_mtok_micros)
+  );
+}
+
+function perMillion(tokens: number, micros = 0): number {
+  return share(tokens, micros, 1_000_000);
+}
+
+function linesOf(lines: Readonly<Partial<Record<ChargeLine, number>>>): ChargeLines {
+  return Object.fromEntries(Object.entries(lines).filter(([, micros]) => micros !== 0));
+}
