@@ -4,9 +4,9 @@
  */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import { totals } from "./deployment-schema.ts";
 import { ledgerCopies, runs } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
-import { totals } from "./totals.ts";
 
 /** Runs that have not ended, by status, and the rollouts they have left and at work. */
 export interface UnfinishedRuns {

@@ -7,7 +7,7 @@ import type { RunCounts } from "../../src/contract/run.ts";
 import { countUnfinishedRuns, listEndpointsInUse, readTotals } from "../../src/db/metrics.ts";
 import { insertRun, type NewRun, updateRun } from "../../src/db/runs.ts";
 import { runs } from "../../src/db/schema.ts";
-import { totals } from "../../src/db/totals.ts";
+import { totals } from "../../src/db/deployment-schema.ts";
 import { admit } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 
