@@ -61,6 +61,7 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
       MODEL_URL: inject<string>("modelUrl"),
       MCP_URL: inject<string>("mcpUrl"),
       ACCESS_URL: inject<string>("accessUrl"),
+      COLLECTOR_URL: inject<string>("collectorUrl"),
       TEST_MIGRATIONS: await readD1Migrations("./migrations"),
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),

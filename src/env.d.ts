@@ -7,4 +7,6 @@ interface __BaseEnv_Env {
   /** Sends e-mail about budgets (`send_email`), from this address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;
+  /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, with commas between them. */
+  OTLP_HEADERS?: string;
 }

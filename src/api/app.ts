@@ -27,6 +27,7 @@ import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { keyOperations } from "./keys.ts";
+import { metricsOperations } from "./metrics.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
@@ -97,6 +98,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...auditOperations,
   ...usageOperations,
   ...resealOperations,
+  ...metricsOperations,
 ];
 
 let document: OpenApiDocument | null = null;

@@ -3,8 +3,8 @@ import * as z from "zod";
 
 /**
  * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`, and `runs:write` more (`INCLUDES`). `admin` includes everything inside the
- * key's reach but `operator`, which is about the deployment: it makes organisations and sets their limits, and sees
- * nothing of theirs. `trainer` is what a training run's trainer does, `engine` what a server of weights reports.
+ * key's reach but what is about the deployment: `operator` makes organisations and sets their limits, and sees
+ * nothing of theirs; `metrics`, which it includes, reads counts. `trainer` is what a training run's trainer does, `engine` what a server of weights reports.
  */
 export const PERMISSIONS = [
   "runs:read",
@@ -25,6 +25,7 @@ export const PERMISSIONS = [
   "audit:read",
   "admin",
   "operator",
+  "metrics",
 ] as const;
 export const Permission = z.enum(PERMISSIONS);
 export type Permission = z.infer<typeof Permission>;
@@ -40,13 +41,15 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   "billing:write": ["billing:read"],
+  operator: ["metrics"],
 };
+/** What `admin` does not include. */
+const OF_DEPLOYMENT: readonly Permission[] = ["operator", "metrics"];
 
 /** True if whoever has `held` may do what `needed` names. */
 export function permits(held: readonly Permission[], needed: Permission): boolean {
-  if (held.includes(needed)) return true;
-  if (needed === "operator") return false;
-  return held.includes("admin") || held.some((one) => INCLUDES[one]?.includes(needed));
+  if (held.includes(needed) || held.some((one) => INCLUDES[one]?.includes(needed))) return true;
+  return held.includes("admin") && !OF_DEPLOYMENT.includes(needed);
 }
 
 export const ROLES = ["owner", "developer", "viewer"] as const;

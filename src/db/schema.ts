@@ -302,14 +302,13 @@ export const runs = sqliteTable(
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
     index("runs_of_organization").on(table.org_id, table.status),
     index("runs_stored").on(table.org_id, table.stored_bytes),
+    index("runs_by_end").on(table.finished_at),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );
 export type RunRow = typeof runs.$inferSelect;
 
-/**
- * What judges said, by a hash of everything that decided it: once in a project, which paid for it.
- */
+/** What judges said, by a hash of everything that decided it: once in a project, which paid for it. */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {

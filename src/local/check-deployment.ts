@@ -25,7 +25,7 @@ const DEAD = "-dead";
 const NO_DATABASE = /^[0-]*$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Values that are set with `wrangler secret put` and stand in no file. */
-const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN"];
+const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN", "OTLP_HEADERS"];
 
 /** Errors first. */
 export function checkDeployment(check: Check): Finding[] {

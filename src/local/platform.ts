@@ -153,6 +153,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: secretOf(directory),
       AT_REST: String(options.atRest ?? false),
+      ...collectorOf(process.env),
       ...options.bindings,
     },
     onUp: (address, pid) => {
@@ -250,6 +251,12 @@ interface Launched {
   readonly watch: WorkerdWatch;
   /** What earlier workerds left under way goes on from now. */
   readonly letGoOn: () => void;
+}
+
+/** Where spans go, as a deployment's vars and secret say it. */
+function collectorOf(given: NodeJS.ProcessEnv): Record<string, string> {
+  const named = ["OTLP_ENDPOINT", "OTLP_HEADERS", "OTLP_CONTENT"].map((name) => [name, given[name] ?? ""] as const);
+  return Object.fromEntries(named.filter(([, value]) => value !== ""));
 }
 
 /** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */

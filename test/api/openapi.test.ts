@@ -46,6 +46,7 @@ test("every route is documented and every documented route exists", async () => 
     "DELETE /v1/secrets/{id}",
     "GET /docs",
     "GET /healthz",
+      "GET /metrics",
     "GET /openapi.json",
     "GET /v1/audit-log",
     "GET /v1/datasets",

@@ -18,6 +18,7 @@ import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
 import * as months from "../../src/db/ledger-months.ts";
+import * as metrics from "../../src/db/metrics.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
@@ -40,7 +41,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...ledger, ...months, ...past, ...seals, ...usage },
+  ...{ ...allowedHosts, ...ledger, ...metrics, ...months, ...past, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 
@@ -48,7 +49,15 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  ...["getAnyDeletion", "sealsUnder"],
+  ...[
+    "getAnyDeletion",
+    "sealsUnder",
+    "countUnfinishedRuns",
+    "readTotals",
+    "listEndpointsInUse",
+    "addTotal",
+    "ledgerBehindSince",
+  ],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };

@@ -8,6 +8,8 @@ declare namespace Cloudflare {
     MCP_URL: string;
     /** Cloudflare Access (test/fakes/access-team.ts). */
     ACCESS_URL: string;
+    /** Collectors of spans (test/fakes/otlp-collector.ts). */
+    COLLECTOR_URL: string;
     /** The network past Miniflare's outbound Worker; and the same where only public addresses may be called. */
     OPEN_NETWORK: Fetcher;
     PUBLIC_NETWORK: Fetcher;

@@ -8,6 +8,7 @@ import { textOf } from "../../src/contract/messages.ts";
 import { startAccess } from "../fakes/access-team.ts";
 import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
+import { startCollector } from "../fakes/otlp-collector.ts";
 import { probeReply } from "../fakes/probe-reply.ts";
 import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { withTokens } from "../fakes/token-model.ts";
@@ -21,6 +22,8 @@ declare module "vitest" {
     mcpUrl: string;
     /** Cloudflare Access: a team under each first part of the path. */
     accessUrl: string;
+    /** A collector of spans under each first part of the path. */
+    collectorUrl: string;
   }
 }
 
@@ -35,8 +38,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("mcpUrl", shop.url);
   const access = await startAccess();
   project.provide("accessUrl", access.url);
+  const collector = await startCollector();
+  project.provide("collectorUrl", collector.url);
   return async () => {
-    await Promise.all([model.stop(), shop.stop(), access.stop()]);
+    await Promise.all([model.stop(), shop.stop(), access.stop(), collector.stop()]);
   };
 }
 

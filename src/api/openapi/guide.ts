@@ -21,7 +21,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   statements: "What was charged and paid in a month, to the micro-dollar.",
   "audit-log": "Who changed what in an organisation.",
   reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
-  platform: "The platform itself. These routes need no key.",
+  platform: "The platform itself. These routes need no key, but for `/metrics`.",
 };
 
 /** Paragraphs are set apart by an empty line; `code` stands in backticks. */
@@ -32,7 +32,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Keys",
-    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator`. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name, or means the one called `default`. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (so many more, unless others take them) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
+    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator` and `metrics`, which are about the deployment. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name, or means the one called `default`. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (so many more, unless others take them) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
   },
   {
     title: "Sending again",

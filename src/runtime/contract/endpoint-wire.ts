@@ -4,6 +4,7 @@ import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
+import type { Latencies } from "./latency.ts";
 
 /** What rollouts of one run met since it was last told of. */
 export interface Outcomes {
@@ -18,6 +19,8 @@ export interface Outcomes {
   readonly counted_from: number;
   /** What the last failure said. */
   readonly error: string | null;
+  /** How long the calls took that were answered. For who watches: an ask that is repeated may tell of some twice. */
+  readonly latencies?: Latencies;
 }
 
 export type TurnOutcome<Response = ModelResponse> =

@@ -14,6 +14,7 @@ import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, RequestsAsk, RequestsGrant } from "./account-wire.ts";
 import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
+import type { Latencies } from "./latency.ts";
 import type {
   InFlightEntry,
   InFlightQuery,
@@ -23,6 +24,7 @@ import type {
   RolloutRecord,
   RunRecords,
   SegmentEntry,
+  SegmentTrace,
   StoredEvent,
   TaskMean,
 } from "./run-records.ts";
@@ -147,6 +149,8 @@ export interface RunRpc {
   /** Rows of a segment that is not folded yet. */
   segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;
+  /** The same segment for a trace, folded or not. Null: nobody created this run, or it has no such segment. */
+  segmentTrace(segment: number): Promise<(SegmentTrace & { readonly key: string | null }) | null>;
   /** What these left behind, for rollouts that take it over. */
   sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;
   /** Ends the run early; what is in flight is told in slices and still reports. */
@@ -196,6 +200,8 @@ export interface EndpointRpc {
   failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
   /** Its settings, its address or its key are not what they were. */
   changed(): Promise<void>;
+  /** How long its calls took, as far as runs have told of them. Null: nobody did so lately. */
+  latencies(): Promise<Latencies | null>;
 }
 
 /** A rollout that is asked to stop, and why. */

@@ -6,7 +6,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import type { Outcome, RolloutInFlight, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
-import type { RolloutSlot } from "./wire.ts";
+import type { RolloutSlot, RunSpec } from "./wire.ts";
 
 export type Tally = Readonly<Record<string, number>>;
 
@@ -174,6 +174,15 @@ export type RolloutRecord = {
 /** What an ended rollout left for its segment: its trajectory's text is null where that is in R2, or where there is none. */
 // A type, not an interface: SQLite cursors want an index signature.
 export type RolloutLeft = { readonly id: string; readonly digest: string | null; readonly text: string | null };
+
+/** What a segment is told of to who watches: its rollouts, without what they left, and the run once it has ended. */
+export interface SegmentTrace {
+  readonly spec: RunSpec;
+  /** In the order of their ends. */
+  readonly rollouts: readonly RolloutEntry[];
+  /** Set for the segment with the last of them, if the run is over: no other tells of it. */
+  readonly ended: { readonly at: number; readonly status: string; readonly error: string | null } | null;
+}
 
 /** A row of the segments: ended rollouts `first_seq` to `last_seq`, in one object of R2 once `key` is set. */
 export type SegmentEntry = {

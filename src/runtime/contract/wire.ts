@@ -14,6 +14,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { CeilingAsk, CostPrices, LostCalls } from "../../core/billing/allowance.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { Latencies } from "./latency.ts";
 
 export type { EnvironmentPin, ResolvedJudge as JudgeTarget, RunSpec };
 
@@ -116,6 +117,8 @@ export interface RolloutReport extends RolloutSlot {
   readonly calls: number;
   /** Calls that were answered with 429. */
   readonly limited?: number;
+  /** Of its own turns. */
+  readonly latencies?: Latencies;
   readonly usage: Usage;
   /** Absent of one that was never begun. */
   readonly spent?: Spending;

@@ -4,7 +4,8 @@
  *
  * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again. What it granted is on disk before the run
  * hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
- * can arrive in the wrong order. With the last run it forgets everything. The alarm never throws.
+ * can arrive in the wrong order. With the last run it forgets everything but how long its calls took, and that an hour
+ * later. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { type CallOutcome, callModel } from "../../clients/inference.ts";
@@ -13,6 +14,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
 import type { FailedTry, Grant, PermitAsk } from "../contract/endpoint-wire.ts";
+import { addLatencies, type Latencies } from "../contract/latency.ts";
 import type { EndpointRpc, Serves } from "../contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -42,6 +44,16 @@ interface Kept {
   readonly limits_at: number;
 }
 
+/** How long the calls of its runs took, and until when that is kept for whoever watches. */
+interface KeptLatencies {
+  readonly latencies: Latencies;
+  readonly until: number;
+}
+
+const STATE = "endpoint";
+const LATENCIES = "latencies";
+/** Once no run tells of calls any more. */
+const LATENCIES_KEPT_MS = 3600_000;
 const LIMITS_KEPT_MS = 5 * 60_000;
 const PROBE_DEADLINE_MS = 10_000;
 /** While a probe is under way, whoever waits for what it finds asks again after this. */
@@ -58,6 +70,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   async ask(asked: PermitAsk): Promise<Grant> {
     await this.#readLimits(asked);
     this.#suspicion = clear(this.#suspicion, asked.outcomes.ok_at ?? 0);
+    this.#keepLatencies(asked.outcomes.latencies);
     const { state, grant } = ask(this.#open(asked).state, asked, this.now());
     await this.#save({ ...this.#open(asked), state });
     return grant;
@@ -92,10 +105,17 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     await this.#save({ ...latest, limits_at: now, state: { ...latest.state, limits, health } });
   }
 
+  latencies(): Latencies | null {
+    return this.#latencies()?.latencies ?? null;
+  }
+
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
     const kept = this.#load();
-    if (kept === null) return;
+    if (kept === null) {
+      await this.#rest();
+      return;
+    }
     const { health } = kept.state;
     const { probe_at, model } = health.outage ?? this.#suspicion;
     if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
@@ -149,19 +169,41 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   /** Keeps the new state, tells whoever it concerns, and arms the alarm. */
   async #save(kept: Kept): Promise<void> {
     if (isIdle(kept.state)) {
-      this.#kept = null;
-      await this.ctx.storage.deleteAll();
+      await this.#rest();
       return;
     }
     const now = this.now();
     const run_ids = toTell(kept.state, now).slice(0, LIMITS.sliceObjects);
     const state = noteTold(kept.state, run_ids, now);
     this.#kept = { ...kept, state };
-    this.ctx.storage.kv.put("endpoint", this.#kept);
+    this.ctx.storage.kv.put(STATE, this.#kept);
     if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));
     const due = [nextEndpointAlarm(state, now), this.#suspicion.probe_at];
     const at = Math.min(...due.filter((moment) => moment !== null));
     if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
+  }
+
+  /** No run uses it: what is left is how long calls took, for its time. */
+  async #rest(): Promise<void> {
+    this.#kept = null;
+    const until = this.#latencies()?.until ?? 0;
+    if (until <= this.now()) {
+      await this.ctx.storage.deleteAll();
+      return;
+    }
+    this.ctx.storage.kv.delete(STATE);
+    await this.ctx.storage.setAlarm(until);
+  }
+
+  #latencies(): KeptLatencies | null {
+    return this.ctx.storage.kv.get<KeptLatencies>(LATENCIES) ?? null;
+  }
+
+  #keepLatencies(told: Latencies | undefined): void {
+    const latencies = addLatencies(this.#latencies()?.latencies, told);
+    if (told === undefined || latencies === undefined) return;
+    const kept: KeptLatencies = { latencies, until: this.now() + LATENCIES_KEPT_MS };
+    this.ctx.storage.kv.put(LATENCIES, kept);
   }
 
   /** One that is not reached is told again by the alarm. */
@@ -176,7 +218,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   }
 
   #load(): Kept | null {
-    if (this.#kept === undefined) this.#kept = this.ctx.storage.kv.get<Kept>("endpoint") ?? null;
+    if (this.#kept === undefined) this.#kept = this.ctx.storage.kv.get<Kept>(STATE) ?? null;
     return this.#kept;
   }
 

@@ -10,6 +10,7 @@
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Grant, Need, Outcomes } from "../contract/endpoint-wire.ts";
+import { addLatencies, type Latencies } from "../contract/latency.ts";
 import type { RolloutReport } from "../contract/wire.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
 import { LEASE_MS, RENEW_MS } from "./ledger.ts";
@@ -18,7 +19,7 @@ import { LEASE_MS, RENEW_MS } from "./ledger.ts";
 const JUDGES = "/judges";
 
 /** What a rollout, or a judge that was asked, met at its endpoint. */
-export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited"> {
+export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited" | "latencies"> {
   readonly error: Pick<SerializedError, "message" | "retryable"> | null;
 }
 
@@ -145,6 +146,7 @@ export function undoAsk(lease: LeaseState, lost: Outcomes): LeaseState {
       ok_at: outcomes.ok_at ?? lost.ok_at,
       streak,
       error: outcomes.error ?? lost.error,
+      ...told(addLatencies(lost.latencies, outcomes.latencies)),
     },
   };
 }
@@ -186,10 +188,16 @@ export function leaseFlow(lease: LeaseState, running: number, now: number): RunV
   };
 }
 
-function countMet(before: Outcomes, { failure, error, turns, calls, limited = 0 }: Met, now: number): Outcomes {
+function told(latencies: Latencies | undefined): Pick<Outcomes, "latencies"> {
+  return latencies === undefined ? {} : { latencies };
+}
+
+function countMet(before: Outcomes, met: Met, now: number): Outcomes {
+  const { failure, error, turns, calls, limited = 0 } = met;
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
-  const counted = { ...from, calls: from.calls + calls, limited: from.limited + limited };
+  const times = told(addLatencies(before.latencies, met.latencies));
+  const counted = { ...from, ...times, calls: from.calls + calls, limited: from.limited + limited };
   // What another try would not mend says nothing of the endpoint's health: it has answered.
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
   if (failed) return { ...counted, streak: before.streak + 1, error: error.message };

@@ -10,6 +10,7 @@ import type { RunStatus } from "../../contract/run.ts";
 import type { RunPaused } from "../../contract/run-events.ts";
 import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { requestCancel } from "./ledger.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf } from "./standing.ts";
@@ -154,4 +155,5 @@ export function noteDeadLetter(store: RunStore, queue: string, message: RunMessa
     const head = store.head();
     store.saveHead({ ...head, dead_letters: head.dead_letters + 1, row_current: false });
   });
+  logError("dead letter", { ...idsOf(message), queue }, new Error(`a message of kind ${message.kind}`));
 }

@@ -45,7 +45,7 @@ import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, Wai
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
-import { segmentOf, sourcesIn, startersIn } from "./sources.ts";
+import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
@@ -184,6 +184,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#read(() => unfoldedRows(this.#store, segment));
   }
 
+  segmentTrace(segment: number) {
+    return this.#read((spec) => traceOf(this.#store, spec, segment));
+  }
+
   folded(segment: number, key: string): void {
     const spec = this.#open();
     if (spec === null) return;
@@ -234,10 +238,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   endpointChanged(by: Grantor = "endpoint"): void {
-    this.#change(() => {
-      this.#leases.changed(by);
-      if (by === "endpoint") this.#judging.changed();
-    });
+    this.#change(() => [this.#leases.changed(by), this.#judging.changed(by)]);
   }
 
   auditRecords() {
@@ -286,7 +287,6 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    logError("dead letter", { ...idsOf(spec), queue }, new Error(`a message of kind ${message.kind}`));
     await this.#arm(spec);
   }
 

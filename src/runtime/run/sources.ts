@@ -55,3 +55,14 @@ function starterOf(row: RolloutEntry): Starter {
   // The attempt before, always: a retry makes the next one in its slot.
   return { ...place, rollout_id, host, ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }) };
 }
+
+/** A segment for a trace; the run's own end goes with the segment of its last rollout. */
+export function traceOf(store: RunStore, spec: RunSpec, segment: number) {
+  const entry = store.segment(segment);
+  if (entry === null) return null;
+  const { first_seq, last_seq, key } = entry;
+  const rollouts = store.finished(first_seq - 1, last_seq - first_seq + 1, null);
+  const { settled_at: at, status, error, finished } = store.head();
+  const ended = at === null || last_seq < finished ? null : { at, status, error: error?.code ?? null };
+  return { spec, rollouts, ended, key };
+}

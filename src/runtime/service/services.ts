@@ -26,6 +26,7 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { scrapeMetrics } from "./scrape-metrics.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
@@ -94,5 +95,6 @@ export const services = {
   readUsage,
   listStatements,
   readStatement,
+  scrapeMetrics,
 };
 export type Services = typeof services;

@@ -11,6 +11,7 @@ import type { ToolDefinition } from "../../contract/messages.ts";
 import { addUsage, type Trajectory } from "../../contract/trajectory.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
+import { latenciesOf } from "../contract/latency.ts";
 import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -62,6 +63,7 @@ export function reportOf(
     turns: turns.length,
     calls: callsOf(rollout),
     limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
+    ...(turns.length > 0 && { latencies: latenciesOf(turns.map(({ latency_ms }) => latency_ms)) }),
     usage: addUsage(turns),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,

@@ -11,6 +11,7 @@ import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { exportSpans } from "./export-spans.ts";
 
 /** One line of a segment. A rollout that never had a trajectory has none here. */
 export interface SegmentLine {
@@ -68,14 +69,20 @@ export async function dropTrajectories(
   if (keys.length > 0) await env.STORE.delete(keys);
 }
 
-/**
- * `run-segments`: folds finished rollouts into one immutable R2 object, a line each: the row with its scores, and the
- * trajectory. The single trajectories go once the run knows the segment.
- */
+/** `run-segments`: folds a segment, and then tells of it to whoever watches. */
 export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
+  await exportSpans(env, message, await fold(env, message, subrequests), subrequests);
+}
+
+/**
+ * Folds finished rollouts into one immutable R2 object, a line each: the row with its scores, and the
+ * trajectory. The single trajectories go once the run knows the segment. Gives the lines;
+ * null where it was folded before.
+ */
+async function fold(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<string[] | null> {
   const run = runObject(env, message.scope, message.run_id);
   const records = await subrequests.object(() => run.segmentRows(message.segment));
-  if (records === null) return;
+  if (records === null) return null;
   const lines = await subrequests.six(records, (left) => lineOf(env, message, left, subrequests));
   const text = lines.join("\n");
   const sha256 = sha256Hex(text);
@@ -83,6 +90,7 @@ export async function foldSegment(env: Env, message: SegmentMessage, subrequests
   await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
   await subrequests.object(() => run.folded(message.segment, key));
   await subrequests.fetch(() => dropTrajectories(env, message, records));
+  return lines;
 }
 
 async function lineOf(env: Env, message: SegmentMessage, left: RolloutLeft, subrequests: Subrequests): Promise<string> {

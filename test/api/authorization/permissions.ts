@@ -19,6 +19,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   listOrganizations: ["operator"],
   updateLimits: ["operator"],
   resealValues: ["operator"],
+  scrapeMetrics: ["metrics"],
   createProject: ["admin"],
   listProjects: ["runs:read"],
   getProject: ["runs:read"],
@@ -127,7 +128,7 @@ export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 
 /** What is about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = [
-  ...["createOrganization", "listOrganizations", "updateLimits", "resealValues"],
+  ...["createOrganization", "listOrganizations", "updateLimits", "resealValues", "scrapeMetrics"],
 ];
 
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
@@ -160,12 +161,18 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  operator: ["metrics"],
 };
 
-/** `admin` is everything but `operator`. */
+/** `admin` is everything but what is about the deployment. */
 export function mayDo(held: readonly Permission[], takes: (typeof TAKES)[string]): boolean {
   if (typeof takes === "string") return true;
   return takes.some((needed) =>
-    held.some((one) => one === needed || (one === "admin" && needed !== "operator") || INCLUDED[one]?.includes(needed)),
+    held.some(
+      (one) =>
+        one === needed ||
+        (one === "admin" && needed !== "operator" && needed !== "metrics") ||
+        INCLUDED[one]?.includes(needed),
+    ),
   );
 }

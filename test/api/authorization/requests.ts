@@ -52,6 +52,7 @@ const READS: Readonly<Record<string, Request>> = {
   getHealth: { ask: () => ({ path: "/healthz" }) },
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
+  scrapeMetrics: { ask: () => ({ path: "/metrics" }) },
   listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
   getUsage: { ask: () => ({ path: "/v1/usage?start_time=1795392000" }) },
   getUsageCsv: { ask: () => ({ path: "/v1/usage/csv?start_time=1795392000&group_by=project" }) },

@@ -7,6 +7,7 @@
  */
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
+import type { Grantor } from "../../contract/rpc.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
 import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
@@ -39,7 +40,8 @@ export class RunJudging {
   }
 
   /** One of its endpoints would grant something else now: each is asked. */
-  changed(): void {
+  changed(by: Grantor): void {
+    if (by !== "endpoint") return;
     for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
       noteChanged(this.#slotOf(endpoint));
     }

@@ -23,6 +23,7 @@ import type {
   KnownResult,
   ToldOutcome,
 } from "../../contract/judge-outcome.ts";
+import { latenciesOf } from "../../contract/latency.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
 import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
@@ -319,7 +320,8 @@ function meet(
   if (endpoint_id === undefined) return;
   if (outcome.kind === "failed" && outcome.silent) noteSilent(store, endpoint_id);
   else if (outcome.kind === "failed" || !outcome.cached) noteAnswer(store, endpoint_id, outcome.took_ms);
-  setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), met, now));
+  const timed = met.turns > 0 && outcome.took_ms !== undefined ? { latencies: latenciesOf([outcome.took_ms]) } : {};
+  setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now));
 }
 
 export function judgeLeaseOf(store: RunStore, endpointId: string): LeaseState {

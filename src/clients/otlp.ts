@@ -1,0 +1,95 @@
+/** Spans to a collector by OTLP/HTTP, as JSON. This is the one place where such a call is retried. */
+import { beginningOf } from "./bounded-body.ts";
+import type { Send } from "./outgoing.ts";
+
+export interface Collector {
+  /** Without the path of the signal. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly send: Send;
+  /** Between two tries; replaced by tests. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+/** What came of it: how many were not taken, and why (null where all were). `away`: nobody answered as a collector does. */
+export interface SpansSent {
+  readonly rejected: number;
+  readonly error: string | null;
+  readonly away: boolean;
+}
+
+const TRIES = 2;
+const PAUSE_MS = 500;
+const LONGEST_MS = 5000;
+const REPLY_BYTES = 64 * 1024;
+const SAID_CHARACTERS = 300;
+/** Those that the protocol says to send again. */
+const AGAIN = [429, 502, 503, 504];
+
+const ALL_TAKEN: SpansSent = { rejected: 0, error: null, away: false };
+
+/** Sends one request, twice at most, 5 s each. Never throws. `spans`: as many as `count`, in the protocol's shape. */
+export async function sendSpans(collector: Collector, spans: readonly object[]): Promise<SpansSent> {
+  const count = spans.length;
+  const body = JSON.stringify({
+    resourceSpans: [
+      {
+        resource: { attributes: [{ key: "service.name", value: { stringValue: "rollcall" } }] },
+        scopeSpans: [{ scope: { name: "rollcall" }, spans }],
+      },
+    ],
+  });
+  for (let attempt = 1; ; attempt += 1) {
+    const { sent, again } = await tryOnce(collector, body, count);
+    if (!again || attempt === TRIES) return sent;
+    await collector.pause(PAUSE_MS);
+  }
+}
+
+async function tryOnce(
+  { endpoint, headers, send }: Collector,
+  body: string,
+  count: number,
+): Promise<{ readonly sent: SpansSent; readonly again: boolean }> {
+  try {
+    const url = new URL(`${endpoint.replace(/\/+$/, "")}/v1/traces`);
+    const signal = AbortSignal.timeout(LONGEST_MS);
+    const init = { method: "POST", headers: { ...headers, "content-type": "application/json" }, body, signal };
+    const reply = await send(url, init);
+    const said = await beginningOf(reply, REPLY_BYTES);
+    if (reply.ok) return { sent: takenOf(said), again: false };
+    const error = `the collector answered ${reply.status}: ${said.slice(0, SAID_CHARACTERS)}`;
+    const again = AGAIN.includes(reply.status);
+    return { sent: { rejected: count, error, away: again }, again };
+  } catch (thrown) {
+    const error = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+    return { sent: { rejected: count, error, away: true }, again: true };
+  }
+}
+
+/** A collector may take some and refuse the others. What is no such reply is one of a collector that says nothing. */
+function takenOf(said: string): SpansSent {
+  const partial = /"rejectedSpans"\s*:\s*"?(\d+)/.exec(said)?.[1];
+  const rejected = Number(partial ?? 0);
+  return rejected === 0
+    ? ALL_TAKEN
+    : { rejected, error: `refused in part: ${said.slice(0, SAID_CHARACTERS)}`, away: false };
+}
+
+/** `key=value` pairs with commas between them, percent-encoded, as `OTEL_EXPORTER_OTLP_HEADERS` has them. */
+export function headersOf(text: string): Record<string, string> {
+  const pairs = text.split(",").flatMap((pair) => {
+    const [name = "", ...rest] = pair.split("=");
+    return name.trim() === "" ? [] : [[name.trim().toLowerCase(), decoded(rest.join("=").trim())] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A value that was not encoded, with a per cent sign of its own.
+    return text;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Counts of the whole deployment, for who watches it. Each is one statement whose work follows what is under way, and
+ * never how many runs there ever were.
+ */
+import { isNull, sql } from "drizzle-orm";
+import type { Scope } from "../contract/scope.ts";
+import { totals } from "./deployment-schema.ts";
+import { ledgerCopies, runs } from "./schema.ts";
+import { unscoped } from "./scoped.ts";
+
+/** Runs that have not ended, by status, and the rollouts they have left and at work. */
+export interface UnfinishedRuns {
+  readonly status: string;
+  readonly runs: number;
+  readonly pending: number;
+  readonly in_flight: number;
+}
+
+/** How many ended so, ever: a run (`kind` is `runs`), a rollout (its outcome), or a message (`dead_letters`). */
+export interface Total {
+  readonly kind: string;
+  /** The status, the cause, the class or the reason; empty where there is none. */
+  readonly name: string;
+  readonly n: number;
+}
+
+export interface EndpointInUse {
+  readonly endpoint_id: string;
+  readonly scope: Scope;
+  /** How many endpoints there are in use, this one included. */
+  readonly of: number;
+}
+
+export async function countUnfinishedRuns(database: D1Database): Promise<UnfinishedRuns[]> {
+  const sumOf = (path: string) => sql<number>`coalesce(sum(${runs.counts} ->> ${path}), 0)`;
+  return await unscoped(database, "operator")
+    .select({
+      status: runs.status,
+      runs: sql<number>`count(*)`,
+      pending: sumOf("$.pending"),
+      in_flight: sumOf("$.in_flight"),
+    })
+    .from(runs)
+    .where(isNull(runs.finished_at))
+    .groupBy(runs.status);
+}
+
+/** What ended, in runs that ended and in those that go on, all of one moment: it never grows less. */
+export async function readTotals(database: D1Database): Promise<Total[]> {
+  const going = sql`${runs.finished_at} is null`;
+  return await unscoped(database, "operator").all<Total>(sql`
+    select kind, name, sum(n) as n from (
+      select ${totals.kind} as kind, ${totals.name} as name, ${totals.n} as n from ${totals}
+      union all select 'dead_letters', '', ${runs.dead_letters} from ${runs} where ${going}
+      union all select 'scored', '', ${runs.counts} ->> '$.scored' from ${runs} where ${going}
+      union all select o.key, r.key, r.value
+        from ${runs}, json_each(${runs.counts}) o, json_each(o.value) r where ${going} and o.type = 'object'
+    ) group by kind, name order by kind, name`);
+}
+
+/**
+ * Endpoints of policies and judges that runs use, or used after `since` (epoch milliseconds): those with the most
+ * unfinished runs first, at most `limit`.
+ */
+export async function listEndpointsInUse(
+  database: D1Database,
+  { since, limit }: { readonly since: number; readonly limit: number },
+): Promise<EndpointInUse[]> {
+  const lately = sql`(${runs.finished_at} is null or ${runs.finished_at} > ${since})`;
+  const rows = await unscoped(database, "operator").all<Listed>(sql`
+    select endpoint_id, org_id, project_id, count(*) over () as "of" from (
+      select ${runs.endpoint_id} as endpoint_id, ${runs.org_id} as org_id, ${runs.project_id} as project_id,
+        ${runs.finished_at} as finished_at from ${runs} where ${lately}
+      union all
+      select j.value ->> '$.endpoint_id', ${runs.org_id}, ${runs.project_id}, ${runs.finished_at}
+        from ${runs}, json_each(${runs.spec}, '$.judges') j where ${lately}
+    ) group by endpoint_id, org_id, project_id
+      order by sum(finished_at is null) desc, endpoint_id limit ${limit}`);
+  return rows.map(({ endpoint_id, org_id, project_id, of }) => {
+    return { endpoint_id, scope: { orgId: org_id, projectId: project_id }, of };
+  });
+}
+
+/** Since when the copy of the ledger that is furthest behind is so; null where all are as they should be. */
+export async function ledgerBehindSince(database: D1Database): Promise<number | null> {
+  const rows = await unscoped(database, "operator")
+    .select({ since: sql<number | null>`min(${ledgerCopies.behind_since})` })
+    .from(ledgerCopies);
+  return rows[0]?.since ?? null;
+}
+
+/** Adds to what is counted where nothing else keeps it. */
+export async function addTotal(database: D1Database, kind: "spans_dropped", n: number): Promise<void> {
+  await unscoped(database, "operator")
+    .insert(totals)
+    .values({ kind, name: "", n })
+    .onConflictDoUpdate({ target: [totals.kind, totals.name], set: { n: sql`${totals.n} + ${n}` } });
+}
+
+interface Listed {
+  readonly endpoint_id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly of: number;
+}

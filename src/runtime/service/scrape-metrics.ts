@@ -1,0 +1,202 @@
+/**
+ * What a deployment says of itself to who watches it: counts, never a name, a prompt or a price of a customer's.
+ *
+ * Invariants. A scrape makes at most `MOST_READS` reads however much there is, and writes nothing. Labels have values
+ * from fixed lists, but for endpoints, of which there are at most `MOST_ENDPOINTS`. A part that cannot be read is left
+ * out and counted; the others are told.
+ */
+import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../contract/errors.ts";
+import { RUN_STATUSES } from "../../contract/run.ts";
+import { ROLLOUT_SCHEMA } from "../../contract/trajectory.ts";
+import {
+  countUnfinishedRuns,
+  type EndpointInUse,
+  ledgerBehindSince,
+  listEndpointsInUse,
+  readTotals,
+  type Total,
+} from "../../db/metrics.ts";
+import { LATENCY_BOUNDS_S, type Latencies } from "../contract/latency.ts";
+import { logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
+import { type Family, histogramSamples, prometheusText, type Sample } from "../kit/prometheus.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+
+/** With the two that letting the caller in takes, 20. */
+const MOST_READS = 18;
+/** Whose calls are told of: those that most runs use. */
+const MOST_ENDPOINTS = 5;
+/** An endpoint is told of for so long after its last run: runs tell it of their calls every 5 minutes at the latest. */
+const USED_LATELY_MS = 15 * 60_000;
+const PARTS = ["database", "queues", "endpoints"] as const;
+type Part = (typeof PARTS)[number];
+
+const UNFINISHED = ["queued", "running", "paused"];
+const ENDED = RUN_STATUSES.filter((status) => !UNFINISHED.includes(status));
+/** Every way in which a rollout can end: told as 0 until the first does, so that a rate is known from the beginning on. */
+const OUTCOMES = [
+  { kind: "scored", names: [""] },
+  { kind: "unscored", names: UNSCORED_CAUSES },
+  { kind: "failed", names: FAILURE_CLASSES },
+  { kind: "cancelled", names: CANCEL_REASONS },
+] as const;
+
+/** The text that Prometheus reads. `now`: epoch milliseconds. */
+export async function scrapeMetrics(env: Env, now: number): Promise<string> {
+  const reads = new Reads();
+  const [database, queues, endpoints] = await Promise.all([
+    readDatabase(env, reads, now),
+    readQueues(env, reads, now),
+    readEndpoints(env, reads, now),
+  ]);
+  return prometheusText([...build(), ...database, ...queues, ...endpoints, ...reads.families()]);
+}
+
+/** Counts what is read, and what could not be. */
+class Reads {
+  readonly #calls = new Subrequests(MOST_READS);
+  readonly #failed: Record<Part, number> = { database: 0, queues: 0, endpoints: 0 };
+
+  /** One read; null where it failed. */
+  async of<T>(part: Part, call: () => Promise<T>): Promise<T | null> {
+    try {
+      return await this.#calls.inTurn(call);
+    } catch (thrown) {
+      this.#failed[part] += 1;
+      logError("metrics cannot be read", {}, thrown);
+      return null;
+    }
+  }
+
+  families(): Family[] {
+    const failed = PARTS.map((part) => ({ labels: { part }, value: this.#failed[part] }));
+    return [
+      gauge("rollcall_scrape_reads", "Reads that this scrape took", [{ value: this.#calls.count }]),
+      gauge("rollcall_scrape_failed_reads", "Reads of this scrape that failed: what they tell is left out", failed),
+    ];
+  }
+}
+
+function build(): Family[] {
+  const labels = { api: "1", rollout_schema: String(ROLLOUT_SCHEMA) };
+  return [gauge("rollcall_build_info", "What is deployed", [{ labels, value: 1 }])];
+}
+
+async function readDatabase(env: Env, reads: Reads, now: number): Promise<Family[]> {
+  const [unfinished, totals, ledger] = await Promise.all([
+    reads.of("database", () => countUnfinishedRuns(env.DB)),
+    reads.of("database", () => readTotals(env.DB)),
+    // That none is behind, and that nobody knows, are two things.
+    reads.of("database", async () => ({ since: await ledgerBehindSince(env.DB) })),
+  ]);
+  const sumOf = (state: "pending" | "in_flight") => {
+    const value = (unfinished ?? []).reduce((sum, row) => sum + row[state], 0);
+    return { labels: { state }, value };
+  };
+  const runs = UNFINISHED.map((status) => {
+    return { labels: { status }, value: unfinished?.find((row) => row.status === status)?.runs ?? 0 };
+  });
+  const known = <T>(samples: readonly T[]) => (unfinished === null ? [] : samples);
+  return [
+    gauge("rollcall_runs", "Runs that have not ended, by status", known(runs)),
+    gauge("rollcall_rollouts", "Rollouts of runs that have not ended", known([sumOf("pending"), sumOf("in_flight")])),
+    ...(totals === null ? [] : totalFamilies(totals)),
+    ...(ledger === null ? [] : [lagFamily(ledger.since === null ? 0 : now - ledger.since)]),
+  ];
+}
+
+function lagFamily(behindMs: number): Family {
+  const help = "How long the oldest entry of an organisation's ledger has waited for its copy";
+  return gauge("rollcall_ledger_lag_seconds", help, [{ value: Math.max(0, behindMs) / 1000 }]);
+}
+
+function totalFamilies(totals: readonly Total[]): Family[] {
+  const numberOf = (kind: string, name = "") => totals.find((one) => one.kind === kind && one.name === name)?.n ?? 0;
+  const runs = ENDED.map((status) => ({ labels: { status }, value: numberOf("runs", status) }));
+  const rollouts = OUTCOMES.flatMap(({ kind, names }) =>
+    names.map((name) => ({ labels: { outcome: kind, reason: name }, value: numberOf(kind, name) })),
+  );
+  return [
+    counter("rollcall_runs_ended_total", "Runs that ended, by status", runs),
+    counter(
+      "rollcall_rollouts_ended_total",
+      "Rollouts that ended, by outcome and its cause, class or reason",
+      rollouts,
+    ),
+    counter("rollcall_dead_letters_total", "Messages that a queue gave up on", [{ value: numberOf("dead_letters") }]),
+    counter("rollcall_spans_dropped_total", "Spans that no collector took", [{ value: numberOf("spans_dropped") }]),
+  ];
+}
+
+function queuesOf(env: Env): readonly (readonly [name: string, queue: Queue])[] {
+  return [
+    ["rollout-groups", env.ROLLOUT_GROUPS],
+    ["rollout-scores", env.ROLLOUT_SCORES],
+    ["rollout-judgements", env.ROLLOUT_JUDGEMENTS],
+    ["rollout-judgements-1", env.ROLLOUT_JUDGEMENTS_1],
+    ["rollout-judgements-2", env.ROLLOUT_JUDGEMENTS_2],
+    ["rollout-judgements-3", env.ROLLOUT_JUDGEMENTS_3],
+    ["rollout-judgements-slow", env.ROLLOUT_JUDGEMENTS_SLOW],
+    ["rollout-judgements-silent", env.ROLLOUT_JUDGEMENTS_SILENT],
+    ["run-segments", env.RUN_SEGMENTS],
+  ];
+}
+
+async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]> {
+  const read = await Promise.all(
+    queuesOf(env).map(async ([queue, binding]) => {
+      const met = await reads.of("queues", () => binding.metrics());
+      return met === null ? [] : [{ labels: { queue }, ...met }];
+    }),
+  );
+  const met = read.flat();
+  const samples = (read: (one: QueueMetrics) => number): Sample[] =>
+    met.map((one) => ({ labels: one.labels, value: read(one) }));
+  // An empty queue has no oldest message, whatever time it names.
+  const age = ({ backlogCount, oldestMessageTimestamp: at }: QueueMetrics) =>
+    backlogCount === 0 || at === undefined ? 0 : Math.max(0, now - Number(at)) / 1000;
+  return [
+    gauge(
+      "rollcall_queue_messages",
+      "Messages that wait in a queue",
+      samples(({ backlogCount }) => backlogCount),
+    ),
+    gauge(
+      "rollcall_queue_bytes",
+      "Their bytes",
+      samples(({ backlogBytes }) => backlogBytes),
+    ),
+    gauge("rollcall_queue_oldest_seconds", "How long the oldest of them has waited", samples(age)),
+  ];
+}
+
+async function readEndpoints(env: Env, reads: Reads, now: number): Promise<Family[]> {
+  const choice = { since: now - USED_LATELY_MS, limit: MOST_ENDPOINTS };
+  const listed = await reads.of("endpoints", () => listEndpointsInUse(env.DB, choice));
+  if (listed === null) return [];
+  const read = await Promise.all(listed.map((one) => readLatencies(env, reads, one)));
+  return [
+    gauge("rollcall_endpoints", "Endpoints that runs use, or used lately", [{ value: listed[0]?.of ?? 0 }]),
+    {
+      name: "rollcall_model_latency_seconds",
+      type: "histogram",
+      help: `How long answered calls took, of the ${MOST_ENDPOINTS} endpoints that most runs use`,
+      samples: read.flat(),
+    },
+  ];
+}
+
+async function readLatencies(env: Env, reads: Reads, { endpoint_id, scope }: EndpointInUse): Promise<Sample[]> {
+  const read = await reads.of<Latencies | null>("endpoints", () => endpointObject(env, scope, endpoint_id).latencies());
+  if (read === null) return [];
+  const { counts, sum_ms } = read;
+  return histogramSamples({ endpoint: endpoint_id }, { bounds: LATENCY_BOUNDS_S, counts, sum: sum_ms / 1000 });
+}
+
+function gauge(name: string, help: string, samples: readonly Sample[]): Family {
+  return { name, type: "gauge", help, samples };
+}
+
+function counter(name: string, help: string, samples: readonly Sample[]): Family {
+  return { name, type: "counter", help, samples };
+}

@@ -1,0 +1,117 @@
+/** `GET /metrics` of the whole Worker: what it tells, at what cost, and that a part which fails hides no other. */
+import { env, exports } from "cloudflare:workers";
+import { beforeAll, expect, test, vi } from "vitest";
+import { services } from "../../src/runtime/service/services.ts";
+import { openPlatform } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
+import { admit } from "./accounts.ts";
+
+const MOST_READS = 20;
+/** A look-up of the key, and a block of requests. */
+const READS_OF_THE_DOOR = 2;
+
+type Door = Awaited<ReturnType<typeof openPlatform>>;
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+/** The Worker's bindings, with a count of every statement, call of an object and call of a queue. */
+function countingEnv(): { readonly counted: Env; readonly reads: () => number } {
+  let reads = 0;
+  const counting = (target: object, isRead: (name: string | symbol) => boolean): object =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        return (...given: unknown[]) => {
+          if (isRead(name)) reads += 1;
+          const made: unknown = Reflect.apply(member, target, given);
+          return name === "getByName" ? counting(made as object, () => true) : made;
+        };
+      },
+    });
+  const counted = new Proxy(env, {
+    get: (_, name) => {
+      const binding: unknown = Reflect.get(env, name);
+      if (typeof binding !== "object" || binding === null) return binding;
+      return counting(binding, (called) => ["prepare", "metrics"].includes(String(called)));
+    },
+  });
+  return { counted, reads: () => reads };
+}
+
+function valuesOf(text: string): Map<string, number> {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),
+  );
+}
+
+test("a key with the scope metrics reads text that Prometheus knows, and an admin is refused", async () => {
+  const ask = async (token: string) =>
+    await exports.default.fetch("http://platform.test/metrics", { headers: { authorization: `Bearer ${token}` } });
+  const reply = await ask(await admit(door.scope, { scopes: ["metrics"] }));
+  expect(reply.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  expect(await reply.text()).toContain("# TYPE rollcall_runs gauge\n");
+  expect((await ask(await admit(door.scope, { scopes: ["admin"] }))).status).toBe(403);
+  expect((await ask(await admit(door.scope, { scopes: ["operator"] }))).status).toBe(200);
+});
+
+test("a run that ended is counted, and its endpoint says how long its calls took", async () => {
+  const before = valuesOf(await services.scrapeMetrics(env, Date.now()));
+  const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
+  let after = before;
+  const grown = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN);
+  // D1 and the endpoint's object hear of it a moment after its end.
+  await vi.waitUntil(
+    async () => {
+      after = valuesOf(await services.scrapeMetrics(env, Date.now()));
+      const timed = after.get(`rollcall_model_latency_seconds_count{endpoint="${run.endpoint.id}"}`) ?? 0;
+      return timed >= 3 && grown('rollcall_runs_ended_total{status="completed"}') > 0;
+    },
+    { timeout: 10_000 },
+  );
+  expect(grown('rollcall_rollouts_ended_total{outcome="scored",reason=""}')).toBe(3);
+  expect(grown('rollcall_runs_ended_total{status="completed"}')).toBe(1);
+  expect(after.get(`rollcall_model_latency_seconds_bucket{endpoint="${run.endpoint.id}",le="+Inf"}`)).toBe(3);
+  expect(after.get('rollcall_queue_messages{queue="run-segments"}')).toBeGreaterThanOrEqual(0);
+});
+
+test("however many endpoints there are, a scrape takes at most 20 reads and counts them itself", async () => {
+  for (let made = 0; made < 8; made += 1) {
+    await door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
+  }
+  const { counted, reads } = countingEnv();
+  const values = valuesOf(await services.scrapeMetrics(counted, Date.now()));
+  expect(values.get("rollcall_endpoints")).toBeGreaterThan(5);
+  expect(values.get("rollcall_scrape_reads")).toBe(reads());
+  expect(reads()).toBeGreaterThan(15);
+  expect(reads() + READS_OF_THE_DOOR).toBeLessThanOrEqual(MOST_READS);
+});
+
+test("a queue that does not answer is left out and counted, and the rest is told", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const away = new Proxy(env.ROLLOUT_GROUPS, {
+    get: () => () => Promise.reject(new Error("away")),
+  });
+  const text = await services.scrapeMetrics({ ...env, ROLLOUT_GROUPS: away }, Date.now());
+  const values = valuesOf(text);
+  expect(values.has('rollcall_queue_messages{queue="rollout-groups"}')).toBe(false);
+  expect(values.get('rollcall_queue_messages{queue="rollout-scores"}')).toBeGreaterThanOrEqual(0);
+  expect(values.get('rollcall_scrape_failed_reads{part="queues"}')).toBe(1);
+  expect(values.get('rollcall_scrape_failed_reads{part="database"}')).toBe(0);
+});
+
+test("a database that does not answer leaves its counts out, and says none of them is 0", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const away = new Proxy(env.DB, {
+    get: () => () => {
+      throw new Error("away");
+    },
+  });
+  const values = valuesOf(await services.scrapeMetrics({ ...env, DB: away }, Date.now()));
+  expect([...values.keys()].filter((name) => /^rollcall_(runs|rollouts|endpoints)/.test(name))).toEqual([]);
+  expect(values.get('rollcall_scrape_failed_reads{part="database"}')).toBe(3);
+});
