@@ -1,4 +1,4 @@
-/** Bindings that are secrets, beside those that wrangler.toml requires: each may be absent. */
+/** Bindings beside those that wrangler.toml requires, most of them secrets: each may be absent. */
 interface __BaseEnv_Env {
   /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
   ROLLCALL_SECRETS_BEFORE?: string;
@@ -6,4 +6,7 @@ interface __BaseEnv_Env {
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
   /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, with commas between them. */
   OTLP_HEADERS?: string;
+  /** Sends e-mail about budgets (`send_email`), from this address. */
+  ALERTS?: SendEmail;
+  ALERTS_FROM?: string;
 }

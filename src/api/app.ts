@@ -40,6 +40,7 @@ import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -95,6 +96,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...peopleOperations,
   ...deletionOperations,
   ...auditOperations,
+  ...usageOperations,
   ...resealOperations,
   ...metricsOperations,
 ];

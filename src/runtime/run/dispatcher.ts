@@ -93,15 +93,16 @@ export class Dispatcher {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
+    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows);
     if (spec.rescore !== undefined) {
       // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
-      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
     }
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const room = this.#leases.rolloutRoom();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    return Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
+    return Math.max(0, Math.min(window - head.running, room, more, funded));
   }
 
   /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
@@ -117,7 +118,9 @@ export class Dispatcher {
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
-    if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
+    if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
+    const unfunded = this.#leases.settling.flow(spec);
+    if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {
       return { state: "over_limit", reason: ceilingReason(this.#env, live) };

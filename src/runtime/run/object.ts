@@ -28,13 +28,13 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
+import { chargeEnd } from "./charging.ts";
 import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
-import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { type Needs, RunLeases } from "./leases.ts";
@@ -54,8 +54,8 @@ import { GroupOpenings } from "./training/plan.ts";
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 
-/** What judging and training make of the ends of rollouts. */
-export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeJudges, onGroupEnded: closeGroup };
+/** What judging, prices and training make of the ends of rollouts. */
+export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** How an eval of a training run begins; it is known where the whole platform is put together. */
@@ -95,7 +95,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
-    this.#closing = new RunClosing(ctx.storage, this.#store);
+    this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
   }
 
   async create(spec: RunSpec): Promise<void> {

@@ -81,7 +81,8 @@ export class TrainingEvals {
     const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
-    const options = { idempotencyKey, requestHash, now: this.#now(), byRun: true as const, ...rows };
+    const payer = spec.money?.payer ?? run_id;
+    const options = { idempotencyKey, requestHash, now: this.#now(), payer, byRun: true as const, ...rows };
     const accepted = await this.#accept(this.#env, scope, request, options);
     if (accepted.ok) {
       const { id } = accepted.value.run;
