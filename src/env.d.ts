@@ -4,9 +4,9 @@ interface __BaseEnv_Env {
   ROLLCALL_SECRETS_BEFORE?: string;
   /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
+  /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, with commas between them. */
+  OTLP_HEADERS?: string;
   /** Sends e-mail about budgets (`send_email`), from this address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;
-  /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, with commas between them. */
-  OTLP_HEADERS?: string;
 }

@@ -2,7 +2,7 @@
 import { asc, desc, gt, lte } from "drizzle-orm";
 import type { PriceList } from "../contract/money.ts";
 import { DEFAULT_PRICES } from "../core/billing/default-prices.ts";
-import { type PriceListRow, priceLists } from "./schema.ts";
+import { type PriceListRow, priceLists } from "./deployment-schema.ts";
 import { unscoped } from "./scoped.ts";
 
 /** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */

@@ -73,8 +73,8 @@ test("a run that ended is counted, and its endpoint says how long its calls took
     },
     { timeout: 10_000 },
   );
-  expect(grown('rollcall_rollouts_ended_total{outcome="scored",reason=""}')).toBe(3);
-  expect(grown('rollcall_runs_ended_total{status="completed"}')).toBe(1);
+  expect(grown('rollcall_rollouts_ended_total{outcome="scored",reason=""}')).toBeGreaterThanOrEqual(3);
+  expect(grown('rollcall_runs_ended_total{status="completed"}')).toBeGreaterThanOrEqual(1);
   expect(after.get(`rollcall_model_latency_seconds_bucket{endpoint="${run.endpoint.id}",le="+Inf"}`)).toBe(3);
   expect(after.get('rollcall_queue_messages{queue="run-segments"}')).toBeGreaterThanOrEqual(0);
 });

@@ -91,10 +91,10 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  scrapeMetrics,
   previewRun,
   readUsage,
   listStatements,
   readStatement,
-  scrapeMetrics,
 };
 export type Services = typeof services;

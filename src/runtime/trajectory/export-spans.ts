@@ -37,7 +37,8 @@ export async function exportSpans(
   lines: readonly string[] | null,
   subrequests: Subrequests,
 ): Promise<void> {
-  if (env.OTLP_ENDPOINT === "") return;
+  // A deployment made before there was such a var lacks it.
+  if ((env.OTLP_ENDPOINT ?? "") === "") return;
   try {
     const run = runObject(env, message.scope, message.run_id);
     const trace = await subrequests.object(() => run.segmentTrace(message.segment));

@@ -21,7 +21,11 @@ test("what is not known is not said", () => {
 
 test("buckets of a histogram hold what is within their bound, and the last one all", () => {
   const samples = histogramSamples({ endpoint: "e" }, { bounds: [0.5, 2], counts: [1, 2, 4], sum: 9.5 });
-  expect(prometheusText([{ name: "t", type: "histogram", help: "h", samples }]).split("\n").slice(2, -1)).toEqual([
+  expect(
+    prometheusText([{ name: "t", type: "histogram", help: "h", samples }])
+      .split("\n")
+      .slice(2, -1),
+  ).toEqual([
     't_bucket{endpoint="e",le="0.5"} 1',
     't_bucket{endpoint="e",le="2"} 3',
     't_bucket{endpoint="e",le="+Inf"} 7',
