@@ -39,6 +39,7 @@ import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -94,6 +95,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...peopleOperations,
   ...deletionOperations,
   ...auditOperations,
+  ...usageOperations,
   ...resealOperations,
 ];
 

@@ -1,10 +1,11 @@
 /** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
 import * as z from "zod";
-import { RunAudit } from "../contract/audit.ts";
+import { ChargeAudit, RunAudit } from "../contract/audit.ts";
 import { Metadata } from "../contract/eval-request.ts";
-import { EXAMPLE } from "../contract/primitives.ts";
+import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import { RunPreview } from "../contract/run-preview.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import {
   answer,
@@ -20,8 +21,11 @@ import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
+/** Why a run cannot begin for want of money. */
+export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
+const CREATE_ERRORS = ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const;
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
 
 const RunQuery = z.strictObject({
@@ -37,6 +41,10 @@ const RunQuery = z.strictObject({
     .describe("metadata[key]=value, once per pair that must be there")
     .meta({ example: { branch: "main" } }),
   ...PageQuery.shape,
+});
+
+const ChargesQuery = z.strictObject({
+  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
 });
 
 export const runOperations: readonly Operation[] = [
@@ -60,8 +68,21 @@ export const runOperations: readonly Operation[] = [
       },
       headers: CREATED_HEADERS,
     },
-    errors: ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed", "idempotency_conflict"],
+    errors: [...CREATE_ERRORS, "idempotency_conflict", ...UNPAID],
     handle: createRun,
+  },
+  {
+    id: "previewRun",
+    route: "POST /v1/runs/preview",
+    permission: "runs:write",
+    summary: "Tell what a run would probably cost; nothing is begun",
+    description:
+      "The body is that of `POST /v1/runs`, and what would be refused there is refused here. What is expected comes from runs of the project that have ended, so it is null before the first.",
+    headers: NOT_NEEDED,
+    body: { schema: CreateRun },
+    reply: { description: "What is expected", schema: RunPreview },
+    errors: CREATE_ERRORS,
+    handle: previewOne,
   },
   {
     id: "listRuns",
@@ -154,7 +175,7 @@ export const runOperations: readonly Operation[] = [
       example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
       headers: CREATED_HEADERS,
     },
-    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict"],
+    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict", ...UNPAID],
     handle: rescoreOne,
   },
   {
@@ -165,6 +186,21 @@ export const runOperations: readonly Operation[] = [
     description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
+  },
+  {
+    id: "auditCharges",
+    route: "GET /v1/runs/{id}/charges",
+    permission: "runs:read",
+    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
+    description:
+      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
+    query: ChargesQuery,
+    reply: {
+      description: "What was found in this slice; ask on with `after` until `next` is null",
+      schema: ChargeAudit,
+    },
+    errors: ["in_progress", "run_unreadable"],
+    handle: (context) => answer(context, context.var.services.auditCharges, readQuery(context, ChargesQuery)),
   },
 ];
 
@@ -178,6 +214,13 @@ async function createRun(context: ApiContext): Promise<Response> {
   const accepted = await context.var.services.acceptRun(context.env, context.var.scope, request, options);
   const { run, replayed } = unwrap(accepted);
   return creationReply(context, CREATED_RUN, run, replayed);
+}
+
+async function previewOne(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, CreateRun);
+  const { services, scope, caller, now } = context.var;
+  const options = { now: now(), payer: caller.who };
+  return context.json(unwrap(await services.previewRun(context.env, scope, request, options)));
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {

@@ -19,6 +19,7 @@ import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
+import { USAGE_COMMANDS } from "./commands/usage.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
@@ -37,6 +38,7 @@ const BUT_COMPLETION = [
   ...PERSON_COMMANDS,
   ...INVITATION_COMMANDS,
   AUDIT_LOG,
+  ...USAGE_COMMANDS,
   SERVE,
   START,
   ...DEPLOY_COMMANDS,

@@ -13,6 +13,9 @@ export const STATUS_OF = {
   idempotency_conflict: [422, "invalid_request_error"],
   in_progress: [409, "invalid_request_error"],
   insufficient_balance: [402, "billing_error"],
+  budget_exhausted: [402, "billing_error"],
+  max_tokens_required: [422, "invalid_request_error"],
+  prices_required: [422, "invalid_request_error"],
   rate_limited: [429, "rate_limit_error"],
   too_large: [413, "invalid_request_error"],
   unauthorized: [401, "authentication_error"],
@@ -48,8 +51,16 @@ export const ApiError = named("Error", {
       .describe("with `step_mismatch` the step to ask for, with `version_ahead` the one to acknowledge"),
     published: z.int().optional().describe("with `conflict` at a registration: reset_to goes back behind it"),
     epoch: z.int().optional().describe("with `epoch_fenced`: the one that goes on"),
+    shortfall_micros: z
+      .int()
+      .optional()
+      .describe("with `insufficient_balance` and `budget_exhausted`: how much is missing, in micro-dollars"),
+    budget_id: z.string().optional().describe("with `budget_exhausted`: the budget that is used up"),
   }),
 });
 export type ApiError = z.infer<typeof ApiError>;
 /** What an error says beside its sentence, for a program to go on with. */
-export type ErrorDetails = Pick<ApiError["error"], "next_step" | "published" | "epoch">;
+export type ErrorDetails = Pick<
+  ApiError["error"],
+  "next_step" | "published" | "epoch" | "shortfall_micros" | "budget_id"
+>;

@@ -60,7 +60,7 @@ export const PriceList = named("PriceList", {
 });
 export type PriceList = z.infer<typeof PriceList>;
 
-/** Kinds of lines of a charge, and of `group_by=kind` in usage. */
+/** What a charge is made of. */
 export const CHARGE_LINES = [
   "rollout",
   "turns",

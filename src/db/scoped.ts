@@ -68,6 +68,7 @@ type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable 
 export interface Statement<Result> extends Promise<Result>, RunnableQuery<Result, "sqlite"> {}
 
 export interface Rows<Row> extends Statement<Row[]>, SQLWrapper {
+  groupBy(...columns: SQL[]): Rows<Row>;
   orderBy(...columns: SQL[]): Rows<Row>;
   limit(rows: number): Rows<Row>;
 }
@@ -218,7 +219,8 @@ export type Unscoped =
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
-  | "operator";
+  | "operator"
+  | "prices";
 
 /** The database as it is, for what the name says and nothing else. */
 export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {

@@ -29,9 +29,10 @@ import type {
 } from "../contract/run.ts";
 import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import type { RunEvent } from "../contract/run-events.ts";
+import type { RunPreview } from "../contract/run-preview.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-import { AccountsClient } from "./accounts-client.ts";
+import { BillingClient } from "./billing-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -110,7 +111,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends AccountsClient {
+export class RollcallClient extends BillingClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {
@@ -122,6 +123,11 @@ export class RollcallClient extends AccountsClient {
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
   createRun(request: RunRequestInput, options: PostOptions = {}): Promise<CreatedRun> {
     return this.#requests.post("/runs", request, options);
+  }
+
+  /** What a run would probably cost. Nothing is begun. */
+  previewRun(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
+    return this.#requests.post("/runs/preview", request, options);
   }
 
   /** The run with its counts and its report so far. */

@@ -10,13 +10,16 @@ import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
+import * as months from "../../src/db/ledger-months.ts";
 import * as organizations from "../../src/db/organizations.ts";
+import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import * as usage from "../../src/db/usage-hours.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 
@@ -25,6 +28,7 @@ export type Case = (database: D1Database, scope: Scope, mark: string) => unknown
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
+const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], limit: 10 } as const;
 const at = { created_at: 2000 };
 export const newSecret = () => ({
   id: crypto.randomUUID(),
@@ -35,6 +39,7 @@ export const newSecret = () => ({
 });
 
 export const CASES: Readonly<Record<string, Case>> = {
+  pastRuns: (d1, scope) => past.pastRuns(d1, scope, { environment: "gsm8k", model: "m", limit: 10 }),
   findDataset: async (d1, scope, mark) => [
     await datasets.findDataset(d1, scope, { id: `ds_${mark}` }),
     await datasets.findDataset(d1, scope, { name: "name" }),
@@ -147,6 +152,11 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   },
   readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
+  listMonths: (d1, { orgId }) => months.listMonths(d1, orgId, { before: null, limit: 10 }),
+  usageBetween: async (d1, { orgId }) => [
+    await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: null }),
+    await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: "any" }),
+  ],
   updateOrganization: (d1, { orgId }) =>
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
   readTerms: async (d1, { orgId }) => Object.values(await ledger.readTerms(d1, orgId)),
@@ -165,7 +175,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   readLedgerCopy: async (d1, { orgId }) => (await ledger.readLedgerCopy(d1, orgId))?.org_id,
   writeLedgerMonth: (d1, { orgId }, mark) => {
     const sums = { opening_micros: 1, closing_micros: 2, accounts: {}, sha256: "s", closed_at: 2000 };
-    return ledger.writeLedgerMonth(d1, orgId, { month: mark, first_entry: 1, last_entry: 2, ...sums });
+    return ledger.writeLedgerMonth(d1, orgId, { month: `m-${mark}`, first_entry: 1, last_entry: 2, ...sums });
   },
   readLedgerMonths: (d1, { orgId }) => ledger.readLedgerMonths(d1, orgId),
   insertProject: (d1, { orgId }, mark) => {

@@ -17,10 +17,12 @@ import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
+import * as months from "../../src/db/ledger-months.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
 import * as page from "../../src/db/page.ts";
+import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as retention from "../../src/db/retention.ts";
@@ -29,6 +31,7 @@ import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import * as usage from "../../src/db/usage-hours.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
@@ -37,7 +40,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...seals, ...ledger },
+  ...{ ...allowedHosts, ...ledger, ...months, ...past, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 
@@ -53,11 +56,11 @@ const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
 /** To these a project beside in the same organisation is a stranger as well. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** They count, and tenants who have as much get the same answer. */
-const ALIKE = ["countRowsOfProject", "hasToSweep"];
+const ALIKE = ["countRowsOfProject", "hasToSweep", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
-  ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
+  ...["retentionOf", "storedIn", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {

@@ -77,6 +77,9 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
+  const used = { hour: 0, payer: mark, environment: "e", model: "m", kind: "eval", counts: {}, lines: {} };
+  const accounts = { [mark]: 1 };
+  const entries = { first_entry: 1, last_entry: 1, opening_micros: 0, closing_micros: 0, accounts };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
     d1
@@ -101,16 +104,18 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
     ...moneyOf({ scope, mark }),
+    d1.insert(usageHours).values({ ...used, ...owner }),
+    d1
+      .insert(ledgerMonths)
+      .values({ org_id: scope.orgId, month: `m-${mark}`, ...entries, sha256: mark, closed_at: 1000 }),
   ]);
 }
 
-/** Budgets and copies of the books. Those of an organisation bear the mark of its first tenant. */
+/** A budget, and the copy of the organisation's balance, which is its first tenant's. */
 function moneyOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const org = { org_id: scope.orgId };
   const budget = { ...org, target_kind: "project" as const, target_id: scope.projectId, limit_micros: 5 };
-  const sums = { opening_micros: 0, closing_micros: 0, accounts: { [mark]: 0 }, sha256: mark, closed_at: 1000 };
-  const use = { environment: "e", model: "m", kind: "eval", counts: { turns: 1 }, lines: {} };
   // Unlike another tenant's.
   const balance_micros = Math.floor(Math.random() * 1e12);
   const copy = { balance_micros, reserved_micros: 0, last_entry: 1, copied_at: 1000 };
@@ -120,8 +125,6 @@ function moneyOf({ scope, mark }: Tenant) {
       .insert(ledgerCopies)
       .values({ ...org, ...copy })
       .onConflictDoNothing(),
-    d1.insert(ledgerMonths).values({ ...org, ...sums, month: mark, first_entry: 1, last_entry: 1 }),
-    d1.insert(usageHours).values({ ...org, ...use, project_id: scope.projectId, hour: 3600, payer: `key_${mark}` }),
   ] as const;
 }
 

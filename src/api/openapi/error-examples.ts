@@ -47,7 +47,24 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     when: "the same thing is under way: ask again after `retry-after`",
     message: "the results are being folded: ask again",
   },
-  insufficient_balance: { when: "the balance does not cover it", message: "the balance does not cover this run" },
+  insufficient_balance: {
+    when: "the balance does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    message: "the balance does not cover this run: $0.36 is missing",
+  },
+  budget_exhausted: {
+    when: "a budget of this month does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    message: "the budget of the project math for this month is used up: $0.36 is missing",
+  },
+  max_tokens_required: {
+    when: "a run with `max_cost_micros` whose calls have no bound: `max_tokens` of the policy or of a judge is missing",
+    message: "max_cost_micros needs sampling.max_tokens: without it nobody knows what a turn may cost",
+    param: "sampling.max_tokens",
+  },
+  prices_required: {
+    when: "a run with `max_cost_micros` whose endpoint says no prices",
+    message: "max_cost_micros needs the prices of the endpoint qwen: PATCH /v1/endpoints/qwen",
+    param: "endpoint",
+  },
   rate_limited: { when: "too many requests: ask again after `retry-after`", message: "too many requests" },
   too_large: { when: "the body, a row, or the number of rollouts", message: "the body is over 1048576 bytes" },
   unauthorized: { when: "no key, or one nobody knows", message: "send your key as: Authorization: Bearer <key>" },

@@ -17,6 +17,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   deletions: "What was taken away for good, or is being: jobs, and receipts of what they took.",
   whoami: "Who a key says you are.",
   bootstrap: "The first organisation of a deployment, and its first key.",
+  usage: "What was used, and what was charged for it.",
+  statements: "What was charged and paid in a month, to the micro-dollar.",
   "audit-log": "Who changed what in an organisation.",
   reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
   platform: "The platform itself. These routes need no key.",

@@ -207,7 +207,7 @@ export class AccountBooks {
       await step();
       return true;
     } catch (thrown) {
-      logError(what, this.#books.owner(), thrown);
+      logError(what, { org_id: this.#books.owner() }, thrown);
       return false;
     }
   }
@@ -218,7 +218,7 @@ export class AccountBooks {
         await deliverNotice(this.#env, subrequests, orgId, notice);
       } catch (thrown) {
         if (this.#books.write(() => this.#books.spending.noteFailed(notice))) throw thrown;
-        logError("a notice of a budget is given up", notice.budget_id, thrown);
+        logError("a notice of a budget is given up", { org_id: orgId, target_id: notice.budget_id }, thrown);
       }
       this.#books.write(() => this.#books.spending.noteDelivered(notice, now));
     }
@@ -264,7 +264,7 @@ export class AccountBooks {
     try {
       return await this.#readTerms(orgId);
     } catch (thrown) {
-      logError("billing of the organisation", orgId, thrown);
+      logError("billing of the organisation", { org_id: orgId }, thrown);
       return null;
     }
   }
@@ -286,7 +286,7 @@ export class AccountBooks {
       return terms;
     } catch (thrown) {
       if (known === null) throw thrown;
-      logError("billing of the organisation", org_id, thrown);
+      logError("billing of the organisation", { org_id }, thrown);
       return known;
     }
   }

@@ -94,7 +94,7 @@ async function tellRuns(env: Env, id: string): Promise<void> {
   try {
     await accountObject(env, id).changed();
   } catch (thrown) {
-    logError("organization was not told of its limits", id, thrown);
+    logError("organization was not told of its limits", { org_id: id }, thrown);
   }
 }
 

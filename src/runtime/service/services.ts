@@ -8,6 +8,7 @@ import { listEnvironments, readEnvironment } from "../environment/read-environme
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
@@ -18,14 +19,17 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
+import { previewRun } from "./preview-run.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
+import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -37,6 +41,7 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
+  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,
@@ -85,5 +90,9 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  previewRun,
+  readUsage,
+  listStatements,
+  readStatement,
 };
 export type Services = typeof services;

@@ -37,10 +37,16 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteInvitation: ["admin"],
   deleteProject: ["admin"],
   deleteOrganization: ["admin"],
+  getUsage: ["billing:read"],
+  getUsageCsv: ["billing:read"],
+  listStatements: ["billing:read"],
+  getStatement: ["billing:read"],
+  getStatementCsv: ["billing:read"],
   listDeletions: ["runs:read"],
   getDeletion: ["runs:read", "operator"],
 
   createRun: ["runs:write"],
+  previewRun: ["runs:write"],
   listRuns: ["runs:read"],
   getRun: ["runs:read"],
   cancelRun: ["runs:write"],
@@ -51,6 +57,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   retryRun: ["runs:write"],
   rescoreRun: ["runs:write"],
   auditRun: ["runs:read"],
+  auditCharges: ["runs:read"],
   streamEvents: ["runs:read"],
   compareRuns: ["runs:read"],
   listMetrics: ["runs:read"],
@@ -108,6 +115,7 @@ export const FOR_TRAINERS: readonly string[] = [
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
+  ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
 
@@ -125,7 +133,7 @@ export const OF_DEPLOYMENT: readonly string[] = [
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
 export const OF_ORGANIZATION: readonly string[] = [
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
-  ...["listProjects", "getProject", "updateProject"],
+  ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
   ...["listDeletions", ...SHOWN_TO_OPERATORS],
   ...[...OF_ALL_PROJECTS, ...NOT_TO_ITS_OWN],

@@ -41,6 +41,7 @@ const EXAM = { environment: "gsm8k", model: PLAYED.model, endpoint: NAME };
 const ASKED = { question: "What is 2 + 2?", answer: "4" };
 const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
+const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
 const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
@@ -52,8 +53,14 @@ const READS: Readonly<Record<string, Request>> = {
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
   listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
+  getUsage: { ask: () => ({ path: "/v1/usage?start_time=1795392000" }) },
+  getUsageCsv: { ask: () => ({ path: "/v1/usage/csv?start_time=1795392000&group_by=project" }) },
+  listStatements: { ask: () => ({ path: "/v1/statements" }) },
+  getStatement: { ask: () => ({ path: `/v1/statements/${thisMonth()}` }) },
+  getStatementCsv: { ask: () => ({ path: `/v1/statements/${thisMonth()}/csv` }) },
   listRuns: { ask: () => ({ path: "/v1/runs" }) },
   getRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}` }) },
+  auditCharges: { ask: ({ run }) => ({ path: `/v1/runs/${run}/charges` }) },
   auditRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/audit` }) },
   streamEvents: { ask: ({ run }) => ({ path: `/v1/runs/${run}/events` }) },
   compareRuns: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` }) },
@@ -80,6 +87,7 @@ const READS: Readonly<Record<string, Request>> = {
 
 const CHANGES: Readonly<Record<string, Request>> = {
   createRun: { ask: () => ({ path: "/v1/runs", body: { ...PLAYED, endpoint: NAME } }) },
+  previewRun: { ask: () => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint: NAME } }) },
   updateRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}`, body: { name: NAME } }) },
   pauseRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/pause` }) },
   resumeRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/resume` }) },
@@ -166,6 +174,7 @@ const TRAINING: Readonly<Record<string, Request>> = {
 /** What names another's things behind the path, by the operation: a body or a query of the caller's own request. */
 export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
   ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
+  ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
   ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
   [
     "createRun",

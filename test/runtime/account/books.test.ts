@@ -165,7 +165,7 @@ test("each threshold of a budget is told once in its month, and again after a ki
   const org = await newOrganization("off");
   await at(org, START);
   const lines: string[] = [];
-  const log = vi.spyOn(console, "log").mockImplementation((line: string) => lines.push(line));
+  const log = vi.spyOn(console, "error").mockImplementation((line: string) => lines.push(line));
   const notices = () => lines.map((line): { percent: number } => JSON.parse(line)).map(({ percent }) => percent);
   const budget_id = await org.budget(100);
   await org.account().settle(orderOf(org, "run_1", endsOf("run_1", 1, [85])));
@@ -179,7 +179,15 @@ test("each threshold of a budget is told once in its month, and again after a ki
   await org.alarmAt(START + 3000);
   log.mockRestore();
   expect(JSON.parse(lines[0] ?? "")).toEqual({
-    ...{ level: "notice", what: "budget.threshold", org_id: org.id, budget_id, month: "2026-11", percent: 50 },
+    ...{
+      time: expect.any(String),
+      level: "notice",
+      message: "budget.threshold",
+      org_id: org.id,
+      budget_id,
+      month: "2026-11",
+      percent: 50,
+    },
     ...{ target_kind: "organization", target_id: org.id, limit_micros: 100, spent_micros: 85 },
   });
   expect(notices()).toEqual([50, 80, 80, 100]);
