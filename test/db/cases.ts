@@ -175,7 +175,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   readLedgerCopy: async (d1, { orgId }) => (await ledger.readLedgerCopy(d1, orgId))?.org_id,
   writeLedgerMonth: (d1, { orgId }, mark) => {
     const sums = { opening_micros: 1, closing_micros: 2, accounts: {}, sha256: "s", closed_at: 2000 };
-    return ledger.writeLedgerMonth(d1, orgId, { month: mark, first_entry: 1, last_entry: 2, ...sums });
+    return ledger.writeLedgerMonth(d1, orgId, { month: `m-${mark}`, first_entry: 1, last_entry: 2, ...sums });
   },
   readLedgerMonths: (d1, { orgId }) => ledger.readLedgerMonths(d1, orgId),
   insertProject: (d1, { orgId }, mark) => {

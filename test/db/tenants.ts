@@ -104,13 +104,11 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   ]);
 }
 
-/** Budgets and copies of the books. Those of an organisation bear the mark of its first tenant. */
+/** A budget, and the copy of the organisation's balance, which is its first tenant's. */
 function moneyOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const org = { org_id: scope.orgId };
   const budget = { ...org, target_kind: "project" as const, target_id: scope.projectId, limit_micros: 5 };
-  const sums = { opening_micros: 0, closing_micros: 0, accounts: { [mark]: 0 }, sha256: mark, closed_at: 1000 };
-  const use = { environment: "e", model: "m", kind: "eval", counts: { turns: 1 }, lines: {} };
   // Unlike another tenant's.
   const balance_micros = Math.floor(Math.random() * 1e12);
   const copy = { balance_micros, reserved_micros: 0, last_entry: 1, copied_at: 1000 };
@@ -120,8 +118,6 @@ function moneyOf({ scope, mark }: Tenant) {
       .insert(ledgerCopies)
       .values({ ...org, ...copy })
       .onConflictDoNothing(),
-    d1.insert(ledgerMonths).values({ ...org, ...sums, month: mark, first_entry: 1, last_entry: 1 }),
-    d1.insert(usageHours).values({ ...org, ...use, project_id: scope.projectId, hour: 3600, payer: `key_${mark}` }),
   ] as const;
 }
 

@@ -53,6 +53,8 @@ export class AccountBooks {
   readonly #copying: Copying;
   /** When what failed outside is tried again, and how often it did. */
   #again: { readonly failures: number; readonly at: number } | null = null;
+  /** Whether something is on its way to the stores. */
+  isCopying = false;
   #terms: Terms | null | undefined;
   /** As it stands on disk. */
   #keptTerms: Terms | null | undefined;
@@ -177,10 +179,12 @@ export class AccountBooks {
     this.#tellRuns();
     if (this.#again !== null && this.#again.at > now) return;
     const subrequests = new Subrequests();
+    this.isCopying = true;
     const done = [
       await this.#step("copies of the ledger", () => this.#copying.slice(subrequests, now)),
       await this.#step("notices of budgets", () => this.#deliver(subrequests, orgId, now)),
     ];
+    this.isCopying = false;
     const failures = done.every((one) => one) ? 0 : (this.#again?.failures ?? 0) + 1;
     this.#again = failures === 0 ? null : { failures, at: now + backoffMs(failures, null, orgId) };
   }

@@ -31,8 +31,8 @@ import { AccountShares } from "./shares.ts";
 export class AccountObject extends DurableObject<Env> implements Serves<AccountRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
-  readonly shares: AccountShares;
-  readonly books: AccountBooks;
+  shares: AccountShares;
+  books: AccountBooks;
   readonly #tombstone: Tombstone;
   /** When the alarm goes, as far as this instance knows. */
   #armedAt: number | null = null;
@@ -101,8 +101,13 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.verify();
   }
 
-  async forget(): Promise<void> {
+  async forget(): Promise<boolean> {
+    if (this.books.isCopying) return false;
     await this.#tombstone.set(this.now());
+    // Those that were know of rows that are gone.
+    this.shares = new AccountShares(this.ctx, this.env, () => this.now());
+    this.books = new AccountBooks(this.ctx, this.env, () => this.now());
+    return true;
   }
 
   override async alarm(): Promise<void> {

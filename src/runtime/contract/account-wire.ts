@@ -96,6 +96,6 @@ export interface AccountRpc extends BooksRpc {
   ask(asked: ShareAsk): Promise<ShareGrants>;
   /** The organisation's limits, its billing or its budgets are not what they were. */
   changed(): Promise<void>;
-  /** Nothing of the organisation is kept. */
-  forget(): Promise<void>;
+  /** Nothing of the organisation is kept. False: a copy of it is on its way to the stores, and it is to be asked again. */
+  forget(): Promise<boolean>;
 }

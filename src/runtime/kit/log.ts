@@ -68,6 +68,11 @@ export function logError(message: string, ids: LogIds, thrown: unknown): void {
   write({ level: "error", message, ...ids, error: errorOf(thrown) });
 }
 
+/** Something that went as it should, and that somebody has to hear of. `about`: ids, names of ours, and numbers. */
+export function logNotice(message: string, about: object): void {
+  write({ level: "notice", message, ...about });
+}
+
 function errorOf(thrown: unknown): Readonly<Record<string, unknown>> {
   const message = clean(serializeError(thrown).error_chain_repr).slice(0, LONGEST);
   return { name: nameOf(thrown).slice(0, LONGEST), message, stack: framesOf(thrown) };
@@ -88,10 +93,4 @@ function clean(text: string): string {
 function write(line: Readonly<Record<string, unknown>>): void {
   // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and this is its one door
   console.error(JSON.stringify({ time: new Date().toISOString(), ...line }));
-}
-
-/** Something that went as it should, and that somebody has to hear of. `about` names it by ids. */
-export function logNotice(what: string, about: object): void {
-  // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and this is its one door
-  console.log(JSON.stringify({ level: "notice", what, ...about }));
 }

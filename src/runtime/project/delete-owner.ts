@@ -58,10 +58,11 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
       const had = entries === 0 ? {} : { ledger_entries: entries, ...left };
       return goOn({ ...job, counts: { ...job.counts, ...had }, step: "account" });
     }
-    case "account":
+    case "account": {
       // Before its files: it writes some by itself.
-      await subrequests.object(() => accountObject(env, orgId).forget());
-      return goOn({ ...job, step: "files" });
+      const gone = await subrequests.object(() => accountObject(env, orgId).forget());
+      return gone ? goOn({ ...job, step: "files" }) : waitUntil(slice.now + 1000);
+    }
     case "files":
       return await filesSlice(slice, job, ownerFolder({ orgId, projectId: null }), "rows");
     case "rows": {

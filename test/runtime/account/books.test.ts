@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { RunObject } from "../../../src/index.ts";
+import { AccountBooks } from "../../../src/runtime/account/account-books.ts";
 import type { SettleReply } from "../../../src/runtime/contract/money-wire.ts";
 import { DAY_MS, endsOf, factsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 
@@ -165,7 +166,7 @@ test("each threshold of a budget is told once in its month, and again after a ki
   const org = await newOrganization("off");
   await at(org, START);
   const lines: string[] = [];
-  const log = vi.spyOn(console, "log").mockImplementation((line: string) => lines.push(line));
+  const log = vi.spyOn(console, "error").mockImplementation((line: string) => lines.push(line));
   const notices = () => lines.map((line): { percent: number } => JSON.parse(line)).map(({ percent }) => percent);
   const budget_id = await org.budget(100);
   await org.account().settle(orderOf(org, "run_1", endsOf("run_1", 1, [85])));
@@ -179,7 +180,15 @@ test("each threshold of a budget is told once in its month, and again after a ki
   await org.alarmAt(START + 3000);
   log.mockRestore();
   expect(JSON.parse(lines[0] ?? "")).toEqual({
-    ...{ level: "notice", what: "budget.threshold", org_id: org.id, budget_id, month: "2026-11", percent: 50 },
+    ...{
+      time: expect.any(String),
+      level: "notice",
+      message: "budget.threshold",
+      org_id: org.id,
+      budget_id,
+      month: "2026-11",
+      percent: 50,
+    },
     ...{ target_kind: "organization", target_id: org.id, limit_micros: 100, spent_micros: 85 },
   });
   expect(notices()).toEqual([50, 80, 80, 100]);
@@ -228,4 +237,43 @@ test("beyond a thousand in an hour, what is used is counted under other", async 
     return storage.sql.exec("select model, counts from usage where payer = 'other'").toArray();
   });
   expect(uses).toEqual([{ model: "other", counts: '{"rollouts":3,"turns":6}' }]);
+});
+
+/** What the deployment's `send_email` binding was given; it refuses the first letters. */
+function postbox(refuses: number) {
+  const letters: { to: unknown; subject: string }[] = [];
+  let tries = 0;
+  const send = (letter: { to?: unknown; subject?: string }): Promise<EmailSendResult> => {
+    tries += 1;
+    if (tries <= refuses) return Promise.reject(new Error("not now"));
+    letters.push({ to: letter.to, subject: letter.subject ?? "" });
+    return Promise.resolve({ messageId: "1" });
+  };
+  return { letters, tries: () => tries, env: { ...env, ALERTS: { send }, ALERTS_FROM: "billing@example.com" } };
+}
+
+test("owners get a threshold by e-mail where the deployment sends any, and a letter that is always refused is given up", async () => {
+  for (const refuses of [2, 1000]) {
+    const org = await newOrganization("off");
+    await env.DB.batch([
+      env.DB.prepare("insert into people values (?, ?, 1)").bind(`per_${org.id}`, `${org.id}@example.com`),
+      env.DB.prepare("insert into members values (?, ?, 'owner', null, 1)").bind(org.id, `per_${org.id}`),
+    ]);
+    await org.budget(10);
+    const box = postbox(refuses);
+    const error = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    await org.inside(async (_, state) => {
+      let now = START;
+      const books = new AccountBooks(state, box.env, () => now);
+      await books.settle(orderOf(org, "run_1", endsOf("run_1", 1, [6])));
+      for (let round = 0; round < 10; round += 1) {
+        await books.tend();
+        now += HOUR_MS;
+      }
+    });
+    error.mockRestore();
+    const subject = "50 % of this month's budget of the organization is spent";
+    expect(box.letters).toEqual(refuses === 2 ? [{ to: [`${org.id}@example.com`], subject }] : []);
+    expect(box.tries()).toBe(refuses === 2 ? 3 : 8);
+  }
 });

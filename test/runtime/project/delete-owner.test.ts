@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import { DeletionView } from "../../../src/contract/deletion.ts";
 import { PERMISSIONS } from "../../../src/contract/identity.ts";
+import { accountObject } from "../../../src/runtime/kit/names.ts";
 import { ProjectObject } from "../../../src/runtime/project/object.ts";
 import { admit } from "../../api/accounts.ts";
 import { alarm, inProject, keysUnder, kill, LATER_MS } from "../deleting.ts";
@@ -14,6 +15,7 @@ import { script } from "../script.ts";
 const TABLES = [
   ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets"],
   ...["trainer_tokens", "members", "invitations"],
+  ...["budgets", "usage_hours", "ledger_copies", "ledger_months"],
 ];
 
 /** Rows that name the organisation, by table; those without any left out. */
@@ -107,6 +109,16 @@ test("an organisation goes under its own name alone, with all of its projects, a
   const other = await openPlatform(orgId);
   await furnish(door);
   await furnish(other);
+  const books = {
+    orgId,
+    kind: "top_up",
+    period: "",
+    project_id: null,
+    against: "paid_in/operator",
+    note: null,
+  } as const;
+  await accountObject(env, orgId).post({ ...books, source_id: "top_1", amount_micros: 700 });
+  await accountObject(env, orgId).post({ ...books, kind: "dispute", source_id: "dp_1", amount_micros: -900 });
   const token = await admin(door);
   const wrong = await remove(door, token, "/v1/organization", { confirm: "somebody else" });
   expect(wrong.status).toBe(400);
@@ -125,6 +137,8 @@ test("an organisation goes under its own name alone, with all of its projects, a
     for (const of of [door, other]) await alarm(of, later);
   });
   expect(receipt).toMatchObject({ kind: "organization", target_id: orgId, counts: { projects: 2, runs: 2 } });
+  expect(receipt.counts).toMatchObject({ ledger_entries: 2, owed_micros: 200 });
+  expect(await accountObject(env, orgId).balance(orgId)).toMatchObject({ entries: 0, balance_micros: 0 });
   expect(await rowsOf(orgId)).toEqual({});
   for (const table of [
     "projects where org_id",
