@@ -1,7 +1,10 @@
-/** Bindings that are secrets, beside those that wrangler.toml requires: each may be absent. */
+/** Bindings beside those that wrangler.toml requires, most of them secrets: each may be absent. */
 interface __BaseEnv_Env {
   /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
   ROLLCALL_SECRETS_BEFORE?: string;
   /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
+  /** Sends e-mail about budgets (`send_email`), from this address. */
+  ALERTS?: SendEmail;
+  ALERTS_FROM?: string;
 }

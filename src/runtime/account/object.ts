@@ -10,6 +10,7 @@ import type { LedgerEntry } from "../../contract/money.ts";
 import type { AccountRpc, ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type {
   BalanceState,
+  BudgetState,
   EntriesQuery,
   HoldAsk,
   HoldGrant,
@@ -92,8 +93,12 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.month(month);
   }
 
-  verify(orgId: string): Promise<LedgerFindings> {
-    return this.books.verify(orgId);
+  budgets(orgId: string): Promise<readonly BudgetState[]> {
+    return this.books.budgets(orgId);
+  }
+
+  verify(_orgId: string): Promise<LedgerFindings> {
+    return this.books.verify();
   }
 
   async forget(): Promise<void> {

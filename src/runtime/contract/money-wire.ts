@@ -172,6 +172,14 @@ export interface MonthState {
   readonly closed_at: number | null;
 }
 
+export interface BudgetState {
+  readonly budget_id: string;
+  readonly spent_micros: number;
+  readonly reserved_micros: number;
+  /** Of 50, 80 and 100 percent those that were crossed this month. */
+  readonly thresholds: readonly number[];
+}
+
 /** Money's part of the object of an organisation (AccountRpc). */
 export interface BooksRpc {
   /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
@@ -188,5 +196,7 @@ export interface BooksRpc {
   entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
   /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
+  /** This month's (UTC) budgets. */
+  budgets(orgId: string): Promise<readonly BudgetState[]>;
   verify(orgId: string): Promise<LedgerFindings>;
 }

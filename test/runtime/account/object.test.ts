@@ -97,7 +97,8 @@ test("with two messages in each queue at once runs end all the same, and never h
 /** Runs ask at most once a second. */
 const SECOND_MS = 1000;
 
-const empty = (door: Door) => inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
+const empty = (door: Door) =>
+  inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
 
 type Ask = AccountObject["ask"];
 
