@@ -82,6 +82,7 @@ test("the summary of a finished eval holds what scripts read, and the folder its
     reward: { mean: 1, se: 0, n_tasks: 5, n_rollouts: 10, n_unscored: 0, n_error: 0 },
     metrics: { correct_answer: { mean: 1, n: 10 } },
     usage: { policy: { total_tokens: expect.any(Number) }, judge: { total_tokens: 0 } },
+    cost: { policy_micros: null, judge_micros: 0, charged_micros: 0 },
     turns: 10,
     seconds: expect.any(Number),
     results_path: join(base, "evals", "gsm8k--org--m", summary.run_id),

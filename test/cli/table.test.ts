@@ -67,6 +67,15 @@ test("what judges cost stands apart from the policy's tokens, where any was aske
   expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
 });
 
+test("what a run cost is said where it is known and not nothing", () => {
+  const cost = { policy_micros: null, judge_micros: 0, charged_micros: 1520 };
+  const noted = (known: Partial<typeof cost> | { policy_micros: number }) =>
+    resultsTable([{ ...aRun({ scored: 1 }), cost: { ...cost, ...known } }], Number.POSITIVE_INFINITY);
+  expect(noted({})).toContain("  calculator: cost: $0.00152 charged by the platform");
+  expect(noted({ policy_micros: 2_500_000 })).toContain("cost: $2.50 the model, $0.00152 charged by the platform");
+  expect(noted({ charged_micros: 0 })).not.toContain("cost:");
+});
+
 test("the environments of a group stand below it, each with its own figures, and their metrics are not one", () => {
   const run = aRun({ scored: 6, failed: { provider: 2 } });
   const { reward } = run.report;

@@ -36,6 +36,7 @@ export function evalSummary(
     pass_at_k: report.pass_at_k,
     pass_hat_k: report.pass_hat_k,
     usage: { policy, judge },
+    cost: run.cost,
     turns: report.turns,
     seconds: Math.round(seconds * 1000) / 1000,
     results_path: resultsPath,

@@ -2,6 +2,7 @@
 import type { RunView } from "../../contract/run.ts";
 import {
   countText,
+  dollarsText,
   endedCounts,
   estimateText,
   meanIntervalText,
@@ -99,6 +100,19 @@ function judgesText({ report: { usage } }: RunView): string {
   return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
 }
 
+/** What is known and not nothing. */
+function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
+  const parts = [
+    [policy_micros, "the model"],
+    [judge_micros, "judges"],
+    [charged_micros, "charged by the platform"],
+  ] as const;
+  const known = parts.flatMap(([micros, what]) =>
+    micros === null || micros === 0 ? [] : [`${dollarsText(micros)} ${what}`],
+  );
+  return known.length === 0 ? "" : `cost: ${known.join(", ")}`;
+}
+
 /** Of a group of environments by member: what has one name in two of them need not be one thing. */
 function metricsTexts({ report: { metrics, members } }: RunView): string[] {
   if (members === undefined) return [metricsText(metrics)];
@@ -112,7 +126,7 @@ function metricsText(metrics: RunView["report"]["metrics"]): string {
 }
 
 function notesOf(run: RunView): string[] {
-  const notes = [reportText(run), ...metricsTexts(run), judgesText(run)]
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run), costText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
