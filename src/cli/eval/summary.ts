@@ -36,6 +36,8 @@ export function evalSummary(
     pass_at_k: report.pass_at_k,
     pass_hat_k: report.pass_hat_k,
     usage: { policy, judge },
+    max_cost_micros: run.max_cost_micros,
+    counted_micros: report.counted_micros ?? null,
     turns: report.turns,
     seconds: Math.round(seconds * 1000) / 1000,
     results_path: resultsPath,
