@@ -5,6 +5,7 @@ import { Metadata } from "../contract/eval-request.ts";
 import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import { RunPreview } from "../contract/run-preview.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import {
   answer,
@@ -24,6 +25,7 @@ import { PageQuery, pageOf, positionOf } from "./page.ts";
 export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
+const CREATE_ERRORS = ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const;
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
 
 const RunQuery = z.strictObject({
@@ -66,16 +68,21 @@ export const runOperations: readonly Operation[] = [
       },
       headers: CREATED_HEADERS,
     },
-    errors: [
-      "invalid_row",
-      "unmet_need",
-      "missing_judge",
-      "not_found",
-      "url_not_allowed",
-      "idempotency_conflict",
-      ...UNPAID,
-    ],
+    errors: [...CREATE_ERRORS, "idempotency_conflict", ...UNPAID],
     handle: createRun,
+  },
+  {
+    id: "previewRun",
+    route: "POST /v1/runs/preview",
+    permission: "runs:write",
+    summary: "Tell what a run would probably cost; nothing is begun",
+    description:
+      "The body is that of `POST /v1/runs`, and what would be refused there is refused here. What is expected comes from runs of the project that have ended, so it is null before the first.",
+    headers: NOT_NEEDED,
+    body: { schema: CreateRun },
+    reply: { description: "What is expected", schema: RunPreview },
+    errors: CREATE_ERRORS,
+    handle: previewOne,
   },
   {
     id: "listRuns",
@@ -207,6 +214,13 @@ async function createRun(context: ApiContext): Promise<Response> {
   const accepted = await context.var.services.acceptRun(context.env, context.var.scope, request, options);
   const { run, replayed } = unwrap(accepted);
   return creationReply(context, CREATED_RUN, run, replayed);
+}
+
+async function previewOne(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, CreateRun);
+  const { services, scope, caller, now } = context.var;
+  const options = { now: now(), payer: caller.who };
+  return context.json(unwrap(await services.previewRun(context.env, scope, request, options)));
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {

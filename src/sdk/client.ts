@@ -29,6 +29,7 @@ import type {
 } from "../contract/run.ts";
 import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import type { RunEvent } from "../contract/run-events.ts";
+import type { RunPreview } from "../contract/run-preview.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { BillingClient } from "./billing-client.ts";
@@ -122,6 +123,11 @@ export class RollcallClient extends BillingClient {
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
   createRun(request: RunRequestInput, options: PostOptions = {}): Promise<CreatedRun> {
     return this.#requests.post("/runs", request, options);
+  }
+
+  /** What a run would probably cost. Nothing is begun. */
+  previewRun(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
+    return this.#requests.post("/runs/preview", request, options);
   }
 
   /** The run with its counts and its report so far. */

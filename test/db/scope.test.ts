@@ -16,11 +16,13 @@ import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as ledger from "../../src/db/ledger.ts";
 import * as months from "../../src/db/ledger-months.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
 import * as page from "../../src/db/page.ts";
+import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as retention from "../../src/db/retention.ts";
@@ -38,7 +40,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...months, ...seals, ...usage },
+  ...{ ...allowedHosts, ...ledger, ...months, ...past, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 
@@ -58,7 +60,7 @@ const ALIKE = ["countRowsOfProject", "hasToSweep", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
-  ...["retentionOf", "storedIn", "countRowsOfProject", "deleteRowsOfProject"],
+  ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {

@@ -51,6 +51,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listOrganizations: (client) => client.listOrganizations(),
   updateLimits: (client) => client.updateLimits("x/y", { runs_in_flight: null }),
   listAuditLog: (client) => client.listAuditLog({ who: "w" }),
+  previewRun: (client) => client.previewRun({ kind: "eval", environment: "e", model: "m", endpoint: "x" }),
   getUsage: (client) => client.getUsage({ group_by: ["model"] }),
   getUsageCsv: (client) => client.usageCsv({ start_time: 0 }),
   listStatements: (client) => client.listStatements(),

@@ -55,7 +55,7 @@ export async function acceptRun(
 ): Promise<Result<Accepted>> {
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return withoutSecrets(repeated);
-  const acceptable = await resolve(env, scope, asked, options);
+  const acceptable = await resolveRun(env, scope, asked, options);
   if (!acceptable.ok) return acceptable;
   const { request, checked, endpoint, judges, training } = acceptable.value;
   const subrequests = new Subrequests();
@@ -194,7 +194,8 @@ async function forsake(env: Env, scope: Scope, spec: RunSpec, subrequests: Subre
   await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, runId));
 }
 
-async function resolve(
+/** Everything that may be wrong with it is said here, and nothing is stored. */
+export async function resolveRun(
   env: Env,
   scope: Scope,
   asked: RunRequest,

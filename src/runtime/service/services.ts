@@ -19,6 +19,7 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
+import { previewRun } from "./preview-run.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
@@ -89,6 +90,7 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  previewRun,
   readUsage,
   listStatements,
   readStatement,

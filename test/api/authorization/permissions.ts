@@ -46,6 +46,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   getDeletion: ["runs:read", "operator"],
 
   createRun: ["runs:write"],
+  previewRun: ["runs:write"],
   listRuns: ["runs:read"],
   getRun: ["runs:read"],
   cancelRun: ["runs:write"],

@@ -87,6 +87,7 @@ const READS: Readonly<Record<string, Request>> = {
 
 const CHANGES: Readonly<Record<string, Request>> = {
   createRun: { ask: () => ({ path: "/v1/runs", body: { ...PLAYED, endpoint: NAME } }) },
+  previewRun: { ask: () => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint: NAME } }) },
   updateRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}`, body: { name: NAME } }) },
   pauseRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/pause` }) },
   resumeRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/resume` }) },
@@ -173,6 +174,7 @@ const TRAINING: Readonly<Record<string, Request>> = {
 /** What names another's things behind the path, by the operation: a body or a query of the caller's own request. */
 export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
   ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
+  ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
   ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
   [
     "createRun",
