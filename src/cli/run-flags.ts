@@ -26,6 +26,7 @@ export const PLAY_FLAGS = {
   temperature: { short: "T", value: "X", says: "of sampling" },
   "sampling-args": { short: "S", value: "JSON", says: "more sampling arguments; they win over -t and -T" },
   "max-retries": { value: "N", says: "of one model call; default 2" },
+  "max-cost": { value: "DOLLARS", says: "what the run may cost in all; needs -t, and prices of its endpoints" },
   shuffle: { says: "the tasks in an order the seed decides" },
   seed: { value: "N", says: "of that order, and of what the bundled policy draws; default 0" },
   judge: {

@@ -22,7 +22,7 @@ import {
   Seconds,
   TaskKey,
 } from "./primitives.ts";
-import { RunReport } from "./report.ts";
+import { LostUsage, RunReport } from "./report.ts";
 import { TrainingRequest } from "./training-request.ts";
 import { TrainerSecrets, TrainingView } from "./training-view.ts";
 
@@ -104,6 +104,9 @@ export const RunView = named("Run", {
   max_concurrent: Count.meta({ example: 32 }),
   limits: RunLimits.meta({ example: { call_timeout_s: 600, max_retries: 2 } }),
   min_scored: z.number().meta({ example: 0.95 }),
+  max_cost_micros: Count.nullable().describe(
+    "its own cap, in micro-dollars; report.counted_micros is what counts so far",
+  ),
   shuffle: z.boolean(),
   seed: Count.meta({ example: 7 }),
   metadata: z.record(z.string(), z.string()).meta({ example: { branch: "main" } }),
@@ -298,6 +301,7 @@ export const ResultRow = named("ResultRow", {
       .describe("of the last call's context, what was sampled")
       .meta({ example: 61 }),
   }),
+  lost_usage: LostUsage.optional().describe("calls of which nobody knows what they took; absent where there were none"),
   judge_usage: JudgeTokens.optional(),
   cost: Cost.optional(),
   rollout_id: RolloutId,

@@ -169,6 +169,7 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     ...{ id, kind, name, status, error, metadata, dead_letters },
     ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
     ...{ max_concurrent, limits, min_scored, shuffle, seed },
+    max_cost_micros: spec.money?.max_cost_micros ?? null,
     flow: run.finished_at === null ? flowOf(run) : null,
     endpoint: { ...shown, api_key_last4: endpoint.api_key_last4 },
     dataset: run.dataset_id,

@@ -22,6 +22,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     max_concurrent: 32,
     limits: { call_timeout_s: 600, max_retries: 2 },
     min_scored: 0.95,
+    max_cost_micros: null,
     shuffle: false,
     seed: 0,
     metadata: {},

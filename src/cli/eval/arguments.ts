@@ -118,6 +118,7 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
       name: line.text("name"),
       model: line.text("model"),
       max_concurrent: line.number("max-concurrent"),
+      max_cost_micros: microsOf(line.number("max-cost")),
       seed: line.number("seed"),
       shuffle: line.on("shuffle") || undefined,
     }),
@@ -131,6 +132,10 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
   merge(draft, "metadata", line.pairs("metadata"));
   // The platform parses the request and names the field of every mistake; parsing it here too could only disagree.
   return draft as DraftRequest;
+}
+
+function microsOf(dollars: number | undefined): number | undefined {
+  return dollars === undefined ? undefined : Math.round(dollars * 1_000_000);
 }
 
 function gateArguments(line: Line): GateArguments {

@@ -12,6 +12,8 @@ import type { Connection, NamedEnvironment } from "../connect.ts";
 import { unreachable, usageError } from "../exit.ts";
 import type { DraftRequest } from "./arguments.ts";
 
+const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
+
 type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;
 
 export interface ChoiceOptions {
@@ -161,7 +163,8 @@ function policyChoice(
   const args = draft.environment_args ?? known?.environment_args;
   return {
     model: POLICY_MODEL,
-    endpoint: { base_url: policyUrl },
+    // Nobody asks money for its tokens.
+    endpoint: { base_url: policyUrl, ...(draft.max_cost_micros !== undefined && { prices: FREE }) },
     sampling: {
       ...(known?.sampling ?? POLICY_SAMPLING),
       ...(draft.seed !== undefined && { seed: draft.seed }),

@@ -37,6 +37,8 @@ export function evalSummary(
     pass_hat_k: report.pass_hat_k,
     usage: { policy, judge },
     cost: run.cost,
+    max_cost_micros: run.max_cost_micros,
+    counted_micros: report.counted_micros ?? null,
     turns: report.turns,
     seconds: Math.round(seconds * 1000) / 1000,
     results_path: resultsPath,

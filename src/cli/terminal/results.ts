@@ -94,6 +94,17 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): str
 }
 
 /** Their cost is apart from the policy's. */
+/** What counts against the run's own cap; nothing for a run without one. */
+export function capText({ max_cost_micros, report: { counted_micros, usage } }: RunView): string {
+  if (max_cost_micros === null) return "";
+  const lost = usage.lost === undefined ? "" : `; ${countText(usage.lost.calls)} calls lost`;
+  return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${lost}`;
+}
+
+function dollarsText(micros: number): string {
+  return `$${(micros / 1_000_000).toFixed(micros < 1_000_000 ? 4 : 2)}`;
+}
+
 function judgesText({ report: { usage } }: RunView): string {
   if (usage.judge === undefined) return "";
   const { calls, total_tokens } = usage.judge;
@@ -126,7 +137,7 @@ function metricsText(metrics: RunView["report"]["metrics"]): string {
 }
 
 function notesOf(run: RunView): string[] {
-  const notes = [reportText(run), ...metricsTexts(run), judgesText(run), costText(run)]
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run), costText(run), capText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };

@@ -13,6 +13,7 @@ import {
   sum,
   timeText,
 } from "../terminal/format.ts";
+import { capText } from "../terminal/results.ts";
 import { smoothed } from "../terminal/reward-plot.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";
@@ -99,7 +100,13 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
     `${countText(report.usage.total_tokens)} tokens`,
     durationText(seconds),
   ];
-  return [parts.join(", "), `rollouts: ${namedCounts(endedCounts(counts))}`, `run ${run.id}`];
+  const cap = capText(run);
+  return [
+    parts.join(", "),
+    ...(cap === "" ? [] : [cap]),
+    `rollouts: ${namedCounts(endedCounts(counts))}`,
+    `run ${run.id}`,
+  ];
 }
 
 /** What `rollcall run show` says of a training run, by line. */

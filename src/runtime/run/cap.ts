@@ -9,7 +9,7 @@
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { capRoom, ceilingFor, closeAllowance, letOut } from "../../core/billing/allowance.ts";
-import { baseCost, capOf } from "../../core/billing/run-costs.ts";
+import { baseCost, capOf, policyCosts } from "../../core/billing/run-costs.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { AllowanceAsk, AllowanceReply, RunSpec, Spending } from "../contract/wire.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -50,29 +50,38 @@ function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceRe
   return { ceiling: granted ? ceiling : null };
 }
 
-/** A rollout that takes over a trajectory spends nothing but what scoring it costs. */
-export function ceilingAtStart(spec: RunSpec, { cap, running }: RunHead, carried: boolean, count: number): number {
-  const most = capOf(spec);
-  if (most === null) return 0;
+/**
+ * What each of `count` rollouts may spend before it asks: as much as those before it asked for first, where that is there.
+ * One that takes over a trajectory spends nothing but what scoring it costs.
+ */
+export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean, count: number): number {
+  if (capOf(spec) === null) return 0;
   const base = baseCost(spec, carried);
   if (carried) return base;
-  // Else it asks before its first call, as those before it have.
-  const each = Math.floor(capRoom(most, cap) / Math.max(1, count + running));
-  return base + (each >= base + cap.first.wish ? cap.first.wish : 0);
+  const each = Math.floor(roomForRollouts(store, spec) / count) - base;
+  return base + Math.max(0, Math.min(store.head().cap.first?.wish ?? 0, each));
 }
 
-/** As many of these rollouts as may begin: none while others wait for what is left. */
+/**
+ * As many of these rollouts as may begin: none while others wait for what is left. Each is to have what several turns take,
+ * so that what is begun comes to an end; a few begin with less, while nobody knows what they take or little is left.
+ */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
   if (store.needy.sum().count > 0) return 0;
-  const head = store.head();
+  const { running, cap } = store.head();
+  const { input, output, call } = policyCosts(spec);
+  // Where its calls cost nothing, nobody ever asks.
+  const first = input + output + call === 0 ? { need: 0, wish: 0 } : cap.first;
   const carried = spec.rescore !== undefined;
   const base = baseCost(spec, carried);
-  const room = roomForRollouts(store, spec);
-  const each = base + (carried ? 0 : head.cap.first.need);
-  const fitting = each === 0 ? count : Math.floor(Math.max(0, room) / each);
+  const room = Math.max(0, roomForRollouts(store, spec));
+  const fitting = (more: number) => (base + more === 0 ? count : Math.floor(room / (base + more)));
+  if (carried) return Math.min(count, fitting(0));
+  const few = Math.max(0, Math.min(LIMITS.rolloutsPerHost - running, fitting(first?.need ?? 0)));
   // What the others needed says little of this one: with nobody under way it is tried.
-  return Math.min(count, Math.max(fitting, head.running === 0 && room >= base ? 1 : 0));
+  const tried = running === 0 && room >= base ? 1 : 0;
+  return Math.min(count, Math.max(first === null ? 0 : fitting(first.wish), few, tried));
 }
 
 /** The columns of a rollout that runs no more. `spent` undefined: nobody knows, so it is all that it was let out. */

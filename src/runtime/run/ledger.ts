@@ -68,7 +68,7 @@ export function dispatch(
     let out = 0;
     for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
       const host = hostOf(carries);
-      const ceiling = ceilingAtStart(spec, head, host === null, count);
+      const ceiling = ceilingAtStart(store, spec, host === null, count);
       out += ceiling;
       store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host, ceiling });
     }

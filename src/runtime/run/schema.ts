@@ -171,8 +171,8 @@ export interface RunHead {
 
 /** Of a run with a cap, in micro-dollars. */
 export interface CapState extends CapBook {
-  /** What rollouts asked for when they asked first: the latest that was heard. */
-  readonly first: Wanted;
+  /** What rollouts asked for when they asked first: the latest that was heard. Null: none has asked. */
+  readonly first: Wanted | null;
 }
 
 /** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */
@@ -225,7 +225,7 @@ export const NEW_HEAD: RunHead = {
   judge_paces: {},
   training: null,
   books: NEW_BOOKS,
-  cap: { ...NEW_CAP, first: { need: 0, wish: 0 } },
+  cap: { ...NEW_CAP, first: null },
 };
 
 // A type, not an interface: SQLite cursors want an index signature.

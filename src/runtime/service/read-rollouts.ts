@@ -2,8 +2,10 @@
 import { type Cost, costOfUsage, type TokenPrices } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, ResultRow, RolloutInFlight, RolloutView } from "../../contract/run.ts";
+import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
 import { contextTokens } from "../../core/verifiers/metadata.ts";
@@ -14,7 +16,7 @@ import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from ".
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { chargedBy } from "../run/charging.ts";
-import { judgeUsage, metricsOf, policyMicros } from "../run/report-sums.ts";
+import { judgeUsage, lostUsage, metricsOf, policyMicros } from "../run/report-sums.ts";
 import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
@@ -172,6 +174,7 @@ export function resultOf(
       ...(entry.cached_tokens > 0 && { cached_input_tokens: entry.cached_tokens }),
       ...contextOf(trajectory),
     },
+    ...lostOf(entry),
     ...judgeTokens(entry),
     cost: costOf(entry, prices),
     rollout_id: entry.id,
@@ -197,12 +200,13 @@ function costOf(entry: RolloutEntry, prices: TokenPrices | null): Cost {
   return costOfUsage({ ...judgeUsage(entry), cost_micros, charged_micros: chargedBy(entry) });
 }
 
-function usageOf(entry: RolloutEntry, trajectory: Trajectory | null): RolloutView["usage"] {
+function usageOf(entry: RolloutEntry, trajectory: Trajectory | null, spec: RunSpec): RolloutView["usage"] {
   const { prompt_tokens, completion_tokens, cached_tokens = 0 } = trajectory?.usage ?? entry;
   return {
     ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
     ...(cached_tokens > 0 && { cached_tokens }),
     ...judgeUsage(entry),
+    ...lostUsage(entry, capOf(spec) !== null),
   };
 }
 
@@ -239,7 +243,7 @@ function rolloutView(
     failed_calls: (trajectory?.failed_calls ?? []).map(({ at, failure, ...call }) => {
       return { ...call, at: Math.floor(at / 1000), reason: failure };
     }),
-    usage: usageOf(entry, trajectory),
+    usage: usageOf(entry, trajectory, spec),
     cost: costOf(entry, spec.money?.policy ?? null),
     judgements: judgementsOf(entry),
     turns: turnsView(trajectory?.turns ?? [], entry, advantage),
@@ -247,6 +251,11 @@ function rolloutView(
     started_at: seconds(trajectory?.started_at ?? entry.started_at),
     ended_at: seconds(entry.ended_at),
   };
+}
+
+function lostOf(entry: RolloutEntry): Pick<ResultRow, "lost_usage"> {
+  const { lost } = lostUsage(entry, entry.lost_micros > 0);
+  return lost === undefined ? {} : { lost_usage: lost };
 }
 
 function judgeTokens(entry: RolloutEntry): Pick<ResultRow, "judge_usage"> {
