@@ -52,13 +52,5 @@ CREATE TABLE `usage_hours` (
 	PRIMARY KEY(`org_id`, `project_id`, `hour`, `payer`, `environment`, `model`, `kind`)
 );
 --> statement-breakpoint
-CREATE TABLE `totals` (
-	`kind` text NOT NULL,
-	`name` text NOT NULL,
-	`n` integer NOT NULL,
-	PRIMARY KEY(`kind`, `name`)
-);
---> statement-breakpoint
 ALTER TABLE `organizations` ADD `billing` text DEFAULT 'off' NOT NULL;--> statement-breakpoint
-ALTER TABLE `organizations` ADD `credit_limit_micros` integer;--> statement-breakpoint
-CREATE INDEX `runs_by_end` ON `runs` (`finished_at`);
+ALTER TABLE `organizations` ADD `credit_limit_micros` integer;

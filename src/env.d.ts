@@ -6,6 +6,9 @@ interface __BaseEnv_Env {
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
   /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, with commas between them. */
   OTLP_HEADERS?: string;
+  /** A secret key of an account at Stripe, and the signing secret of its webhook: without both nobody pays here. */
+  STRIPE_SECRET_KEY?: string;
+  STRIPE_WEBHOOK_SECRET?: string;
   /** Sends e-mail about budgets (`send_email`), from this address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;

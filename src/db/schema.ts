@@ -13,7 +13,7 @@ import type { DeletionKind } from "../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
 import type { JsonObject } from "../contract/json.ts";
-import type { BillingMode, ChargeLines, PriceList } from "../contract/money.ts";
+import type { BillingMode, ChargeLines } from "../contract/money.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus } from "../contract/run.ts";
 import type { RunSpec } from "../contract/run-spec.ts";
@@ -323,17 +323,6 @@ export const judgeVerdicts = sqliteTable(
   ],
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
-
-/** Versions of what the platform asks for its work; none is ever changed. The one a deployment begins with is code. */
-export const priceLists = sqliteTable("price_lists", {
-  version: text().primaryKey(),
-  /** Epoch seconds. */
-  effective_from: integer().notNull(),
-  prices: text({ mode: "json" }).$type<Pick<PriceList, "fees" | "models">>().notNull(),
-  created_at: integer().notNull(),
-  created_by: text().notNull(),
-});
-export type PriceListRow = typeof priceLists.$inferSelect;
 
 /** What may be charged in a month (UTC), for an organisation, one of its projects or one of its keys. */
 export const budgets = sqliteTable(

@@ -35,6 +35,7 @@ test("every route is documented and every documented route exists", async () => 
   expect(new Set(documented(paths))).toEqual(new Set(routed));
   expect(documented(paths).sort()).toMatchInlineSnapshot(`
   [
+    "DELETE /v1/budgets/{id}",
     "DELETE /v1/datasets/{id}",
     "DELETE /v1/endpoints/{id}",
     "DELETE /v1/invitations/{id}",
@@ -49,6 +50,9 @@ test("every route is documented and every documented route exists", async () => 
       "GET /metrics",
     "GET /openapi.json",
     "GET /v1/audit-log",
+    "GET /v1/balance",
+    "GET /v1/budgets",
+    "GET /v1/budgets/{id}",
     "GET /v1/datasets",
     "GET /v1/datasets/{id}",
     "GET /v1/datasets/{id}/rows",
@@ -61,9 +65,12 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/invitations",
     "GET /v1/keys",
     "GET /v1/keys/{id}",
+    "GET /v1/ledger",
+    "GET /v1/ledger/verification",
     "GET /v1/organization",
     "GET /v1/organizations",
     "GET /v1/people",
+    "GET /v1/prices",
     "GET /v1/projects",
     "GET /v1/projects/{id}",
     "GET /v1/rollouts/{id}",
@@ -84,7 +91,13 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs/{id}/weight-versions",
     "GET /v1/secrets",
     "GET /v1/secrets/{id}",
+    "GET /v1/statements",
+    "GET /v1/statements/{month}",
+    "GET /v1/statements/{month}/csv",
+    "GET /v1/usage",
+    "GET /v1/usage/csv",
     "GET /v1/whoami",
+    "PATCH /v1/budgets/{id}",
     "PATCH /v1/endpoints/{id}",
     "PATCH /v1/keys/{id}",
     "PATCH /v1/organization",
@@ -93,7 +106,10 @@ test("every route is documented and every documented route exists", async () => 
     "PATCH /v1/projects/{id}",
     "PATCH /v1/runs/{id}",
     "PATCH /v1/secrets/{id}",
+    "POST /v1/adjustments",
     "POST /v1/bootstrap",
+    "POST /v1/budgets",
+    "POST /v1/checkouts",
     "POST /v1/datasets",
     "POST /v1/endpoints",
     "POST /v1/endpoints/{id}/probe",
@@ -105,11 +121,13 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/leases/{id}/heartbeat",
     "POST /v1/leases/{id}/nack",
     "POST /v1/organizations",
+    "POST /v1/prices",
     "POST /v1/projects",
     "POST /v1/reseal",
     "POST /v1/rollouts/{id}/cancel",
     "POST /v1/rollouts/{id}/fork",
     "POST /v1/runs",
+    "POST /v1/runs/preview",
     "POST /v1/runs/{id}/cancel",
     "POST /v1/runs/{id}/pause",
     "POST /v1/runs/{id}/rescore",
@@ -120,6 +138,8 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/runs/{id}/trainer/token",
     "POST /v1/runs/{id}/weight-versions",
     "POST /v1/secrets",
+    "POST /v1/stripe/webhook",
+    "POST /v1/top-ups",
   ]
 `);
 });
@@ -136,6 +156,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/docs",
     "/v1/bootstrap",
     "/v1/invitations/accept",
+    "/v1/stripe/webhook",
   ]);
 });
 

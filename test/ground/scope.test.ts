@@ -40,6 +40,7 @@ test("these queries have no owner, and no others", () => {
     'src/db/people.ts: "person by e-mail"',
     'src/db/people.ts: "person by e-mail"',
     'src/db/people.ts: "person by e-mail"',
+    ...Array<string>(3).fill('src/db/price-lists.ts: "prices"'),
     'src/db/seals.ts: "operator"',
     'src/db/seals.ts: "operator"',
   ]);

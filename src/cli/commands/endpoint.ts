@@ -4,7 +4,7 @@ import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
-import { countText, timeText } from "../terminal/format.ts";
+import { countText, dollarsText, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 
 const HEADER = ["endpoint", "base url", "key", "supports", "id"];
@@ -219,10 +219,6 @@ function keyText({ api_key_last4 }: EndpointView): string {
 
 function numberText(number: number | null): string | null {
   return number === null ? null : countText(number);
-}
-
-function dollarsText(micros: number): string {
-  return `$${(micros / 1e6).toLocaleString("en-US", { maximumFractionDigits: 6 })}`;
 }
 
 export const ENDPOINT_COMMANDS = [ADD, LIST, SHOW, UPDATE, DELETE, PROBE] as const;

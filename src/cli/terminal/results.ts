@@ -101,10 +101,6 @@ export function capText({ max_cost_micros, report: { counted_micros, usage } }: 
   return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${lost}`;
 }
 
-function dollarsText(micros: number): string {
-  return `$${(micros / 1_000_000).toFixed(micros < 1_000_000 ? 4 : 2)}`;
-}
-
 function judgesText({ report: { usage } }: RunView): string {
   if (usage.judge === undefined) return "";
   const { calls, total_tokens } = usage.judge;

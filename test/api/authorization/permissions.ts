@@ -38,6 +38,20 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteInvitation: ["admin"],
   deleteProject: ["admin"],
   deleteOrganization: ["admin"],
+  listPrices: "caller",
+  createPriceList: ["operator"],
+  getBalance: ["billing:read", "operator"],
+  listLedgerEntries: ["billing:read"],
+  verifyLedger: ["billing:read", "operator"],
+  createTopUp: ["operator"],
+  createAdjustment: ["operator"],
+  createBudget: ["billing:write"],
+  listBudgets: ["billing:read"],
+  getBudget: ["billing:read"],
+  updateBudget: ["billing:write"],
+  deleteBudget: ["billing:write"],
+  createCheckout: ["billing:write"],
+  receiveStripeEvent: "anybody",
   getUsage: ["billing:read"],
   getUsageCsv: ["billing:read"],
   listStatements: ["billing:read"],
@@ -116,6 +130,8 @@ export const FOR_TRAINERS: readonly string[] = [
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
+  ...["getBalance", "listLedgerEntries", "verifyLedger", "createCheckout"],
+  ...["createBudget", "listBudgets", "getBudget", "updateBudget", "deleteBudget"],
   ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
@@ -129,10 +145,13 @@ export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 /** What is about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = [
   ...["createOrganization", "listOrganizations", "updateLimits", "resealValues", "scrapeMetrics"],
+
+  ...["createPriceList", "createTopUp", "createAdjustment"],
 ];
 
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
 export const OF_ORGANIZATION: readonly string[] = [
+  ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
   ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
@@ -162,6 +181,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   operator: ["metrics"],
+  "billing:write": ["billing:read"],
 };
 
 /** `admin` is everything but what is about the deployment. */
