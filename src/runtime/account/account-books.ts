@@ -27,7 +27,7 @@ import { backoffMs } from "../kit/backoff.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { deliverNotice } from "./alerts.ts";
-import { Books } from "./books.ts";
+import { Books, granted } from "./books.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
 import { nameOf, type Terms } from "./budgets.ts";
 import { closedEntries, closedEntriesOf } from "./closed-entries.ts";
@@ -75,6 +75,7 @@ export class AccountBooks {
   }
 
   async hold(ask: HoldAsk): Promise<HoldGrant> {
+    if (ask.run.price_version === null) return granted(ask.micros, this.#now());
     const terms = await this.#readTerms(ask.run.scope.orgId);
     const grant = this.#books.hold(ask, terms, this.#now());
     this.#keepTerms();

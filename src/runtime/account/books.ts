@@ -85,7 +85,6 @@ export class Books {
   }
 
   hold({ run, micros }: HoldAsk, terms: Terms, now: number): HoldGrant {
-    if (run.price_version === null) return granted(micros, now);
     return this.#writeFor(run.scope.orgId, () => this.holds.begin(run, checked(micros), this.#means(terms, now)));
   }
 
@@ -266,7 +265,8 @@ function sumOf(charges: ChargeLines): number {
   return Object.values(charges).reduce((sum, micros) => sum + micros, 0);
 }
 
-function granted(micros: number, now: number): HoldGrant {
+/** To a run that is charged nothing, or asks for nothing. */
+export function granted(micros: number, now: number): HoldGrant {
   return { micros, until: now + HOLD_LEASE_MS, short: null };
 }
 
