@@ -137,10 +137,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "org list": { text: /\nExample Labs +org_/, json: LIST },
   "org limits": { json: { limits: expect.objectContaining({ concurrent_rollouts: 50_000, storage_bytes: null }) } },
   "org set": { json: { object: "organization", billing: "postpaid", credit_limit_micros: 100_000_000 } },
-  prices: {
-    text: /^prices +2026-11\n[\s\S]*a rollout +\$0\.00006\n/,
-    json: { object: "list", data: [{ object: "price_list", version: "2026-11" }] },
-  },
+  prices: { text: /^prices +2026-11\n[\s\S]*a rollout +\$0\.00006\n/, json: { object: "list" } },
   balance: { text: /^balance +\$0\.00\n/, json: { object: "balance", billing: "postpaid", balance_micros: 0 } },
   "ledger list": { text: /^No entries\.\n/, json: LIST },
   "ledger verify": {
