@@ -64,7 +64,6 @@ export const FLOW_STATES = [
   "over_budget",
   "object_unreadable",
   "storage_full",
-  "over_budget",
   "waiting_for_trainer",
   "waiting_for_rollouts",
   "paused",
