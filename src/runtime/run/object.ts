@@ -1,7 +1,8 @@
 /**
  * One run, one object: the ledger of its rollouts and the clock that keeps them moving.
  *
- * Invariants. A rollout calls it at most three times, and no turn does; whoever asks judges calls it once for each result
+ * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is
+ * asked for more about once in four turns; whoever asks judges calls it once for each result
  * and for each look whether the unit goes on. What came in is on disk before anyone hears of it; what must be sent is
  * sent after, and whatever a kill swallows the sweep sends again. A fresh instance asks everything in flight once. Calls
  * that only change rows are answered at once; dispatch and sends are gathered: a burst is one batch. No alarm throws.
