@@ -6,6 +6,7 @@
  * on it. A segment takes at most `MOST_REQUESTS`, of `SPAN_BYTES` each.
  */
 import { type Collector, headersOf, sendSpans } from "../../clients/otlp.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
 import { addTotal } from "../../db/metrics.ts";
 import type { SegmentTrace } from "../contract/run-records.ts";
 import type { SegmentMessage } from "../contract/wire.ts";
@@ -15,7 +16,6 @@ import { runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { rolloutSpans, runSpan, type Span, type SpanOptions } from "./spans.ts";
-import type { SegmentLine } from "./store.ts";
 
 const MOST_REQUESTS = 16;
 const SPAN_BYTES = 1024 * 1024;
@@ -100,7 +100,8 @@ function* batchesOf(trace: SegmentTrace, lines: readonly string[], options: Span
   if (run !== null) batch.push(run);
   for (const entry of trace.rollouts) {
     const line = texts.get(entry.id);
-    const { trajectory } = line === undefined ? { trajectory: null } : (JSON.parse(line) as SegmentLine);
+    const { trajectory } =
+      line === undefined ? { trajectory: null } : (JSON.parse(line) as { trajectory: Trajectory | null });
     for (const span of rolloutSpans(trace, entry, trajectory, options)) {
       const size = JSON.stringify(span).length;
       if (batch.length === SPANS_AT_ONCE || (batch.length > 0 && bytes + size > SPAN_BYTES)) {
