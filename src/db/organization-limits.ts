@@ -28,23 +28,12 @@ export async function standingOf(database: D1Database, orgId: string): Promise<O
   };
 }
 
-/** What a project stores, and whether its organisation is charged for it. */
-export interface StoredThere {
-  /** Of its datasets, and of what its runs left, as far as the list of runs knows. */
-  readonly bytes: number;
-  readonly billing: BillingMode;
-}
-
-/** It reads an entry for each run and dataset of the project. */
-export async function storedIn(database: D1Database, scope: Scope): Promise<StoredThere> {
+/** Bytes of a project's datasets, and of what its runs left, as far as the list of runs knows: an entry read for each. */
+export async function storedIn(database: D1Database, scope: Scope): Promise<number> {
   const project = inProject(database, scope);
   const [[files], [left]] = await project.batch([
     project.columns({ bytes: sum(datasets.bytes) }, datasets),
     project.columns({ bytes: sum(runs.stored_bytes) }, runs),
   ]);
-  const [owner] = await inOrganization(database, scope.orgId).columns(
-    { billing: organizations.billing },
-    organizations,
-  );
-  return { bytes: Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0), billing: owner?.billing ?? "off" };
+  return Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0);
 }

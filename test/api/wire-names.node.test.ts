@@ -91,6 +91,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "over_limit",
           "object_unreadable",
           "storage_full",
+          "over_budget",
           "waiting_for_trainer",
           "waiting_for_rollouts",
           "paused",

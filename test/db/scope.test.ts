@@ -59,7 +59,7 @@ const ALIKE = ["countRowsOfProject", "hasToSweep", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
-  ...["retentionOf", "storedIn", "countRowsOfProject", "deleteRowsOfProject"],
+  ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {

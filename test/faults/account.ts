@@ -3,6 +3,7 @@ import type { RunAudit } from "../../src/contract/audit.ts";
 import type { Judgement } from "../../src/contract/judgement.ts";
 import type { ResultRow, RunView } from "../../src/contract/run.ts";
 import type { RunEvent } from "../../src/contract/run-events.ts";
+import type { Billed } from "./billing.ts";
 import type { ToolRun } from "./desk.ts";
 import type { AskedCall, Said } from "./fault-model.ts";
 import type { Control, FaultPlan, Victim } from "./plan.ts";
@@ -66,6 +67,8 @@ export interface Account {
   readonly outages: readonly Outage[];
   readonly askings: readonly Asking[];
   readonly injected: Injected;
+  /** Of a plan that is paid for: what the ledger says. */
+  readonly billed: Billed | null;
 }
 
 /** Faults that happened, by kind. */

@@ -35,6 +35,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   judge_tokens: sameJudgeTokens,
   tools: toolsRunRight,
   foreign: ({ foreign }) => foreign.map((id) => `it saw ${id}, which is another organisation's`),
+  ledger: ledgerHolds,
   recovery: (account) => account.deaths.flatMap((death) => slowRecovery(death, account)),
 };
 
@@ -69,6 +70,20 @@ function auditHolds({ told: { audit } }: Account): string[] {
   return [
     ...audit.violations.map(({ rule, detail }) => `${rule}: ${detail}`),
     ...(audit.sources.d1.current ? [] : ["D1 has not caught up"]),
+  ];
+}
+
+/** Rows, trajectories and the ledger say the same, all of it is in the books, and nothing is reserved any more. */
+function ledgerHolds({ billed, told: { run } }: Account): string[] {
+  if (billed === null) return [];
+  const { paid_in, balance, reserved, unsettled, charged, differences } = billed;
+  const { charged_micros } = run.cost;
+  return [
+    ...differences,
+    ...(unsettled === 0 ? [] : [`${unsettled} ends are not in the books`]),
+    ...(reserved === 0 ? [] : [`${reserved} micro-dollars are still reserved`]),
+    ...(charged === charged_micros ? [] : [`the run says ${charged_micros}, its trajectories ${charged}`]),
+    ...(paid_in - balance === charged ? [] : [`the balance went down by ${paid_in - balance}, for ${charged}`]),
   ];
 }
 
@@ -230,9 +245,9 @@ function placeOf({ group, slot, attempt }: ResultRow): string {
   return `${group}/${slot}/${attempt}`;
 }
 
-/** All of a row but its id and its times, and what its judges cost: calls that were lost are in it. */
+/** All of a row but its id and its times, and what it and its judges cost: calls that were lost are in it. */
 function allOf(result: ResultRow): string {
-  const { rollout_id: _id, timing: _timing, judge_usage: _cost, error, ...row } = result;
+  const { rollout_id: _id, timing: _timing, judge_usage: _judges, cost: _cost, error, ...row } = result;
   return JSON.stringify({ ...row, error: error === null ? null : [error.error, error.message] });
 }
 

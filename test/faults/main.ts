@@ -30,6 +30,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --turns T         of every rollout, 1 to 6; default as the model has it
       --tenants N       so many organisations share the platform, each with a run of its own; default 1
       --judges          every plan asks judges; else one in six
+      --billing         their organisations pay for them, and the ledger is checked after each
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
       --sabotage        drop every message and silence the sweep: every plan must fail
@@ -48,6 +49,7 @@ const OPTIONS = {
   turns: { type: "string" },
   judges: { type: "boolean" },
   tenants: { type: "string", default: "1" },
+  billing: { type: "boolean", default: false },
   training: { type: "boolean", default: false },
   "no-network-binding": { type: "boolean", default: false },
   sabotage: { type: "boolean", default: false },
@@ -70,6 +72,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const shape = {
     turns: turnsOf(values.turns),
     judged: values.judges,
+    billing: values.billing,
   };
   const tenants = whole("tenants");
   const endsWithinMs = whole("ends-within") * 1000;

@@ -67,6 +67,8 @@ export interface FaultPlan {
   readonly queues: QueueFaults;
   /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s. */
   readonly late_drops: boolean;
+  /** Its organisation pays for it, by prices that are not 0. */
+  readonly billing: boolean;
   /** False: the run's alarm never fires. Only to prove that the suite notices. */
   readonly sweep: boolean;
   /** In order of `at`. */
@@ -83,9 +85,14 @@ export interface PlanShape {
   readonly turns?: number | null;
   /** Absent: as it comes. */
   readonly judged?: boolean | undefined;
+  readonly billing?: boolean;
 }
 
-export function planOf(seed: number, rollouts: number, { turns = null, judged }: PlanShape = {}): FaultPlan {
+export function planOf(
+  seed: number,
+  rollouts: number,
+  { turns = null, judged, billing = false }: PlanShape = {},
+): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
   const rollouts_per_example = pick(
@@ -111,6 +118,7 @@ export function planOf(seed: number, rollouts: number, { turns = null, judged }:
     },
     late_drops: random() < 0.1,
     sweep: true,
+    billing,
     incidents: incidentsOf(random),
   } as const;
   const asks = random() < 0.5;

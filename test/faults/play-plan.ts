@@ -13,6 +13,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import type { Served } from "../local/served-platform.ts";
 import type { Account, Asking, Death, Injected, Outage, Told } from "./account.ts";
+import { type Billed, organizationOf, payFor, readBilled, setPrices } from "./billing.ts";
 import { Boot } from "./boot.ts";
 import { type Desk, openDesk } from "./desk.ts";
 import { digestOf, type FaultModel, type Said, startFaultModel } from "./fault-model.ts";
@@ -21,6 +22,8 @@ import { CALL_TIMEOUT_MS, LEAST_IN_FLIGHT, MAX_RETRIES } from "./limits.ts";
 import { type Control, type FaultPlan, type Kill, type StoreFailure, sharedBy } from "./plan.ts";
 import { strike } from "./strike.ts";
 
+const MODEL = "fault-model";
+const JUDGE = "fault-judge";
 const LOOK_EVERY_MS = 5;
 const ASK_EVERY_MS = 250;
 /** Then the run is nearly through, and a moment that has not come does not come. Longer than any back-off in it. */
@@ -58,12 +61,13 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
   try {
     const calms = Promise.all(owners.map((owner) => calmRun(owner.plan, stage.calm)));
     const [calm, served] = await Promise.all([calms, boot.start()]);
-    const begun = await begin(owners, served);
+    const begun = await begin(owners, served, plan.billing);
     const [own] = begun;
     if (own === undefined) throw new Error("no run began");
     const scene = { boot, ...first, others: owners.slice(1), run: own.run };
     const befell = await befall(plan, scene, calm[0]?.run.report.turns ?? 0);
     const told = await Promise.all(begun.map(({ run, key }) => tellEnded(boot, run, stage.endsWithinMs, key)));
+    const billed = await billedOf(plan, standing(boot).served, begun);
     const foreign = await seenOfOthers(standing(boot).served, begun, told);
     return owners.flatMap(({ plan: played, model, judge, desk }, at) => {
       const [own_calm, own_told] = [calm[at], told[at]];
@@ -73,7 +77,8 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
       const seen = { ...asked, ...judged, tool_runs: desk.runs, foreign: foreign[at] ?? [] };
       const askings = at === 0 ? befell.askings : [];
       const injected = injectedOf(boot, [model, judge]);
-      return [{ plan: played, calm: own_calm, told: own_told, ...seen, ...befell, askings, injected }];
+      const known = { plan: played, calm: own_calm, told: own_told, billed: billed[at] ?? null };
+      return [{ ...known, ...seen, ...befell, askings, injected }];
     });
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
@@ -85,15 +90,30 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
 }
 
 /** Each owner's run, in an organisation of its own, and the key that it is asked for with. */
-async function begin(owners: readonly Owner[], served: Served): Promise<Begun[]> {
+async function begin(owners: readonly Owner[], served: Served, billing: boolean): Promise<Begun[]> {
   const begun: Begun[] = [];
+  if (billing) await setPrices(served, owners.flatMap(pricedOf));
   for (const owner of owners) {
     const name = `tenant ${begun.length}`;
     const key = begun.length === 0 ? served.key : await keyOfNew(name, served);
+    if (billing) await payFor(served, await organizationOf({ url: served.url, key }));
     const { id } = await client({ url: served.url, key }).createRun(requestOf(owner.plan, owner));
     begun.push({ run: id, key });
   }
   return begun;
+}
+
+/** What is asked there has a price. */
+function pricedOf({ model, judge }: Outside): [string, string][] {
+  return [
+    [model.url, MODEL],
+    [judge.url, JUDGE],
+  ];
+}
+
+/** By owner; none of a plan that nobody pays for. */
+async function billedOf({ billing }: FaultPlan, { url }: Served, begun: readonly Begun[]): Promise<Billed[]> {
+  return billing ? await Promise.all(begun.map(({ run, key }) => readBilled({ url, key }, run))) : [];
 }
 
 async function keyOfNew(name: string, served: Served): Promise<string> {
@@ -138,13 +158,13 @@ async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
 
 function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalRequestInput {
   const { environment, judged, num_examples, rollouts_per_example, max_concurrent, seed } = plan;
-  const judges = { default: { endpoint: { base_url: judge.url }, model: "fault-judge" } };
+  const judges = { default: { endpoint: { base_url: judge.url }, model: JUDGE } };
   return {
     environment,
     environment_args: environment === "errands" ? { desk: desk.url, judged } : {},
     // What is found there is not asked for, so that what is asked for can be counted.
     ...(judged && { judges, judge_cache: false }),
-    model: "fault-model",
+    model: MODEL,
     endpoint: { base_url: model.url },
     num_examples,
     rollouts_per_example,

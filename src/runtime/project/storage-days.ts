@@ -4,9 +4,10 @@
  *
  * Invariant. A day is posted once, by its name: whatever a kill cuts off is posted again, and changes nothing.
  */
+import type { BillingMode } from "../../contract/money.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { storageCharge } from "../../core/billing/charge.ts";
-import { type StoredThere, storedIn } from "../../db/organization-limits.ts";
+import { storedIn } from "../../db/organization-limits.ts";
 import { pricesFrom } from "../../db/price-lists.ts";
 import type { Posting } from "../contract/money-wire.ts";
 import { accountObject } from "../kit/names.ts";
@@ -31,19 +32,20 @@ export async function postStorage(
 ): Promise<number> {
   const today = dayOf(now);
   const first = Math.max(last + 1, today - MOST_DAYS + 1);
-  const stored = await subrequests.fetch(() => storedIn(env.DB, scope));
-  if (stored.bytes === 0) return 0;
+  const bytes = await subrequests.fetch(() => storedIn(env.DB, scope));
+  if (bytes === 0) return 0;
+  const { billing } = await subrequests.object(() => accountObject(env, scope.orgId).balance(scope.orgId));
   for (let day = first; day <= today; day += 1) {
-    const posting = await postingOf(env, scope, stored, day, subrequests);
+    const posting = await postingOf(env, scope, { bytes, billing }, day, subrequests);
     await subrequests.object(() => accountObject(env, scope.orgId).post(posting));
   }
-  return stored.bytes;
+  return bytes;
 }
 
 async function postingOf(
   env: Env,
   { orgId, projectId }: Scope,
-  { bytes, billing }: StoredThere,
+  { bytes, billing }: { readonly bytes: number; readonly billing: BillingMode },
   day: number,
   subrequests: Subrequests,
 ): Promise<Posting> {

@@ -44,7 +44,7 @@ export class RunSettling {
   readonly #calls: SingleFlight;
   #asking = false;
   #notBefore = 0;
-  #lastAt = 0;
+  #lastAt: number;
   #lastEnds = 0;
   #shorts = 0;
   #told = false;
@@ -54,6 +54,7 @@ export class RunSettling {
     this.#store = store;
     this.#now = now;
     this.#calls = new SingleFlight("settling", now);
+    this.#lastAt = now();
   }
 
   /** Rollouts that may be dispatched for what is reserved. */

@@ -2,9 +2,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { Retention } from "../../../src/contract/identity.ts";
-import { uploadKeys } from "../../../src/runtime/kit/names.ts";
+import { accountObject, uploadKeys } from "../../../src/runtime/kit/names.ts";
 import { ProjectObject } from "../../../src/runtime/project/object.ts";
 import { expectGone, inProject, keysUnder, projectStub } from "../deleting.ts";
+import { openPaying } from "../paying.ts";
 import { type Door, inside, openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -120,9 +121,13 @@ test("judge results, idempotency keys and receipts go by the thousand, and a pro
   await after(door, 3);
   expect([await countOf(door, "idempotency_keys"), await countOf(door, "judge_verdicts")]).toEqual([0, 2100]);
   expect(await countOf(door, "deletions")).toBe(1);
-  expect(await after(door, 91)).toBeNull();
+  // What is stored is counted each day.
+  expect(await after(door, 91)).toBe(1);
   expect([await countOf(door, "judge_verdicts"), await countOf(door, "deletions")]).toEqual([0, 0]);
   expect((await door.ask(`/v1/datasets/${dataset}`)).status).toBe(200);
+  await door.ask(`/v1/datasets/${dataset}`, { method: "DELETE" });
+  await dropKeys(door);
+  expect(await after(door, 93)).toBeNull();
 });
 
 test("a deletion that was written and of which nobody heard is begun by the sweep", async () => {
@@ -147,3 +152,34 @@ test("a sweep of a project that is gone ends for good", async () => {
   const kept = await inside(projectStub(door), ProjectObject, (_, { storage }) => [...storage.kv.list()].length);
   expect(kept).toBe(0);
 });
+
+/** The deletion of a dataset may remember its request: such keys are swept by their own days. */
+async function dropKeys({ scope }: Door): Promise<void> {
+  for (const table of ["idempotency_keys", "deletions"]) {
+    await env.DB.prepare(`delete from ${table} where project_id = ?`).bind(scope.projectId).run();
+  }
+}
+
+test("what a project stores is posted once a day, and days that were missed are caught up, 31 at most", async () => {
+  const door = await openPaying(1_000_000);
+  const dataset = await upload(door);
+  await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
+  await inProject(door, (project) => project.note(door.scope));
+  const posted = async () => {
+    const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
+    return await accountObject(env, door.scope.orgId).entries(query);
+  };
+  await after(door, 1);
+  const [first] = await posted();
+  expect(first).toMatchObject({ source_id: door.scope.projectId, period: dayFrom(1), amount_micros: -2000 });
+  // The same day again, as after a kill before it was noted.
+  await inProject(door, (_, { storage }) => storage.kv.put("stored_day", Math.floor(Date.now() / DAY_MS)));
+  await after(door, 4);
+  expect((await posted()).map(({ period }) => period)).toEqual([4, 3, 2, 1].map(dayFrom));
+  await after(door, 100);
+  expect(await posted()).toHaveLength(4 + 31);
+});
+
+function dayFrom(days: number): string {
+  return new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
+}
