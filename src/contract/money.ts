@@ -50,6 +50,8 @@ export const PriceListRequest = namedInput("PriceListRequest", {
   fees: Fees,
   models: z.array(ModelPrice).max(MODEL_PRICES_MAX).default([]).meta({ example: [] }),
 });
+export type PriceListRequest = z.output<typeof PriceListRequest>;
+export type PriceListRequestInput = z.input<typeof PriceListRequest>;
 
 export const PriceList = named("PriceList", {
   object: z.literal("price_list"),
@@ -59,6 +61,13 @@ export const PriceList = named("PriceList", {
   models: z.array(ModelPrice).meta({ example: [] }),
 });
 export type PriceList = z.infer<typeof PriceList>;
+
+/** The list in force comes first, then those that are to come. */
+export const PriceLists = named("PriceLists", {
+  object: z.literal("list"),
+  data: z.array(PriceList).meta({ example: [{}] }),
+});
+export type PriceLists = z.infer<typeof PriceLists>;
 
 /** Kinds of lines of a charge, and of `group_by=kind` in usage. */
 export const CHARGE_LINES = [

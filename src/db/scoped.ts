@@ -49,6 +49,7 @@ export type ProjectTable =
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
   | typeof tables.apiKeys
+  | typeof tables.budgets
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
@@ -212,7 +213,8 @@ export type Unscoped =
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
-  | "operator";
+  | "operator"
+  | "prices";
 
 /** The database as it is, for what the name says and nothing else. */
 export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {

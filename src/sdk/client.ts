@@ -31,9 +31,9 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-import { AccountsClient } from "./accounts-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
+import { LedgerClient } from "./ledger-client.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
@@ -67,6 +67,8 @@ export type {
 } from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { AuditEntry } from "../contract/audit-log.ts";
+export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
+export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type * from "./options.ts";
@@ -110,7 +112,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends AccountsClient {
+export class RollcallClient extends LedgerClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {

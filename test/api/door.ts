@@ -111,5 +111,25 @@ function unwritten(): Services {
     deleteProject: refuse,
     deleteOrganization: refuse,
     readDeletion: refuse,
+    ...moneyUnwritten(refuse),
+  };
+}
+
+function moneyUnwritten(refuse: () => never) {
+  return {
+    readPrices: refuse,
+    createPriceList: refuse,
+    readBalance: refuse,
+    readLedger: refuse,
+    verifyLedger: refuse,
+    createTopUp: refuse,
+    createAdjustment: refuse,
+    createBudget: refuse,
+    readBudgets: refuse,
+    readBudget: refuse,
+    changeBudget: refuse,
+    removeBudget: refuse,
+    createCheckout: refuse,
+    receiveStripeEvent: refuse,
   };
 }

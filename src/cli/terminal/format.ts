@@ -87,3 +87,14 @@ export function sharesText(name: string, byK: Readonly<Record<string, number | n
   const parts = Object.entries(byK).map(([k, share]) => `${name}${k} ${share?.toFixed(3) ?? "–"}`);
   return parts.join(", ");
 }
+
+const MICROS = 1_000_000;
+
+/** "$1.50", "−$0.00026": exactly, with two to six decimals. */
+export function dollarsText(micros: number): string {
+  const [whole, rest] = [Math.floor(Math.abs(micros) / MICROS), Math.abs(micros) % MICROS];
+  const decimals = String(rest)
+    .padStart(6, "0")
+    .replace(/0{1,4}$/, "");
+  return `${micros < 0 ? "−" : ""}$${countText(whole)}.${decimals}`;
+}

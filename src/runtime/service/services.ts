@@ -9,6 +9,7 @@ import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
+import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
@@ -18,13 +19,17 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
+import { createAdjustment, createTopUp } from "./postings.ts";
+import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
+import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
+import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 
 export const services = {
@@ -85,5 +90,19 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
+  readPrices,
+  createPriceList,
+  readBalance,
+  readLedger,
+  verifyLedger,
+  createTopUp,
+  createAdjustment,
+  createBudget,
+  readBudgets,
+  readBudget,
+  changeBudget,
+  removeBudget,
+  createCheckout,
+  receiveStripeEvent,
 };
 export type Services = typeof services;

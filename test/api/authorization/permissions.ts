@@ -37,6 +37,20 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteInvitation: ["admin"],
   deleteProject: ["admin"],
   deleteOrganization: ["admin"],
+  listPrices: "caller",
+  createPriceList: ["operator"],
+  getBalance: ["billing:read", "operator"],
+  listLedgerEntries: ["billing:read"],
+  verifyLedger: ["billing:read", "operator"],
+  createTopUp: ["operator"],
+  createAdjustment: ["operator"],
+  createBudget: ["billing:write"],
+  listBudgets: ["billing:read"],
+  getBudget: ["billing:read"],
+  updateBudget: ["billing:write"],
+  deleteBudget: ["billing:write"],
+  createCheckout: ["billing:write"],
+  receiveStripeEvent: "anybody",
   listDeletions: ["runs:read"],
   getDeletion: ["runs:read", "operator"],
 
@@ -108,6 +122,8 @@ export const FOR_TRAINERS: readonly string[] = [
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
+  ...["getBalance", "listLedgerEntries", "verifyLedger", "createCheckout"],
+  ...["createBudget", "listBudgets", "getBudget", "updateBudget", "deleteBudget"],
   "deleteOrganization",
 ];
 
@@ -120,10 +136,12 @@ export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 /** What is about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = [
   ...["createOrganization", "listOrganizations", "updateLimits", "resealValues"],
+  ...["createPriceList", "createTopUp", "createAdjustment"],
 ];
 
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
 export const OF_ORGANIZATION: readonly string[] = [
+  ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
   ...["listProjects", "getProject", "updateProject"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
@@ -152,6 +170,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "billing:write": ["billing:read"],
 };
 
 /** `admin` is everything but `operator`. */
