@@ -65,7 +65,11 @@ async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAske
     all.entries += found.entries;
     all.undrained += found.uncopied;
     differences.push(
-      ...found.differences.map(({ entry, ...one }) => ({ org, entry_id: entry && String(entry), ...one })),
+      ...found.differences.map(({ entry, ...one }) => ({
+        org,
+        entry_id: entry === null ? null : String(entry),
+        ...one,
+      })),
     );
     if (found.balance_micros !== found.recomputed_micros) {
       const [expected, actual] = [found.recomputed_micros, found.balance_micros];

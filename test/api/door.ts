@@ -92,6 +92,13 @@ function unwritten(): Services {
     readDataset: refuse,
     readDatasetRows: refuse,
     deleteDataset: refuse,
+    ...accountsUnwritten(refuse),
+    ...moneyUnwritten(refuse),
+  };
+}
+
+function accountsUnwritten(refuse: () => never) {
+  return {
     bootstrap: refuse,
     createOrganization: refuse,
     changeLimits: refuse,
@@ -111,7 +118,6 @@ function unwritten(): Services {
     deleteProject: refuse,
     deleteOrganization: refuse,
     readDeletion: refuse,
-    ...moneyUnwritten(refuse),
   };
 }
 
