@@ -53,10 +53,13 @@ export type OrganizationTable =
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
+  | typeof tables.ledgerCopies
+  | typeof tables.ledgerMonths
   | typeof tables.members
   | typeof tables.organizations
   | typeof tables.projects
-  | typeof tables.runs;
+  | typeof tables.runs
+  | typeof tables.usageHours;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
@@ -76,6 +79,8 @@ export interface Write<Row> extends Statement<D1Result> {
 
 export interface Insert<Row> extends Write<Row> {
   onConflictDoNothing(config?: { target: IndexColumn | IndexColumn[] }): Write<Row>;
+  /** Takes the place of what the row that is there has in these columns. */
+  onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
 }
 
 /** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */

@@ -7,9 +7,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { findAnyOrganization, limitsOf } from "../../db/organizations.ts";
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import { logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
 import { isLocal } from "../kit/storage-faults.ts";
-import { Subrequests } from "../kit/subrequests.ts";
 import {
   askShares,
   dropExpiredRuns,
@@ -19,6 +17,7 @@ import {
   type Sharer,
   type ShareState,
 } from "./ledger.ts";
+import { tellRuns } from "./tell-runs.ts";
 
 /** One row a run, under its id. */
 const ROW = "share/";
@@ -111,18 +110,7 @@ export class AccountShares {
       const run = runs[run_id];
       return run === undefined || org_id === undefined ? [] : [{ run_id, org_id, project_id: run.project_id }];
     });
-    if (told.length > 0) this.#ctx.waitUntil(this.#tell(told));
-  }
-
-  /** One that is not reached is told again by the alarm. */
-  async #tell(runs: readonly { run_id: string; org_id: string; project_id: string }[]): Promise<void> {
-    await new Subrequests().objectAll(runs, async ({ run_id, org_id, project_id }) => {
-      try {
-        await runObject(this.#env, { orgId: org_id, projectId: project_id }, run_id).endpointChanged("account");
-      } catch (thrown) {
-        logError("run does not answer", run_id, thrown);
-      }
-    });
+    if (told.length > 0) this.#ctx.waitUntil(tellRuns(this.#env, told));
   }
 
   #knownLimits(): KeptLimits | null {

@@ -1,6 +1,7 @@
 /** What isolates and runs ask of the objects of an organisation, and what they are told. */
 import type { Scope } from "../../contract/scope.ts";
 import type { Grant, Need } from "./endpoint-wire.ts";
+import type { BooksRpc } from "./money-wire.ts";
 
 export interface RequestsAsk {
   /** Requests a minute. */
@@ -90,9 +91,11 @@ export interface ShareGrants {
   readonly judgements: Grant;
 }
 
-export interface AccountRpc {
+export interface AccountRpc extends BooksRpc {
   /** What the run may do until it asks again, or its lease ends. */
   ask(asked: ShareAsk): Promise<ShareGrants>;
-  /** The organisation's limits are not what they were. */
+  /** The organisation's limits, its billing or its budgets are not what they were. */
   changed(): Promise<void>;
+  /** Nothing of the organisation is kept. */
+  forget(): Promise<void>;
 }

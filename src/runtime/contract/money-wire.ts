@@ -53,9 +53,15 @@ export interface RunFacts {
 
 export interface SettleOrder {
   readonly run: RunFacts;
-  /** In order of `n`. Those that were settled before are passed over; after a gap nothing is taken. */
+  /**
+   * In order of `n`. Those that were settled before are passed over; after a gap nothing is taken. Beyond 1,000 of both
+   * streams the rest is left for the next order.
+   */
   readonly items: Readonly<Partial<Record<Stream, readonly SettledItem[]>>>;
-  /** What it wants to have reserved from now on, in all; null: as it was. 0 gives everything back. */
+  /**
+   * What it wants to have reserved from now on, in all; null: as it was, less what the items are charged. 0 gives
+   * everything back.
+   */
   readonly hold: number | null;
 }
 
@@ -114,7 +120,8 @@ export interface BalanceState {
   readonly billing: BillingMode;
   readonly balance_micros: number;
   readonly reserved_micros: number;
-  readonly credit_limit_micros: number;
+  /** How far the balance of a postpaid organisation may fall below 0; null: any. */
+  readonly credit_limit_micros: number | null;
   readonly entries: number;
   /** Entries that have no copy yet, and since when the first of them has waited; null when all have one. */
   readonly uncopied: number;
@@ -145,18 +152,41 @@ export interface LedgerFindings {
   readonly recomputed_micros: number;
   readonly differences: readonly LedgerDifference[];
   readonly uncopied: number;
+  /** Files of closed months that were not read again, because one call reads no more; absent: 0. */
+  readonly unchecked_copies?: number;
+}
+
+/** A month (UTC, by the time of posting). */
+export interface MonthState {
+  /** `2026-11` */
+  readonly month: string;
+  readonly first_entry: number;
+  readonly last_entry: number;
+  readonly entries: number;
+  readonly opening_micros: number;
+  readonly closing_micros: number;
+  /** What its entries did to each account. */
+  readonly accounts: Readonly<Record<string, number>>;
+  /** Null while it is open. */
+  readonly sha256: string | null;
+  readonly closed_at: number | null;
 }
 
 /** Money's part of the object of an organisation (AccountRpc). */
 export interface BooksRpc {
   /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
   settle(order: SettleOrder): Promise<SettleReply>;
-  /** Before a run begins: its first reservation. It ends by itself unless the run settles. */
+  /**
+   * Before a run begins: its first reservation, all of it or nothing, which then is kept nowhere. It ends by itself unless
+   * the run settles.
+   */
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
   entries(query: EntriesQuery): Promise<readonly LedgerEntry[]>;
   /** What the books hold of these sources of a run: their entries, for an audit. Closed months are read from the copies. */
   entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
+  /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
+  month(orgId: string, month: string): Promise<MonthState | null>;
   verify(orgId: string): Promise<LedgerFindings>;
 }

@@ -4,10 +4,18 @@
  */
 type Columns = Readonly<Record<string, SqlStorageValue>>;
 
-export class Rows {
-  readonly #sql: SqlStorage;
+/** What is asked of a database: an object's `SqlStorage` is one. */
+export interface SqlDoor {
+  exec<Row extends Record<string, SqlStorageValue>>(
+    query: string,
+    ...bindings: SqlStorageValue[]
+  ): { toArray(): Row[] };
+}
 
-  constructor(sql: SqlStorage) {
+export class Rows {
+  readonly #sql: SqlDoor;
+
+  constructor(sql: SqlDoor) {
     this.#sql = sql;
   }
 

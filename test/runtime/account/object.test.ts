@@ -96,7 +96,7 @@ test("an organisation's object forgets everything with its last run, and was ask
   const asks = vi.spyOn(AccountObject.prototype, "ask");
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
   const { id } = await door.finish({ ...request, max_concurrent: 5 });
-  const empty = () => inAccount(door, (_, { storage }) => [...storage.kv.list()].length === 0);
+  const empty = () => inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
   // A run that has ended gives its shares back, or they end with their lease.
   await inAccount(door, async (object) => {
     object.now = () => Date.now() + HOUR_MS;

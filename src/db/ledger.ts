@@ -1,0 +1,92 @@
+/**
+ * What the books of an organisation need of the database: what it agreed to, and where their copies go. The authority is
+ * the organisation's object; whoever writes here writes the same again after a kill.
+ */
+import { asc, eq } from "drizzle-orm";
+import {
+  type BudgetRow,
+  budgets,
+  type LedgerCopyRow,
+  type LedgerMonthRow,
+  ledgerCopies,
+  ledgerMonths,
+  members,
+  type OrganizationRow,
+  organizations,
+  people,
+  type UsageHourRow,
+  usageHours,
+} from "./schema.ts";
+import { inOrganization } from "./scoped.ts";
+
+/** How it is charged, also of one whose deletion has begun, and its budgets. */
+export async function readTerms(
+  database: D1Database,
+  orgId: string,
+): Promise<{
+  readonly organization: Pick<OrganizationRow, "billing" | "credit_limit_micros"> | null;
+  readonly budgets: readonly BudgetRow[];
+}> {
+  const owned = inOrganization(database, orgId);
+  const [found, all] = await owned.batch([
+    owned.select(organizations),
+    owned.select(budgets).orderBy(asc(budgets.created_at), asc(budgets.id)),
+  ]);
+  return { organization: found[0] ?? null, budgets: all };
+}
+
+/** Addresses of whoever owns the organisation, at most `limit`. */
+export async function ownersOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+  const isOwner = eq(members.role, "owner");
+  const rows = await inOrganization(database, orgId)
+    .joined({ email: people.email }, [members, people], eq(people.id, members.person_id), isOwner)
+    .limit(limit);
+  return rows.map(({ email }) => email);
+}
+
+/** Whole hours, written over what is there; at most 50 of them. */
+export async function writeUsageHours(
+  database: D1Database,
+  orgId: string,
+  rows: readonly Omit<UsageHourRow, "org_id">[],
+): Promise<void> {
+  const owned = inOrganization(database, orgId);
+  const { org_id, project_id, hour, payer, environment, model, kind } = usageHours;
+  const target = [org_id, project_id, hour, payer, environment, model, kind];
+  const [first, ...others] = rows.map((row) => {
+    const { counts, lines } = row;
+    return owned.insert(usageHours, row).onConflictDoUpdate({ target, set: { counts, lines } });
+  });
+  if (first !== undefined) await owned.batch([first, ...others]);
+}
+
+export async function writeLedgerCopy(
+  database: D1Database,
+  orgId: string,
+  row: Omit<LedgerCopyRow, "org_id">,
+): Promise<void> {
+  await inOrganization(database, orgId)
+    .insert(ledgerCopies, row)
+    .onConflictDoUpdate({ target: ledgerCopies.org_id, set: row });
+}
+
+export async function readLedgerCopy(database: D1Database, orgId: string): Promise<LedgerCopyRow | null> {
+  const rows = await inOrganization(database, orgId).select(ledgerCopies);
+  return rows[0] ?? null;
+}
+
+export async function writeLedgerMonth(
+  database: D1Database,
+  orgId: string,
+  row: Omit<LedgerMonthRow, "org_id">,
+): Promise<void> {
+  const { month, ...set } = row;
+  await inOrganization(database, orgId)
+    .insert(ledgerMonths, row)
+    .onConflictDoUpdate({ target: [ledgerMonths.org_id, ledgerMonths.month], set });
+}
+
+/** Closed months, the first first. */
+export async function readLedgerMonths(database: D1Database, orgId: string): Promise<LedgerMonthRow[]> {
+  return await inOrganization(database, orgId).select(ledgerMonths).orderBy(asc(ledgerMonths.month));
+}

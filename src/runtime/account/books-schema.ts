@@ -1,0 +1,67 @@
+/** The tables of an organisation's books. They are made with the first thing that is written there. */
+import { type MigratedStorage, type Migration, migrate } from "../kit/migrate.ts";
+import type { Rows } from "../kit/rows.ts";
+
+/** An object's storage, as far as the books need it. */
+export type BooksStorage = MigratedStorage;
+
+/**
+ * `entries`: those of months that are not closed. `sources`: what happens once besides the ends and batches of runs, which
+ * are numbered, for ever; without an entry where it cost nothing. `months`: for ever. `copies`: files of entries in the
+ * object store, for ever. Of `holds`, `spent`, `usage` and `notices` only what is not over.
+ */
+const BOOKS_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "0001_books",
+    statements: [
+      `create table entries (number integer primary key, kind text not null, source_id text not null,
+        period text not null, at integer not null, project_id text, run_id text, payer text, price_version text,
+        lines text not null, note text)`,
+      "create unique index entries_by_source on entries (source_id, kind, period)",
+      "create index entries_by_run on entries (run_id, number) where run_id is not null",
+      "create index entries_by_kind on entries (kind, number) where kind <> 'rollout'",
+      `create table sources (source_id text not null, kind text not null, period text not null, number integer,
+        primary key (source_id, kind, period)) without rowid`,
+      "create table accounts (name text primary key, micros integer not null) without rowid",
+      `create table cursors (run_id text not null, stream text not null, n integer not null, first_entry integer,
+        last_entry integer, primary key (run_id, stream)) without rowid`,
+      `create table holds (run_id text primary key, project_id text not null, payer text not null,
+        asked integer not null, micros integer not null, until integer not null, told_at integer) without rowid`,
+      `create table spent (month text not null, kind text not null, id text not null, micros integer not null,
+        primary key (month, kind, id)) without rowid`,
+      `create table months (month text primary key, first_entry integer not null, last_entry integer not null,
+        last_at integer not null, opening_micros integer not null, closing_micros integer not null,
+        accounts text not null, sha256 text, closed_at integer, stored integer not null default 0) without rowid`,
+      `create table usage (hour integer not null, project_id text not null, payer text not null,
+        environment text not null, model text not null, kind text not null, counts text not null, lines text not null,
+        version integer not null, copied integer not null, since integer not null,
+        primary key (hour, project_id, payer, environment, model, kind)) without rowid`,
+      "create index usage_to_copy on usage (since) where version > copied",
+      `create table copies (first_entry integer primary key, last_entry integer not null, month text not null,
+        sha256 text not null, stored integer not null default 0)`,
+      `create table notices (month text not null, budget_id text not null, percent integer not null,
+        about text not null, at integer not null, delivered_at integer,
+        primary key (month, budget_id, percent)) without rowid`,
+      "create table facts (name text primary key, value text not null) without rowid",
+    ],
+  },
+];
+
+export function areKept(rows: Rows): boolean {
+  return rows.one("select 1 from sqlite_master where name = 'entries' and type = 'table'") !== null;
+}
+
+export function makeBooks(storage: BooksStorage): void {
+  migrate(storage, BOOKS_MIGRATIONS);
+}
+
+/** `2026-11`, in UTC. `at`: epoch milliseconds. */
+export function monthOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 7);
+}
+
+/** Epoch milliseconds of the end of a month such as `2026-11`, which is the beginning of the next. */
+export function endOfMonth(month: string): number {
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  return Date.UTC(year, number, 1);
+}

@@ -1,0 +1,169 @@
+/**
+ * Entries of the ledger, and the balances they make.
+ *
+ * Invariants. The lines of an entry add up to 0. An entry, the balances, the sums of its month and what it spends of
+ * budgets are written in one transaction, which the caller opens. Entries are numbered from 1 without gaps, and the
+ * time of one is never before that of the entry before it. The same kind, source and period are entered once.
+ */
+import type { EntryKind, LedgerEntry } from "../../contract/money.ts";
+import type { EntriesQuery } from "../contract/money-wire.ts";
+import type { Rows } from "../kit/rows.ts";
+import { monthOf } from "./books-schema.ts";
+
+export const BALANCE = "balance";
+
+export interface EntryLine {
+  readonly account: string;
+  readonly micros: number;
+}
+
+export interface NewEntry {
+  readonly kind: EntryKind;
+  readonly source_id: string;
+  readonly period: string;
+  readonly project_id: string | null;
+  readonly run_id: string | null;
+  readonly payer: string | null;
+  readonly price_version: string | null;
+  readonly lines: readonly EntryLine[];
+  readonly note: string | null;
+}
+
+// Types and not interfaces: SQLite's rows are records by name.
+export type StoredEntry = Omit<NewEntry, "lines"> & { number: number; at: number; lines: string };
+
+export type MonthRow = {
+  month: string;
+  first_entry: number;
+  last_entry: number;
+  last_at: number;
+  opening_micros: number;
+  closing_micros: number;
+  /** JSON: what its entries did to each account. */
+  accounts: string;
+  sha256: string | null;
+  closed_at: number | null;
+  stored: number;
+};
+
+export class Entries {
+  readonly #rows: Rows;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  /** Enters them in order; gives the numbers of the first and the last. Throws, and nothing is to be kept, where they are not sound. */
+  add(entries: readonly NewEntry[], now: number): { readonly first: number; readonly last: number } | null {
+    if (entries.length === 0) return null;
+    const before = this.lastMonth();
+    const at = Math.max(now, before?.last_at ?? 0);
+    const first = (before?.last_entry ?? 0) + 1;
+    const sums = new Map<string, number>();
+    for (const [index, { lines, ...entry }] of entries.entries()) {
+      checkLines(lines);
+      this.#rows.insert("entries", { number: first + index, at, ...entry, lines: JSON.stringify(lines) });
+      for (const { account, micros } of lines) sums.set(account, (sums.get(account) ?? 0) + micros);
+    }
+    const last = first + entries.length - 1;
+    for (const [name, micros] of sums) this.#move(name, micros);
+    this.#noteMonth(before, { month: monthOf(at), first, last, at }, sums);
+    return { first, last };
+  }
+
+  balance(): number {
+    return this.accounts().get(BALANCE) ?? 0;
+  }
+
+  accounts(): Map<string, number> {
+    const rows = this.#rows.all<{ name: string; micros: number }>("select name, micros from accounts");
+    return new Map(rows.map(({ name, micros }) => [name, micros]));
+  }
+
+  lastMonth(): MonthRow | null {
+    return this.#rows.one<MonthRow>("select * from months order by month desc limit 1");
+  }
+
+  month(month: string): MonthRow | null {
+    return this.#rows.one<MonthRow>("select * from months where month = ?", month);
+  }
+
+  lastNumber(): number {
+    return this.lastMonth()?.last_entry ?? 0;
+  }
+
+  /** The entry of a source; null where none stands here. */
+  find(kind: EntryKind, sourceId: string, period: string): StoredEntry | null {
+    const query = "select * from entries where source_id = ? and kind = ? and period = ?";
+    return this.#rows.one<StoredEntry>(query, sourceId, kind, period);
+  }
+
+  /** Newest first, of months that are not closed. */
+  list({ before, limit, kind, run_id, source_id }: EntriesQuery): StoredEntry[] {
+    const conditions = ["number < ?"];
+    if (source_id !== null) conditions.push("source_id = ?");
+    if (run_id !== null) conditions.push("run_id = ?");
+    // In the words of the index, which leaves rollouts out.
+    if (kind !== null) conditions.push(kind === "rollout" ? "kind = ?" : "kind = ? and kind <> 'rollout'");
+    const given = [source_id, run_id, kind].filter((value) => value !== null);
+    const query = `select * from entries where ${conditions.join(" and ")} order by number desc limit ?`;
+    return this.#rows.all<StoredEntry>(query, before ?? Number.MAX_SAFE_INTEGER, ...given, limit);
+  }
+
+  /** From this number on, at most `limit`. */
+  from(number: number, last: number, limit: number): StoredEntry[] {
+    const query = "select * from entries where number >= ? and number <= ? order by number limit ?";
+    return this.#rows.all<StoredEntry>(query, number, last, limit);
+  }
+
+  ofSources(runId: string, sourceIds: readonly string[]): StoredEntry[] {
+    const query = "select * from entries where run_id = ? and source_id in (select value from json_each(?))";
+    return this.#rows.all<StoredEntry>(`${query} order by number`, runId, JSON.stringify(sourceIds));
+  }
+
+  #move(name: string, micros: number): void {
+    if (name.length === 0 || name.length > 100) throw new RangeError(`no account is called ${name.slice(0, 100)}`);
+    const before = this.#rows.one<{ micros: number }>("select micros from accounts where name = ?", name)?.micros ?? 0;
+    if (!Number.isSafeInteger(before + micros)) throw new RangeError(`${name} holds as much as can be counted`);
+    this.#rows.insert("accounts", { name, micros: before + micros }, "replace");
+  }
+
+  #noteMonth(
+    before: MonthRow | null,
+    { month, first, last, at }: { month: string; first: number; last: number; at: number },
+    sums: ReadonlyMap<string, number>,
+  ): void {
+    const balance = this.balance();
+    const known = before !== null && before.month === month ? before : null;
+    const accounts: Record<string, number> = known === null ? {} : JSON.parse(known.accounts);
+    for (const [name, micros] of sums) accounts[name] = (accounts[name] ?? 0) + micros;
+    const now = { last_entry: last, last_at: at, closing_micros: balance, accounts: JSON.stringify(accounts) };
+    if (known !== null) this.#rows.set("months", { month }, now);
+    else {
+      const opening_micros = balance - (sums.get(BALANCE) ?? 0);
+      this.#rows.insert("months", { month, first_entry: first, opening_micros, ...now });
+    }
+  }
+}
+
+/** As it stands on the wire, and in the copies. */
+export function entryOf(row: StoredEntry): LedgerEntry {
+  const lines: EntryLine[] = JSON.parse(row.lines);
+  const { number, kind, source_id, period, project_id, run_id, payer, price_version, note } = row;
+  return {
+    object: "ledger_entry",
+    ...{ number, kind, source_id, period, posted_at: Math.floor(row.at / 1000), project_id, run_id, payer },
+    ...{ price_version, amount_micros: amountOf(lines), lines, note },
+  };
+}
+
+/** What it does to the balance. */
+export function amountOf(lines: readonly EntryLine[]): number {
+  return lines.reduce((sum, { account, micros }) => (account === BALANCE ? sum + micros : sum), 0);
+}
+
+function checkLines(lines: readonly EntryLine[]): void {
+  const whole = lines.every(({ micros }) => Number.isSafeInteger(micros));
+  const sum = lines.reduce((total, { micros }) => total + micros, 0);
+  if (!whole || sum !== 0) throw new RangeError(`the lines of an entry add up to ${sum} and not to 0`);
+}

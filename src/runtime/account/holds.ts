@@ -1,0 +1,175 @@
+/**
+ * Money that runs have reserved: what they may be charged, before they are.
+ *
+ * Invariants. A grant is never more than the balance and each budget that applies leave after the reservations of other
+ * runs. A reservation ends by its lease. One that got less than it asked for stays, even at 0, for the lease, so that
+ * its run is told when there is more. What a run was charged always counts, reserved or not.
+ */
+import type { HoldGrant, HoldShort, RunFacts } from "../contract/money-wire.ts";
+import type { Rows } from "../kit/rows.ts";
+import { appliesTo, type Budget, floorOf, type Payer, type Spending, type Terms } from "./budgets.ts";
+
+export const HOLD_LEASE_MS = 15 * 60_000;
+/** A run that was told to ask and has not is told again. */
+const TELL_AGAIN_MS = 10_000;
+
+export type HoldRow = {
+  run_id: string;
+  project_id: string;
+  payer: string;
+  asked: number;
+  micros: number;
+  until: number;
+  told_at: number | null;
+};
+
+/** What a grant depends on. */
+export interface Means {
+  readonly terms: Terms;
+  readonly balance: number;
+  readonly month: string;
+  readonly now: number;
+}
+
+export class Holds {
+  readonly #rows: Rows;
+  readonly #spending: Spending;
+
+  constructor(rows: Rows, spending: Spending) {
+    this.#rows = rows;
+    this.#spending = spending;
+  }
+
+  live(now: number): HoldRow[] {
+    return this.#rows.all<HoldRow>("select * from holds where until > ? order by run_id", now);
+  }
+
+  reserved(now: number): number {
+    return sumOf(this.live(now));
+  }
+
+  /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
+  ask(run: RunFacts, asked: number, means: Means): HoldGrant {
+    const { now } = means;
+    const until = now + HOLD_LEASE_MS;
+    if (asked === 0) {
+      this.release(run.run_id);
+      return { micros: 0, until, short: null };
+    }
+    const { micros, short } = this.offer(run, asked, means);
+    this.#write(run, { asked, micros, until });
+    return { micros, until, short };
+  }
+
+  /** All or nothing, for a run that is to begin. */
+  begin(run: RunFacts, asked: number, means: Means): HoldGrant {
+    const offered = this.offer(run, asked, means);
+    if (offered.short === null) return this.ask(run, asked, means);
+    return { micros: 0, until: means.now, short: offered.short };
+  }
+
+  /** What it was charged comes off what it had reserved, which it keeps for another lease. Null: it had nothing. */
+  use(run: RunFacts, charged: number, now: number): HoldGrant | null {
+    const before = this.live(now).find(({ run_id }) => run_id === run.run_id);
+    if (before === undefined) return null;
+    const left = (micros: number) => Math.max(0, micros - charged);
+    const until = now + HOLD_LEASE_MS;
+    this.#write(run, { asked: left(before.asked), micros: left(before.micros), until });
+    return { micros: left(before.micros), until, short: null };
+  }
+
+  /** What the run would get of this if it asked now. */
+  offer({ run_id, scope, payer }: RunFacts, asked: number, means: Means): Pick<HoldGrant, "micros" | "short"> {
+    const held = this.live(means.now);
+    const own = held.find((row) => row.run_id === run_id)?.micros ?? 0;
+    const pools = this.#pools(held, means).filter((pool) => isIn(pool, { project_id: scope.projectId, payer }));
+    const [tightest] = pools.sort((one, other) => one.left - other.left);
+    const micros = Math.max(0, Math.min(asked, (tightest?.left ?? asked) + own));
+    return { micros, short: micros < asked && tightest !== undefined ? shortOf(asked, micros, tightest) : null };
+  }
+
+  /** Runs that would get another grant now, and have not just been told so. */
+  toTell(means: Means): HoldRow[] {
+    return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + TELL_AGAIN_MS <= means.now);
+  }
+
+  noteTold(runIds: readonly string[], now: number): void {
+    for (const run_id of runIds) this.#rows.set("holds", { run_id }, { told_at: now });
+  }
+
+  /** Epoch milliseconds: the end of the first lease, or when somebody is to be told. */
+  nextAt(means: Means | null, now: number): number | null {
+    const leases = this.#rows.one<{ at: number | null }>("select min(until) as at from holds")?.at ?? null;
+    if (leases === null) return null;
+    const unsettled = means === null ? [] : this.#unsettled(means);
+    const tells = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + TELL_AGAIN_MS));
+    return Math.max(now, Math.min(leases, ...tells));
+  }
+
+  /** Whether some run got less than it asked for: of a budget, it may get more in another month. */
+  anyShort(): boolean {
+    return this.#rows.one("select 1 from holds where micros < asked limit 1") !== null;
+  }
+
+  release(runId: string): void {
+    this.#rows.all("delete from holds where run_id = ?", runId);
+  }
+
+  dropEnded(now: number): void {
+    this.#rows.all("delete from holds where until <= ?", now);
+  }
+
+  #write({ run_id, scope, payer }: RunFacts, hold: Pick<HoldRow, "asked" | "micros" | "until">): void {
+    this.#rows.insert("holds", { run_id, project_id: scope.projectId, payer, ...hold, told_at: null }, "replace");
+  }
+
+  #unsettled(means: Means): HoldRow[] {
+    const held = this.live(means.now);
+    const pools = this.#pools(held, means);
+    return held.filter((row) => {
+      const lefts = pools.filter((pool) => isIn(pool, row)).map(({ left }) => left);
+      return Math.max(0, Math.min(row.asked, row.micros + Math.min(...lefts))) !== row.micros;
+    });
+  }
+
+  /** The balance and the budgets, without what is held of them. */
+  #pools(held: readonly HoldRow[], { terms, balance, month }: Means): Pool[] {
+    const ofBudgets = terms.budgets.map((budget): Pool => {
+      const holds = held.filter((row) => appliesTo(budget, row));
+      return { budget, left: budget.limit_micros - this.#spending.of(month, budget) - sumOf(holds) };
+    });
+    return [{ budget: null, left: balance - floorOf(terms) - sumOf(held) }, ...ofBudgets];
+  }
+}
+
+interface Pool {
+  /** Null: the balance. */
+  readonly budget: Budget | null;
+  readonly left: number;
+}
+
+function isIn({ budget }: Pool, payer: Payer): boolean {
+  return budget === null || appliesTo(budget, payer);
+}
+
+function sumOf(holds: readonly HoldRow[]): number {
+  return holds.reduce((sum, { micros }) => sum + micros, 0);
+}
+
+function shortOf(asked: number, micros: number, { budget }: Pool): HoldShort {
+  const shortfall_micros = asked - micros;
+  const missing = `${dollars(shortfall_micros)} of the ${dollars(asked)} that the run needs to go on`;
+  if (budget === null) {
+    const reason = `the organisation's balance lacks ${missing}`;
+    return { by: "balance", budget_id: null, shortfall_micros, reason };
+  }
+  const of = { organization: "the organisation", project: "the project", key: "the key or person that began it" };
+  const reason = `this month's budget of ${of[budget.target_kind]} lacks ${missing}`;
+  return { by: "budget", budget_id: budget.id, shortfall_micros, reason };
+}
+
+/** `$1.25`: to the micro-dollar, and at least to the cent. */
+export function dollars(micros: number): string {
+  const [whole = "0", part = ""] = (micros / 1_000_000).toFixed(6).split(".");
+  return `$${whole}.${part.replace(/0{1,4}$/, "")}`;
+}

@@ -1,0 +1,162 @@
+/**
+ * What a ledger is, in as few words as possible and without a line of the platform's: a second opinion on its books.
+ * Amounts are numbers, everything stands in maps, and nothing here fails.
+ */
+
+export interface ModelEntry {
+  readonly source: string;
+  /** What each account gains. */
+  readonly lines: Readonly<Record<string, number>>;
+}
+
+interface ModelHold {
+  readonly project: string;
+  readonly payer: string;
+  readonly asked: number;
+  readonly micros: number;
+  readonly until: number;
+}
+
+export interface ModelBudget {
+  readonly id: string;
+  readonly target_kind: "organization" | "project" | "key";
+  readonly target_id: string;
+  readonly limit_micros: number;
+}
+
+export interface ModelTerms {
+  /** How far the balance may fall. */
+  readonly floor: number;
+  readonly budgets: readonly ModelBudget[];
+}
+
+export interface ModelRun {
+  readonly id: string;
+  readonly project: string;
+  readonly payer: string;
+}
+
+export interface ModelItem {
+  readonly n: number;
+  readonly source: string;
+  readonly revenue: Readonly<Record<string, number>>;
+}
+
+const LEASE = 900_000;
+
+export class LedgerModel {
+  readonly entries: ModelEntry[] = [];
+  readonly posted = new Set<string>();
+  readonly cursors = new Map<string, number>();
+  readonly spent = new Map<string, number>();
+  holds = new Map<string, ModelHold>();
+  /** No entry is before the one before it. */
+  latest = 0;
+
+  balance(): number {
+    return this.accounts().get("balance") ?? 0;
+  }
+
+  accounts(): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const { lines } of this.entries) {
+      for (const [name, micros] of Object.entries(lines)) sums.set(name, (sums.get(name) ?? 0) + micros);
+    }
+    return sums;
+  }
+
+  settle(
+    run: ModelRun,
+    stream: string,
+    items: readonly ModelItem[],
+    hold: number | null,
+    terms: ModelTerms,
+    now: number,
+  ) {
+    const at = `${run.id}/${stream}`;
+    let cursor = this.cursors.get(at) ?? 0;
+    let charged = 0;
+    for (const { n, source, revenue } of items) {
+      if (n === cursor + 1) {
+        cursor = n;
+        const price = Object.values(revenue).reduce((sum, micros) => sum + micros, 0);
+        if (price === 0 || this.posted.has(source)) continue;
+        charged += price;
+        const gained = Object.entries(revenue).map(([line, micros]): [string, number] => [`revenue/${line}`, micros]);
+        this.#enter(source, { balance: -price, ...Object.fromEntries(gained) }, now);
+      } else if (n > cursor) break;
+    }
+    this.cursors.set(at, cursor);
+    for (const name of ["organization", run.project, run.payer]) this.#spend(name, charged, now);
+    return { cursor, hold: this.#hold(run, hold, charged, terms, now) };
+  }
+
+  /** All or nothing. */
+  begin(run: ModelRun, asked: number, terms: ModelTerms, now: number): number {
+    const room = this.room(run, terms, now);
+    if (asked > 0 && room < asked) return 0;
+    this.#set(run, asked, asked, now);
+    return asked;
+  }
+
+  post(source: string, account: string, micros: number, now: number): boolean {
+    if (this.posted.has(source)) return false;
+    this.#enter(source, { balance: micros, [account]: 0 - micros }, now);
+    return true;
+  }
+
+  /** What the run may have reserved in all. */
+  room(run: ModelRun, { floor, budgets }: ModelTerms, now: number): number {
+    const others = [...this.holds].filter(([id, { until }]) => id !== run.id && until > now).map(([, hold]) => hold);
+    const sum = (holds: readonly ModelHold[]) => holds.reduce((total, { micros }) => total + micros, 0);
+    const rooms = budgets.flatMap(({ target_kind, target_id, limit_micros }) => {
+      const matches = (project: string, payer: string) => {
+        return target_kind === "organization" || target_id === (target_kind === "project" ? project : payer);
+      };
+      if (!matches(run.project, run.payer)) return [];
+      const held = sum(others.filter(({ project, payer }) => matches(project, payer)));
+      const name = target_kind === "organization" ? "organization" : target_id;
+      return [limit_micros - (this.spent.get(`${monthAt(Math.max(now, this.latest))} ${name}`) ?? 0) - held];
+    });
+    return Math.max(0, Math.min(this.balance() - floor - sum(others), ...rooms));
+  }
+
+  #hold(run: ModelRun, asked: number | null, charged: number, terms: ModelTerms, now: number): number | null {
+    const before = this.holds.get(run.id);
+    if (asked === null) {
+      if (before === undefined || before.until <= now) return null;
+      const left = Math.max(0, before.micros - charged);
+      this.holds.set(run.id, {
+        ...before,
+        asked: Math.max(0, before.asked - charged),
+        micros: left,
+        until: now + LEASE,
+      });
+      return left;
+    }
+    const micros = Math.min(asked, this.room(run, terms, now));
+    this.#set(run, asked, micros, now);
+    return micros;
+  }
+
+  #set({ id, project, payer }: ModelRun, asked: number, micros: number, now: number): void {
+    if (asked === 0) this.holds.delete(id);
+    else this.holds.set(id, { project, payer, asked, micros, until: now + LEASE });
+  }
+
+  #enter(source: string, lines: Readonly<Record<string, number>>, now: number): void {
+    this.posted.add(source);
+    this.latest = Math.max(this.latest, now);
+    this.entries.push({ source, lines });
+  }
+
+  #spend(name: string, micros: number, now: number): void {
+    const key = `${monthAt(Math.max(now, this.latest))} ${name}`;
+    this.spent.set(key, (this.spent.get(key) ?? 0) + micros);
+  }
+}
+
+function monthAt(at: number): string {
+  const time = new Date(at);
+  return `${time.getUTCFullYear()}-${time.getUTCMonth()}`;
+}
