@@ -126,9 +126,6 @@ export const BUDGET_TARGETS = ["organization", "project", "key"] as const;
 const BudgetTarget = z.enum(BUDGET_TARGETS);
 export type BudgetTarget = z.infer<typeof BudgetTarget>;
 
-/** Per cent of a budget that are told of when they are crossed. */
-export const BUDGET_THRESHOLDS = [50, 80, 100] as const;
-
 export const BudgetView = named("Budget", {
   object: z.literal("budget"),
   id: z.string().meta({ example: EXAMPLE.budget }),
@@ -142,7 +139,7 @@ export const BudgetView = named("Budget", {
   reserved_micros: Count.describe("held for runs that go on").meta({ example: 120_000 }),
   thresholds_crossed: z
     .array(z.int())
-    .describe(`of ${BUDGET_THRESHOLDS.join(", ")} per cent, this month`)
+    .describe("of 50, 80 and 100 per cent, this month")
     .meta({ example: [50] }),
   created_at: Seconds,
   updated_at: Seconds,

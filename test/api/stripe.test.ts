@@ -1,6 +1,7 @@
 /** Payments through Stripe: real events and real signatures in, entries of the ledger out. */
-import { createHmac } from "node:crypto";
+
 import { env } from "cloudflare:workers";
+import { createHmac } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import type { LedgerEntry } from "../../src/contract/money.ts";
@@ -20,7 +21,9 @@ function fakeStripe(answer: (url: URL, init: RequestInit) => unknown) {
   const fetch = async (url: URL, init: RequestInit) => {
     asked.push({ url: url.href, headers: new Headers(init.headers), body: String(init.body ?? "") });
     const found = answer(url, init);
-    const missing = { error: { type: "invalid_request_error", message: "No such payment_intent", code: "resource_missing" } };
+    const missing = {
+      error: { type: "invalid_request_error", message: "No such payment_intent", code: "resource_missing" },
+    };
     if (found instanceof Response) return found;
     return found === undefined ? Response.json(missing, { status: 404 }) : Response.json(found);
   };
@@ -73,8 +76,17 @@ test("a payment is posted once, whichever of its events come, and however often"
   expect([again.body.outcome, other.body.outcome]).toEqual(["repeated", "repeated"]);
   expect(await ledger()).toEqual([["top_up", idsOf(payment).payment, 25_000_000]]);
   expect(await balance()).toBe(25_000_000);
-  const [entry] = await accountObject(env, orgId).entries({ before: null, limit: 1, kind: null, run_id: null, source_id: null });
-  expect(entry).toMatchObject({ note: "evt_1", lines: expect.arrayContaining([{ account: "paid_in/stripe", micros: -25_000_000 }]) });
+  const [entry] = await accountObject(env, orgId).entries({
+    before: null,
+    limit: 1,
+    kind: null,
+    run_id: null,
+    source_id: null,
+  });
+  expect(entry).toMatchObject({
+    note: "evt_1",
+    lines: expect.arrayContaining([{ account: "paid_in/stripe", micros: -25_000_000 }]),
+  });
   const { data } = (await tenant.call(tenant.admin, "GET /v1/audit-log")).body;
   expect(data).toMatchObject([{ who: "stripe", action: "receiveStripeEvent", made: "evt_1" }]);
 });
@@ -94,7 +106,9 @@ test("refunds give back the part that each event adds, also where they come befo
   const { deliver, paid, ledger, balance } = await deployment();
   const payment = paid(1000);
   const { payment: pi } = idsOf(payment);
-  const whole = eventOf("charge.refunded", chargeOf(payment, 1000), { before: { amount_refunded: 300, refunded: false } });
+  const whole = eventOf("charge.refunded", chargeOf(payment, 1000), {
+    before: { amount_refunded: 300, refunded: false },
+  });
   const part = eventOf("charge.refunded", chargeOf(payment, 300), { before: { amount_refunded: 0 } });
   for (const event of [whole, part, whole, part]) await deliver(event);
   expect(await balance()).toBe(-10_000_000);
@@ -164,7 +178,12 @@ test("money in another currency, and of an organisation that is gone, is told to
   const gone = { rollcall_organization: "org_gone" };
   const nobody = await deliver(eventOf("payment_intent.succeeded", paymentOf(paid(500, { metadata: gone }))));
   log.mockRestore();
-  expect([euros.status, euros.body.outcome, nobody.status, nobody.body.outcome]).toEqual([200, "ignored", 200, "ignored"]);
+  expect([euros.status, euros.body.outcome, nobody.status, nobody.body.outcome]).toEqual([
+    200,
+    "ignored",
+    200,
+    "ignored",
+  ]);
   expect(said.map((line) => JSON.parse(line).what)).toEqual(Array(2).fill("money moved that is in no ledger"));
   expect(said.join()).toMatch(/is in eur.*org_gone/s);
   expect(said.join()).not.toContain(HTML);
@@ -191,7 +210,11 @@ test("an event of another version is refused, so that Stripe sends it again to a
   const { deliver, paid } = await deployment();
   const event = eventOf("payment_intent.succeeded", paymentOf(paid(500)), { version: "2024-06-20" });
   const { status, body } = await deliver(event);
-  expect([status, body.error.param, body.error.message]).toEqual([400, "api_version", expect.stringMatching(/2026-10-28/)]);
+  expect([status, body.error.param, body.error.message]).toEqual([
+    400,
+    "api_version",
+    expect.stringMatching(/2026-10-28/),
+  ]);
 });
 
 test("a body that is no JSON, too long or no text is refused before anything is looked at", async () => {
@@ -211,7 +234,10 @@ test("where the deployment has no account at Stripe there is nothing", async () 
 });
 
 test("a checkout says whose it is on the session and on the payment, and is made once under its key", async () => {
-  const made = { ...sessionOf({ mark: "x", cents: 2500, metadata: {} }), url: "https://checkout.stripe.com/c/pay/cs_test_x" };
+  const made = {
+    ...sessionOf({ mark: "x", cents: 2500, metadata: {} }),
+    url: "https://checkout.stripe.com/c/pay/cs_test_x",
+  };
   const { tenant, ask, asked, orgId } = await deployment(() => made);
   const headers = {
     authorization: `Bearer ${tenant.admin}`,
@@ -231,7 +257,9 @@ test("a checkout says whose it is on the session and on the payment, and is made
   expect(asked[0]?.url).toBe("https://api.stripe.com/v1/checkout/sessions");
   expect(sent.get("metadata[rollcall_organization]")).toBe(orgId);
   expect(sent.get("payment_intent_data[metadata][rollcall_organization]")).toBe(orgId);
-  expect([sent.get("line_items[0][price_data][unit_amount]"), sent.get("line_items[0][price_data][currency]")]).toEqual(["2500", "usd"]);
+  expect([sent.get("line_items[0][price_data][unit_amount]"), sent.get("line_items[0][price_data][currency]")]).toEqual(
+    ["2500", "usd"],
+  );
   await ask("/v1/checkouts", { method: "POST", headers, body });
   const keys = asked.map(({ headers: one }) => one.get("idempotency-key"));
   expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
@@ -250,7 +278,11 @@ test("what Stripe refuses of a checkout is said, and what is no whole number of 
     const { error } = await reply.json<{ error: { code: string; message: string } }>();
     return [reply.status, error.code, error.message];
   };
-  expect(await ask("invalid_request_error", 1_000_000)).toEqual([400, "invalid_request", expect.stringContaining("Not a valid URL")]);
+  expect(await ask("invalid_request_error", 1_000_000)).toEqual([
+    400,
+    "invalid_request",
+    expect.stringContaining("Not a valid URL"),
+  ]);
   expect(await ask("idempotency_error", 1_000_000)).toEqual([422, "idempotency_conflict", expect.any(String)]);
   expect(await ask("", 1_000_001)).toEqual([400, "invalid_request", expect.stringContaining("whole cents")]);
 });

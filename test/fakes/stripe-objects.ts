@@ -80,9 +80,7 @@ export function sessionOf({ mark, cents, currency = "usd", metadata }: Paid): St
     subscription: null,
     success_url: "https://example.com/paid",
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
-    ui_mode: "hosted_page",
-    url: null,
-    wallet_options: null,
+    ...{ ui_mode: "hosted_page", url: null, wallet_options: null },
   };
 }
 
@@ -190,7 +188,12 @@ export function disputeOf(paid: Paid, status: Stripe.Dispute.Status): Stripe.Dis
   const { payment, charge, dispute } = idsOf(paid);
   const said = { access_activity_log: null, billing_address: null, cancellation_policy: null };
   const more = { cancellation_policy_disclosure: null, cancellation_rebuttal: null, customer_communication: null };
-  const payer = { customer_email_address: null, customer_name: null, customer_purchase_ip: null, customer_signature: null };
+  const payer = {
+    customer_email_address: null,
+    customer_name: null,
+    customer_purchase_ip: null,
+    customer_signature: null,
+  };
   const twice = {
     duplicate_charge_documentation: null,
     duplicate_charge_explanation: null,
@@ -225,7 +228,7 @@ export function disputeOf(paid: Paid, status: Stripe.Dispute.Status): Stripe.Dis
       has_evidence: false,
       past_due: false,
       submission_count: 0,
-      submission_method: null,
+      submission_method: "not_submitted",
     },
     intended_submission_method: null,
     is_charge_refundable: false,

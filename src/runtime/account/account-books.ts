@@ -12,6 +12,7 @@ import type { LedgerEntry } from "../../contract/money.ts";
 import { readTerms } from "../../db/ledger.ts";
 import type {
   BalanceState,
+  BudgetState,
   EntriesQuery,
   HoldAsk,
   HoldGrant,
@@ -25,7 +26,7 @@ import type {
 import { logError } from "../kit/log.ts";
 import { Books } from "./books.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
-import type { Terms } from "./budgets.ts";
+import { crossedOf, type Terms } from "./budgets.ts";
 import { BALANCE, entryOf } from "./entries.ts";
 import { tellRuns } from "./tell-runs.ts";
 import { Differences, verifyBooks } from "./verify.ts";
@@ -81,6 +82,18 @@ export class AccountBooks {
       ...{ balance_micros: entries.balance(), reserved_micros: holds.reserved(this.#now()) },
       ...{ entries: entries.lastNumber(), uncopied: 0, behind_since: null },
     };
+  }
+
+  async budgets(orgId: string): Promise<BudgetState[]> {
+    const { budgets } = await this.#readTerms(orgId);
+    if (!this.#books.areKept) return [];
+    const { spending, holds } = this.#books;
+    const now = this.#now();
+    return budgets.map((budget) => {
+      const spent_micros = spending.of(monthOf(now), budget);
+      const thresholds = crossedOf(budget, spent_micros);
+      return { budget_id: budget.id, spent_micros, reserved_micros: holds.reservedOf(budget, now), thresholds };
+    });
   }
 
   async entries(query: EntriesQuery): Promise<LedgerEntry[]> {

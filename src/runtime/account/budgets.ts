@@ -51,6 +51,11 @@ export function appliesTo({ target_kind, target_id }: Budget, { project_id, paye
   return target_id === (target_kind === "project" ? project_id : payer);
 }
 
+/** The thresholds that are crossed; of what nobody used none is. */
+export function crossedOf({ limit_micros }: Budget, spent: number): number[] {
+  return THRESHOLDS.filter((percent) => spent > 0 && spent * 100 >= percent * limit_micros);
+}
+
 type NoticeRow = { month: string; budget_id: string; percent: number; about: string };
 
 export class Spending {
@@ -82,8 +87,7 @@ export class Spending {
     for (const budget of budgets) {
       if (payer !== null && !appliesTo(budget, payer)) continue;
       const spent = this.of(month, budget);
-      const crossed = THRESHOLDS.filter((percent) => spent > 0 && spent * 100 >= percent * budget.limit_micros);
-      for (const percent of crossed) {
+      for (const percent of crossedOf(budget, spent)) {
         const { id: budget_id, target_kind, target_id, limit_micros } = budget;
         const about = JSON.stringify({ target_kind, target_id, limit_micros, spent_micros: spent });
         this.#rows.insert("notices", { month, budget_id, percent, about, at: now }, "ignore");

@@ -48,6 +48,11 @@ export class Holds {
     return sumOf(this.live(now));
   }
 
+  /** What is held of a budget. */
+  reservedOf(budget: Budget, now: number): number {
+    return sumOf(this.live(now).filter((row) => appliesTo(budget, row)));
+  }
+
   /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
   ask(run: RunFacts, asked: number, means: Means): HoldGrant {
     const { now } = means;

@@ -10,6 +10,7 @@ import type { LedgerEntry } from "../../contract/money.ts";
 import type { AccountRpc, ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type {
   BalanceState,
+  BudgetState,
   EntriesQuery,
   HoldAsk,
   HoldGrant,
@@ -78,6 +79,10 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
 
   balance(orgId: string): Promise<BalanceState> {
     return this.books.balance(orgId);
+  }
+
+  budgets(orgId: string): Promise<readonly BudgetState[]> {
+    return this.books.budgets(orgId);
   }
 
   entries(query: EntriesQuery): Promise<readonly LedgerEntry[]> {

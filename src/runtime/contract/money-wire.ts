@@ -172,6 +172,16 @@ export interface MonthState {
   readonly closed_at: number | null;
 }
 
+/** What is used of a budget this month (UTC). */
+export interface BudgetState {
+  readonly budget_id: string;
+  readonly spent_micros: number;
+  /** Held for runs. */
+  readonly reserved_micros: number;
+  /** Those that are crossed, in percent of the budget. */
+  readonly thresholds: readonly number[];
+}
+
 /** Money's part of the object of an organisation (AccountRpc). */
 export interface BooksRpc {
   /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
@@ -183,6 +193,7 @@ export interface BooksRpc {
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
+  budgets(orgId: string): Promise<readonly BudgetState[]>;
   entries(query: EntriesQuery): Promise<readonly LedgerEntry[]>;
   /** What the books hold of these sources of a run: their entries, for an audit. Closed months are read from the copies. */
   entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
