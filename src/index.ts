@@ -29,7 +29,7 @@ const app = createApp({
   services,
   now: () => Date.now(),
   outlive,
-  report: (error, requestId) => logError("request failed", requestId, error),
+  report: (error, requestId) => logError("request failed", { request_id: requestId }, error),
 });
 
 export default {

@@ -234,7 +234,7 @@ test("a scorer of one's own is sent what is to be scored, signed; what it says c
       model: scripted(["four"]),
       capabilities: {
         fetch: async (url, init) => {
-          sent.push(url, init?.sign, init?.redirect, init?.timeoutMs, JSON.parse(init?.body ?? ""));
+          sent.push(url, init?.sign, init?.timeoutMs, JSON.parse(init?.body ?? ""));
           return { status, headers: new Map(), text: async () => text };
         },
       },
@@ -246,7 +246,6 @@ test("a scorer of one's own is sent what is to be scored, signed; what it says c
   expect(good.sent).toEqual([
     "https://scorer.example/score",
     { secret: "SCORER", id: "rollout_mine" },
-    "manual",
     10_000,
     expect.objectContaining({
       rollout_id: "rollout",
@@ -258,7 +257,7 @@ test("a scorer of one's own is sent what is to be scored, signed; what it says c
   const bad: [status: number, text: string, error: string, retryable: boolean][] = [
     [503, "", "the scorer answered 503", true],
     [429, "", "the scorer answered 429", true],
-    [302, "", "redirects are not followed", false],
+    [304, "", "the scorer answered 304", false],
     [404, "", "the scorer answered 404", false],
     [200, "0.5", "did not answer", false],
     [200, '{"score": "good"}', "did not answer", false],

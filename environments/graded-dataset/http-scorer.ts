@@ -31,7 +31,6 @@ export async function httpScore(
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(asked),
-      redirect: "manual",
       timeoutMs: timeout_s * 1000,
       sign: { secret, id: requestId(rollout_id, name) },
     })
@@ -53,8 +52,7 @@ function unreachable(thrown: unknown): never {
 function scoreIn(text: string, status: number): number {
   if (status >= 500 || PASSING.includes(status)) throw new InfraError(`the scorer answered ${status}`);
   if (status < 200 || status > 299) {
-    const led = status >= 300 && status < 400 ? ": redirects are not followed" : "";
-    throw new EnvError(`the scorer answered ${status}${led}`);
+    throw new EnvError(`the scorer answered ${status}`);
   }
   if (text.length > LONGEST_REPLY) {
     throw new EnvError(`the scorer answered with more than ${LONGEST_REPLY} characters`);

@@ -89,7 +89,9 @@ export async function readCreation<Schema extends z.ZodType>(
   // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
   const [requestHash, ...requestHashesBefore] = keyedHashes(context.env, canonicalJson(body));
   const { origin } = new URL(context.req.url);
-  return { request, options: { idempotencyKey, requestHash, requestHashesBefore, now: context.var.now(), origin } };
+  const { who: payer } = context.var.caller;
+  const repeats = { idempotencyKey, requestHash, requestHashesBefore };
+  return { request, options: { ...repeats, now: context.var.now(), origin, payer } };
 }
 
 /** What was made, and where it is read. */

@@ -42,6 +42,7 @@ import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -100,6 +101,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...budgetOperations,
   ...stripeOperations,
   ...auditOperations,
+  ...usageOperations,
   ...resealOperations,
 ];
 

@@ -60,7 +60,7 @@ export async function withAudit(
   // What was done is done: an entry without its outcome says so. It is written though the caller may have gone away.
   const log = auditObject(context.env, context.var.caller.orgId);
   await context.var.outlive(log.end(entry, { status, made })).catch((thrown: unknown) => {
-    logError("audit log", context.var.requestId, thrown);
+    logError("audit log", { org_id: context.var.caller.orgId, request_id: context.var.requestId }, thrown);
   });
 }
 
@@ -75,7 +75,9 @@ export async function logDone(
   const entering = log
     .begin(change)
     .then((entry) => (entry === null ? undefined : log.end(entry, { status: CREATED, made })));
-  await outlive(entering).catch((thrown: unknown) => logError("audit log", requestId, thrown));
+  await outlive(entering).catch((thrown: unknown) =>
+    logError("audit log", { org_id: orgId, request_id: requestId }, thrown),
+  );
 }
 
 /** Null: the log cannot be written, and the change is one that must not wait for it. */
@@ -94,7 +96,7 @@ async function begin(context: ApiContext, { id, reach, urgent }: Operation): Pro
     entry = await auditObject(context.env, caller.orgId).begin(change);
   } catch (thrown) {
     if (urgent !== true) throw thrown;
-    logError("audit log", requestId, thrown);
+    logError("audit log", { org_id: context.var.caller.orgId, request_id: context.var.requestId }, thrown);
     return null;
   }
   if (entry !== null) return entry;

@@ -171,7 +171,7 @@ export class Guard {
       return await this.#requests.take(name, limit, { now: this.#now, pause }, (asked) => counter.take(asked));
     } catch (thrown) {
       this.#uncounted.set(name, this.#now() + UNCOUNTED_MS);
-      logError("requests are not counted", name, thrown);
+      logError("requests are not counted", { org_id: orgId, ...(keyId !== null && { key_id: keyId }) }, thrown);
       return null;
     }
   }

@@ -12,7 +12,7 @@ import { wholeNumber } from "../contract/primitives.ts";
 import { RunEvent } from "../contract/run-events.ts";
 import type { StoredEvent } from "../runtime/contract/run-records.ts";
 import { readQuery } from "./answer.ts";
-import { unwrap } from "./errors.ts";
+import { Refusal, unwrap } from "./errors.ts";
 import { headerAs } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
@@ -87,7 +87,8 @@ async function readOn(feed: EventFeed, after: number, leftMs: number): Promise<B
     const batch = await feed.read(after, Math.min(LOOK_MS, leftMs));
     return (await feed.allowed()) ? batch : null;
   } catch (error) {
-    feed.report(error);
+    // Whoever deletes a run ends its streams: who comes back is told that it is not there.
+    if (!(error instanceof Refusal && error.failure.code === "not_found")) feed.report(error);
     return null;
   }
 }

@@ -41,7 +41,7 @@ export const ledgerOperations: readonly Operation[] = [
     summary: "Read what the platform asks: the list in force, then those that are to come",
     query: PricesQuery,
     reply: { description: "Lists of prices", schema: PriceLists },
-    errors: ["not_found"],
+    errors: ["forbidden", "not_found"],
     handle: listPrices,
   },
   {

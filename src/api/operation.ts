@@ -48,7 +48,7 @@ export interface SuccessReply {
   readonly status?: 201 | 202;
   readonly description: string;
   /** `application/json` when absent. */
-  readonly contentType?: "application/jsonl" | "application/gzip" | "text/event-stream" | "text/html";
+  readonly contentType?: "application/jsonl" | "application/gzip" | "text/csv" | "text/event-stream" | "text/html";
   /** Of the body, or of one line or one event of it; null for a page that people read. */
   readonly schema: z.ZodType | null;
   /** What differs from the schema's own example; where there is no schema, the whole. */

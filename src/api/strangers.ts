@@ -33,7 +33,7 @@ async function mayTryAgain(env: Env, address: string): Promise<boolean> {
   try {
     return (await env.WRONG_KEYS.limit({ key: address })).success;
   } catch (thrown) {
-    logError("wrong keys are not counted", address, thrown);
+    logError("wrong keys are not counted", { address }, thrown);
     return true;
   }
 }

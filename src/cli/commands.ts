@@ -21,6 +21,7 @@ import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
+import { USAGE_COMMANDS } from "./commands/usage.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
@@ -41,6 +42,7 @@ const BUT_COMPLETION = [
   ...LEDGER_COMMANDS,
   ...BUDGET_COMMANDS,
   AUDIT_LOG,
+  ...USAGE_COMMANDS,
   SERVE,
   START,
   ...DEPLOY_COMMANDS,

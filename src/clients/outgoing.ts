@@ -3,8 +3,7 @@
  * those of a probe. What comes back is read by bounded-body.ts.
  *
  * Invariants. An address is checked right before the call leaves, whoever checked it before, and by its name alone: no
- * resolver is asked. A redirect is handed back, never followed; whoever follows one sends again, so that the address it
- * leads to is checked as well. Every call has a signal that ends it.
+ * resolver is asked. A redirect is handed back, and nobody follows it. Every call has a signal that ends it.
  */
 import { isAmong, isPublicHost } from "../core/public-host.ts";
 

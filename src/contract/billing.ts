@@ -108,7 +108,8 @@ export const PostedEntry = named("PostedEntry", {
       example: {
         kind: "top_up",
         source_id: "top_3hd6ks9g1yr2jpe7ma4q8vbn8c0tz5xw",
-        run_id: null,
+        period: "paid",
+        project_id: null,
         amount_micros: 5_000_000,
         price_version: null,
         lines: [

@@ -186,6 +186,11 @@ export function saidBy(thrown: unknown): string | null {
   });
 }
 
+/** Where an error was thrown, in the words of the engine; empty where it does not say. Never throws. */
+export function stackOf(thrown: unknown): string {
+  return readOr("", () => (isError(thrown, Error) ? String(thrown.stack ?? "") : ""));
+}
+
 /** Never throws. */
 export function nameOf(thrown: unknown): string {
   return readOr("Error", () => String(isError(thrown, Error) ? thrown.name : typeof thrown));

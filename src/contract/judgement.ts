@@ -37,11 +37,19 @@ export interface TokenPrices {
 
 /** What was spent on something. */
 export const Cost = z.object({
+  policy_micros: Count.nullable()
+    .describe(
+      "micro-dollars of the policy's tokens, by the prices of its endpoint when the run was created; null where it had none",
+    )
+    .meta({ example: null }),
   judge_micros: Count.nullable()
     .describe(
       "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
     )
     .meta({ example: 0 }),
+  charged_micros: Count.describe(
+    "micro-dollars that the platform charges for it: what the organisation's ledger gets; 0 where nothing is charged",
+  ),
 });
 export type Cost = z.infer<typeof Cost>;
 
@@ -78,8 +86,17 @@ export const JudgeUsage = Usage.extend({ calls: Count, cost_micros: JudgeMicros 
 export type JudgeUsage = z.infer<typeof JudgeUsage>;
 
 /** What was spent, by what is reported of it. */
-export function costOfUsage({ judge }: { readonly judge?: JudgeUsage | undefined }): Cost {
-  return { judge_micros: judge === undefined ? 0 : judge.cost_micros };
+export function costOfUsage({
+  judge,
+  cost_micros = null,
+  charged_micros = 0,
+}: {
+  readonly judge?: JudgeUsage | undefined;
+  readonly cost_micros?: number | null | undefined;
+  readonly charged_micros?: number | undefined;
+}): Cost {
+  const judge_micros = judge === undefined ? 0 : judge.cost_micros;
+  return { policy_micros: cost_micros, judge_micros, charged_micros };
 }
 
 const TOKENS_PRICED = 1_000_000;

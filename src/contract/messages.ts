@@ -117,6 +117,9 @@ export const Usage = z.object({
   prompt_tokens: Count.meta({ example: 92 }),
   completion_tokens: Count.meta({ example: 61 }),
   total_tokens: Count.meta({ example: 153 }),
+  cached_tokens: Count.optional().describe(
+    "of the prompt's, those that the endpoint had in its cache; absent where none",
+  ),
 });
 export type Usage = Readonly<z.infer<typeof Usage>>;
 

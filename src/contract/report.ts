@@ -63,6 +63,12 @@ export const RunReport = named("RunReport", {
   turns: Count.describe("of finished rollouts").meta({ example: 1 }),
   usage: z.object({
     ...Usage.shape,
+    cost_micros: Count.nullable()
+      .optional()
+      .describe("micro-dollars of these tokens, by the prices of their endpoint; null where it has none"),
+    charged_micros: Count.optional().describe(
+      "what the platform charges for the rollouts: what its ledger has of them",
+    ),
     judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
   }),
   calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({

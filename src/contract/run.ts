@@ -63,6 +63,7 @@ export const FLOW_STATES = [
   "over_limit",
   "object_unreadable",
   "storage_full",
+  "over_budget",
   "waiting_for_trainer",
   "waiting_for_rollouts",
   "paused",
@@ -288,12 +289,16 @@ export const ResultRow = named("ResultRow", {
   token_usage: z.object({
     input_tokens: Count.describe("over all calls").meta({ example: 92 }),
     output_tokens: Count.meta({ example: 61 }),
+    cached_input_tokens: Count.optional().describe(
+      "of the input, what the endpoint had in its cache; absent where none",
+    ),
     final_input_tokens: Count.optional().describe("of the last call's context, what was given").meta({ example: 92 }),
     final_output_tokens: Count.optional()
       .describe("of the last call's context, what was sampled")
       .meta({ example: 61 }),
   }),
   judge_usage: JudgeTokens.optional(),
+  cost: Cost.optional(),
   rollout_id: RolloutId,
   task_key: TaskKey,
   group: Count,

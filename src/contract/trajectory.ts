@@ -182,12 +182,14 @@ export function historyOf(turns: readonly Pick<Turn, "prompt" | "completion">[])
 
 export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {
   const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  let cached_tokens = 0;
   for (const { usage } of turns) {
     total.prompt_tokens += usage?.prompt_tokens ?? 0;
     total.completion_tokens += usage?.completion_tokens ?? 0;
     total.total_tokens += usage?.total_tokens ?? 0;
+    cached_tokens += usage?.cached_tokens ?? 0;
   }
-  return total;
+  return { ...total, ...(cached_tokens > 0 && { cached_tokens }) };
 }
 
 /** Tokens of a rollout in verifiers' words. */

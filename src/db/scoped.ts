@@ -68,6 +68,7 @@ type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable 
 export interface Statement<Result> extends Promise<Result>, RunnableQuery<Result, "sqlite"> {}
 
 export interface Rows<Row> extends Statement<Row[]>, SQLWrapper {
+  groupBy(...columns: SQL[]): Rows<Row>;
   orderBy(...columns: SQL[]): Rows<Row>;
   limit(rows: number): Rows<Row>;
 }

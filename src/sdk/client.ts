@@ -31,9 +31,9 @@ import type { ForkRequestInput, RescoreRequestInput, RetryRequest, RunPatch } fr
 import type { RunEvent } from "../contract/run-events.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
+import { BillingClient } from "./billing-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
-import { LedgerClient } from "./ledger-client.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
@@ -112,7 +112,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends LedgerClient {
+export class RollcallClient extends BillingClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {

@@ -1,7 +1,9 @@
 /** What the client's methods take beside the bodies of their requests. */
+
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { EntryKind } from "../contract/money.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
+import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
 
 export interface Page<T> {
   readonly object: "list";
@@ -19,6 +21,26 @@ export interface ListQuery {
   readonly limit?: number | undefined;
   /** By time of creation; default `desc`. */
   readonly order?: "asc" | "desc" | undefined;
+}
+
+export interface UsageQuery {
+  /** Seconds since the epoch; default: so that one page ends with now. */
+  readonly start_time?: number | undefined;
+  /** Default: now. */
+  readonly end_time?: number | undefined;
+  /** Default: days. Buckets are whole hours or days of UTC. */
+  readonly bucket_width?: BucketWidth | undefined;
+  readonly group_by?: readonly UsageGroup[] | undefined;
+  /** Buckets a page. */
+  readonly limit?: number | undefined;
+  /** `next_page` of the page before. */
+  readonly page?: number | undefined;
+}
+
+export interface StatementsQuery {
+  /** The last month of the page before. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** What is left out is not asked about. Newest first. */

@@ -5,7 +5,7 @@
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/api/app.ts";
 import type { Scope } from "../../src/contract/scope.ts";
-import type { Services } from "../../src/runtime/service/services.ts";
+import { type Services, services } from "../../src/runtime/service/services.ts";
 import { admit } from "./accounts.ts";
 import { checked } from "./validate-responses.ts";
 
@@ -47,95 +47,11 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   return { app, scope, token, reported, clock, ask, post };
 }
 
-export const SERVICE_NAMES = Object.keys(unwritten()) as readonly (keyof Services)[];
+export const SERVICE_NAMES = Object.keys(services) as readonly (keyof Services)[];
 
 function unwritten(): Services {
   const refuse = (): never => {
     throw new Error("this test wrote no such service");
   };
-  return {
-    acceptRun: refuse,
-    readRun: refuse,
-    cancelRun: refuse,
-    pauseRun: refuse,
-    resumeRun: refuse,
-    changeRun: refuse,
-    retryRun: refuse,
-    rescoreRun: refuse,
-    auditRun: refuse,
-    compareRuns: refuse,
-    exportRun: refuse,
-    readEvents: refuse,
-    readMetrics: refuse,
-    readResults: refuse,
-    readInFlight: refuse,
-    readRollout: refuse,
-    cancelRollout: refuse,
-    forkRollout: refuse,
-    askTrainer: refuse,
-    rotateTrainerToken: refuse,
-    readWeightLedger: refuse,
-    readManifest: refuse,
-    readCredits: refuse,
-    streamSamples: refuse,
-    readSamples: refuse,
-    listEnvironments: refuse,
-    readEnvironment: refuse,
-    createEndpoint: refuse,
-    changeEndpoint: refuse,
-    probeEndpoint: refuse,
-    deleteEndpoint: refuse,
-    reseal: refuse,
-    createSecret: refuse,
-    changeSecret: refuse,
-    createDataset: refuse,
-    readDataset: refuse,
-    readDatasetRows: refuse,
-    deleteDataset: refuse,
-    ...accountsUnwritten(refuse),
-    ...moneyUnwritten(refuse),
-  };
-}
-
-function accountsUnwritten(refuse: () => never) {
-  return {
-    bootstrap: refuse,
-    createOrganization: refuse,
-    changeLimits: refuse,
-    changeOrganization: refuse,
-    createProject: refuse,
-    changeProject: refuse,
-    createApiKey: refuse,
-    rotateKey: refuse,
-    changeApiKey: refuse,
-    revokeKey: refuse,
-    createInvitation: refuse,
-    acceptInvitation: refuse,
-    takeBackInvitation: refuse,
-    changePerson: refuse,
-    removePerson: refuse,
-    deleteRun: refuse,
-    deleteProject: refuse,
-    deleteOrganization: refuse,
-    readDeletion: refuse,
-  };
-}
-
-function moneyUnwritten(refuse: () => never) {
-  return {
-    readPrices: refuse,
-    createPriceList: refuse,
-    readBalance: refuse,
-    readLedger: refuse,
-    verifyLedger: refuse,
-    createTopUp: refuse,
-    createAdjustment: refuse,
-    createBudget: refuse,
-    readBudgets: refuse,
-    readBudget: refuse,
-    changeBudget: refuse,
-    removeBudget: refuse,
-    createCheckout: refuse,
-    receiveStripeEvent: refuse,
-  };
+  return Object.fromEntries(SERVICE_NAMES.map((name) => [name, refuse])) as Record<keyof Services, () => never>;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Refusal } from "../../src/api/errors.ts";
 import { type EventFeed, framesOf } from "../../src/api/events.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import type { StoredEvent as RunEvent } from "../../src/runtime/contract/run-records.ts";
@@ -94,6 +95,15 @@ test("a read that fails is reported and the client is asked back", async () => {
   const frames = await collect(framesOf(broken, { events: [progress(1)], ended: false }, 0));
   expect(frames.at(-1)).toBe("retry: 1000\n\n");
   expect(reported).toEqual([failure]);
+});
+
+test("a run that is deleted while it is followed ends its stream, and is no failure of ours", async () => {
+  const { feed, reported } = feedOf([]);
+  const gone = new Refusal({ code: "not_found", message: "no run run_x", param: "id" });
+  const deleted: EventFeed = { ...feed, read: () => Promise.reject(gone) };
+  const frames = await collect(framesOf(deleted, { events: [progress(1)], ended: false }, 0));
+  expect(frames.at(-1)).toBe("retry: 1000\n\n");
+  expect(reported).toEqual([]);
 });
 
 async function doorWith(batch: Batch) {

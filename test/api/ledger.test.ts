@@ -72,7 +72,9 @@ test("a top-up that was cut off after its key was written is posted by the next 
   expect([first.status, later.status]).toEqual([201, 201]);
   expect(later.headers.get("idempotent-replayed")).toBeNull();
   expect(await balanceOf(tenant)).toBe(6_000_000);
-  expect((await cut.other.call(cut.operator, "POST /v1/top-ups", body, header)).headers.get("idempotent-replayed")).toBe("true");
+  expect(
+    (await cut.other.call(cut.operator, "POST /v1/top-ups", body, header)).headers.get("idempotent-replayed"),
+  ).toBe("true");
   expect(await balanceOf(tenant)).toBe(6_000_000);
 });
 
@@ -95,8 +97,12 @@ test("a top-up without a key, of nothing, or for nobody is refused, and the fiel
     [await topUp({ amount_micros: 5, organization: "org_none" }), 404, "organization"],
     [await topUp({ amount_micros: 5, source: "x" }), 400, "source"],
   ] as const;
-  for (const [{ status, body }, expected, param] of asked) expect([status, body.error.param]).toEqual([expected, param]);
-  expect((await tenant.call(tenant.admin, "POST /v1/top-ups", { organization: tenant.scope.orgId, amount_micros: 1 })).status).toBe(403);
+  for (const [{ status, body }, expected, param] of asked)
+    expect([status, body.error.param]).toEqual([expected, param]);
+  expect(
+    (await tenant.call(tenant.admin, "POST /v1/top-ups", { organization: tenant.scope.orgId, amount_micros: 1 }))
+      .status,
+  ).toBe(403);
   await env.DB.prepare("update organizations set deleted_at = 1 where id = ?").bind(tenant.scope.orgId).run();
   const gone = { organization: tenant.scope.orgId, amount_micros: 5 };
   expect((await other.call(operator, "POST /v1/top-ups", gone, { "idempotency-key": "gone" })).status).toBe(404);
@@ -116,7 +122,10 @@ test("an adjustment is about something in the ledger, has its source, and may ma
   await adjust({ kind: "dispute", amount_micros: -1, source: source_id });
   await adjust({ amount_micros: 3, source: source_id });
   const { body } = await tenant.call(tenant.admin, `GET /v1/ledger?source_id=${source_id}`);
-  const found = body.data.map(({ kind, amount_micros }: { kind: string; amount_micros: number }) => [kind, amount_micros]);
+  const found = body.data.map(({ kind, amount_micros }: { kind: string; amount_micros: number }) => [
+    kind,
+    amount_micros,
+  ]);
   expect(found).toEqual([
     ["correction", 3],
     ["dispute", -1],
@@ -138,7 +147,8 @@ test("an adjustment of nothing, of an unknown kind, without a reason or about no
     [await adjust({ amount_micros: 1, source: "ro_none" }), 404, "source"],
     [await adjust({ amount_micros: 1, source: "ro_none" }, {}), 400, "Idempotency-Key"],
   ] as const;
-  for (const [{ status, body }, expected, param] of asked) expect([status, body.error.param]).toEqual([expected, param]);
+  for (const [{ status, body }, expected, param] of asked)
+    expect([status, body.error.param]).toEqual([expected, param]);
 });
 
 test("the ledger comes page by page, newest first, and by kind", async () => {
@@ -146,12 +156,12 @@ test("the ledger comes page by page, newest first, and by kind", async () => {
   for (const amount_micros of [1, 2, 3]) await topUp({ amount_micros });
   const page = async (query: string) => (await tenant.call(tenant.admin, `GET /v1/ledger?${query}`)).body;
   const first = await page("limit=2");
-  expect([first.data.map((one: { number: number }) => one.number), first.first_id, first.last_id, first.has_more]).toEqual([
-    [3, 2],
-    "3",
-    "2",
-    true,
-  ]);
+  expect([
+    first.data.map((one: { number: number }) => one.number),
+    first.first_id,
+    first.last_id,
+    first.has_more,
+  ]).toEqual([[3, 2], "3", "2", true]);
   const second = await page(`limit=2&after=${first.last_id}&kind=top_up`);
   expect([second.data.map((one: { number: number }) => one.number), second.has_more]).toEqual([[1], false]);
   expect((await page("kind=push")).data).toEqual([]);
@@ -207,7 +217,9 @@ test("prices are read by any key, and a list that is added never changes and com
     { object: "price_list", version: soon, effective_from: now + 100, fees: FEES, models: [] },
   ]);
   expect((await add({ version: later, effective_from: now + 200 })).status).toBe(201);
-  expect((await add({ version: soon, effective_from: now + 100 }, header)).headers.get("idempotent-replayed")).toBe("true");
+  expect((await add({ version: soon, effective_from: now + 100 }, header)).headers.get("idempotent-replayed")).toBe(
+    "true",
+  );
   const versions = async () => {
     const { data } = (await call(token, "GET /v1/prices")).body;
     return data.map((one: { version: string }) => one.version).filter((one: string) => [soon, later].includes(one));
@@ -231,8 +243,15 @@ test("prices are read by any key, and a list that is added never changes and com
 test("prices that begin in the past, name a model twice, or are not an operator's are refused", async () => {
   const { tenant, other, operator } = await withOperator();
   const now = other.clock.now / 1000;
-  const model = { base_url: "https://models.example/v1", model: "m", input_per_mtok_micros: 1, cached_input_per_mtok_micros: 1, output_per_mtok_micros: 1 };
-  const add = (body: object) => other.call(operator, "POST /v1/prices", { version: "x", effective_from: now, fees: FEES, ...body });
+  const model = {
+    base_url: "https://models.example/v1",
+    model: "m",
+    input_per_mtok_micros: 1,
+    cached_input_per_mtok_micros: 1,
+    output_per_mtok_micros: 1,
+  };
+  const add = (body: object) =>
+    other.call(operator, "POST /v1/prices", { version: "x", effective_from: now, fees: FEES, ...body });
   const asked = [
     [await add({ effective_from: now - 1 }), "effective_from"],
     [await add({ models: [model, { ...model, base_url: `${model.base_url}/` }] }), "models"],
@@ -277,14 +296,27 @@ test("budgets are the owners': each has one target of the organisation, and says
     ...{ project_id: scope.projectId, lines: { storage: 85 }, price_version: "2026-11", against: "", note: null },
   });
   const { data } = (await call(admin, "GET /v1/budgets?order=asc")).body;
-  const standing = data.map((one: Record<string, unknown>) => [one["id"], one["spent_micros"], one["thresholds_crossed"]]);
-  expect(standing).toEqual(expect.arrayContaining([[whole.body.id, 85, [50, 80]], [project.id, 85, [50, 80]]]));
+  const standing = data.map((one: Record<string, unknown>) => [
+    one["id"],
+    one["spent_micros"],
+    one["thresholds_crossed"],
+  ]);
+  expect(standing).toEqual(
+    expect.arrayContaining([
+      [whole.body.id, 85, [50, 80]],
+      [project.id, 85, [50, 80]],
+    ]),
+  );
   const raised = await call(admin, `PATCH /v1/budgets/${project.id}`, { limit_micros: 85 });
   expect(raised.body).toMatchObject({ limit_micros: 85, thresholds_crossed: [50, 80, 100] });
   const reader = await keyWith({ project_id: null, scopes: ["billing:read"] });
   expect((await call(reader, `GET /v1/budgets/${project.id}`)).body).toEqual(raised.body);
   expect((await call(reader, `DELETE /v1/budgets/${project.id}`)).status).toBe(403);
-  expect((await call(admin, `DELETE /v1/budgets/${project.id}`)).body).toEqual({ object: "budget", id: project.id, deleted: true });
+  expect((await call(admin, `DELETE /v1/budgets/${project.id}`)).body).toEqual({
+    object: "budget",
+    id: project.id,
+    deleted: true,
+  });
   expect((await call(admin, `GET /v1/budgets/${project.id}`)).status).toBe(404);
   expect((await stranger.call(stranger.admin, `GET /v1/budgets/${whole.body.id}`)).status).toBe(404);
 });

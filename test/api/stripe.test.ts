@@ -184,7 +184,7 @@ test("money in another currency, and of an organisation that is gone, is told to
     200,
     "ignored",
   ]);
-  expect(said.map((line) => JSON.parse(line).what)).toEqual(Array(2).fill("money moved that is in no ledger"));
+  expect(said.map((line) => JSON.parse(line).message)).toEqual(Array(2).fill("money moved that is in no ledger"));
   expect(said.join()).toMatch(/is in eur.*org_gone/s);
   expect(said.join()).not.toContain(HTML);
   expect(await ledger()).toEqual([]);

@@ -18,6 +18,10 @@ const REFUSED: DocumentedReply = {
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
 const validators = new Map<unknown, Validator>();
+const TEMPLATES = Object.keys(DOCUMENT.paths).map((template) => {
+  const pattern = new RegExp(`^${template.replaceAll(".", "[.]").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+  return { template, pattern };
+});
 
 export function checked(ask: Ask): Ask {
   return async (path, init = {}) => {
@@ -47,9 +51,7 @@ export async function checkReply(method: string, path: string, reply: Response):
 }
 
 function documented(method: string, path: string, status: number, where: string): DocumentedReply {
-  const template = Object.keys(DOCUMENT.paths).find((known) =>
-    new RegExp(`^${known.replaceAll(".", "[.]").replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path),
-  );
+  const template = TEMPLATES.find(({ pattern }) => pattern.test(path))?.template;
   const operation = DOCUMENT.paths[template ?? ""]?.[method];
   const unknown = template === undefined ? 404 : 405;
   const reply = operation === undefined ? REFUSED : operation.responses[status];

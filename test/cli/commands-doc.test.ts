@@ -16,6 +16,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
+import { command as runCommand } from "./run-rollcall.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -217,15 +218,14 @@ async function makeOrganization(): Promise<void> {
   Object.assign(ids, { ORG: made.id, KEY: shown.id, INVITATION: invitation.id });
 }
 
-/** A line of the page, run by a shell. */
-function run(line: string): Promise<{ stdout: string; stderr: string }> {
+/** A line of the page: the shell makes words of it, or runs it where it has more than a command and its words. */
+async function run(line: string): Promise<{ stdout: string; stderr: string }> {
   const urls = line.replaceAll("MODEL_URL", model.url).replaceAll("PLATFORM_URL", platform.url);
   const command = urls.replaceAll("-m MODEL", "-m m");
   const byProfile = ACCOUNTS.test(line);
   // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
   const named = byProfile || line.startsWith("rollcall train") ? "" : platform.url;
   const env = {
-    ...process.env,
     ...ids,
     ROLLCALL_URL: named,
     ROLLCALL_DIR: platform.directory,
@@ -235,11 +235,21 @@ function run(line: string): Promise<{ stdout: string; stderr: string }> {
     OPENAI_API_KEY: "",
     MODEL_KEY: "sk-a-key-of-some-length-1234",
   };
-  const script = `rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`;
+  if (!/^rollcall [^<>|&;\n]+$/.test(command)) {
+    return await inShell(`rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`, env);
+  }
+  const words = await inShell(command.replace(/^rollcall/, "printf '%s\\0'"), env);
+  const argv = words.stdout.split("\0").slice(0, -1);
+  const { code, stdout, stderr } = await runCommand(argv, { env, cwd: folder });
+  if (code !== 0) throw new Error(`${line}: ${code}\n${stdout}${stderr}`);
+  return { stdout, stderr };
+}
+
+function inShell(script: string, env: Readonly<Record<string, string>>): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
-    execFile("bash", ["-c", script], { cwd: folder, env }, (error, stdout, stderr) => {
+    execFile("bash", ["-c", script], { cwd: folder, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       if (error === null) resolve({ stdout, stderr });
-      else reject(new Error(`${line}: ${error.code}\n${stdout}${stderr}`));
+      else reject(new Error(`${script}: ${error.code}\n${stdout}${stderr}`));
     });
   });
 }

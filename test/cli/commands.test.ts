@@ -8,7 +8,7 @@ import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "../local/test-port.ts";
-import { rollcall } from "./run-rollcall.ts";
+import { command, rollcall } from "./run-rollcall.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 
@@ -32,8 +32,8 @@ function surroundings() {
   return { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
 }
 
-function run(line: string, more: Parameters<typeof rollcall>[2] = undefined) {
-  return rollcall(line.split(" "), surroundings(), more);
+function run(line: string) {
+  return command(line.split(" "), { env: surroundings() });
 }
 
 function newRun(limits = {}) {
@@ -59,7 +59,7 @@ test("what the platform does not know is exit 2 and one object that says so", as
 
 test("a key the platform does not know is named as what to mend", async () => {
   const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: "rk_wrong" };
-  const { code, stderr } = await rollcall(["run", "list"], env);
+  const { code, stderr } = await command(["run", "list"], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY must hold a key")]);
 }, 30_000);
 
@@ -132,9 +132,9 @@ test("a training that is interrupted is paused, says how it goes on, and goes on
   });
   const [, goOn = "", id = ""] = /rollcall (train --resume (run_\w+))\n/.exec(cut.stderr) ?? [];
   expect([cut.code, (await client.getRun(id)).status]).toEqual([130, "paused"]);
-  const second = await rollcall(argv, here);
+  const second = await command(argv, { env: here });
   expect([second.code, second.stderr]).toEqual([2, expect.stringContaining(`${id} is training this`)]);
-  const again = await rollcall([...goOn.split(" "), "--json"], here);
+  const again = await command([...goOn.split(" "), "--json"], { env: here });
   expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
     0,
     { run_id: id, status: "completed", steps: 2, before: null, after: null },
@@ -164,10 +164,7 @@ test("a reader that stops reading ends the results without a word", async () => 
 
 test("a secret that is set again is replaced, and listed once", async () => {
   const set = () =>
-    rollcall(["secret", "set", "AGAIN", "--from-env", "VALUE", "--json"], {
-      ...surroundings(),
-      VALUE: "hush",
-    });
+    command(["secret", "set", "AGAIN", "--from-env", "VALUE", "--json"], { env: { ...surroundings(), VALUE: "hush" } });
   const [first, second] = [await set(), await set()];
   expect(JSON.parse(second.stdout).id).toBe(JSON.parse(first.stdout).id);
   expect(first.stdout + second.stdout).not.toContain("hush");

@@ -8,7 +8,7 @@ import { locate, onAnotherDay, unmetNeeds, uploadedRows } from "../../src/cli/co
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { EXIT } from "../../src/cli/exit.ts";
 import type { Check } from "../../src/core/validation/validate.ts";
-import { rollcall } from "./run-rollcall.ts";
+import { type CommandResult, command, rollcall } from "./run-rollcall.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rollcall-validate-"));
 
@@ -35,7 +35,11 @@ function environment(name: string, ...lines: string[]): string {
 }
 
 async function validate(...argv: string[]) {
-  const { code, stdout, stderr } = await rollcall(["env", "validate", ...argv, "--json"]);
+  return told(await command(["env", "validate", ...argv, "--json"]));
+}
+
+/** The checks of a validation, each by its name. */
+function told({ code, stdout, stderr }: CommandResult) {
   const answer = JSON.parse(stdout);
   const checks: readonly Check[] = answer.checks ?? [];
   const said = Object.fromEntries(checks.map(({ name, status, message }) => [name, [status, message]]));
@@ -43,7 +47,7 @@ async function validate(...argv: string[]) {
 }
 
 test("one of Rollcall's own environments is found by its id and is fit to run", async () => {
-  const { code, stdout, stderr } = await rollcall(["env", "validate", "calculator", "--examples", "3"]);
+  const { code, stdout, stderr } = await command(["env", "validate", "calculator", "--examples", "3"]);
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
@@ -124,7 +128,7 @@ test("a promise that nothing settles ends the validation with an error, not with
     "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
     "  new SingleTurnEnv({ dataset: rows, rubric: { rewards: { never: () => new Promise(() => {}) } } }) });",
   );
-  const { code, said } = await validate(at);
+  const { code, said } = told(await rollcall(["env", "validate", at, "--json"]));
   expect([code, said]).toEqual([
     1,
     {
@@ -157,7 +161,7 @@ test("a module's gold policy is played where rows have no answer, with secrets f
     "      rubric: { rewards: {",
     "        said: ({ completion, state }) => completion.at(-1)?.content === state.word } } }) });",
   );
-  const { code, stdout } = await rollcall(["env", "validate", at, "--json"], { MY_WORD: "please" });
+  const { code, stdout } = await command(["env", "validate", at, "--json"], { env: { MY_WORD: "please" } });
   expect([code, JSON.parse(stdout).policies.gold]).toEqual([0, { mean: 1, n: 1 }]);
 });
 

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "../local/test-port.ts";
-import { type CommandResult, rollcall } from "./run-rollcall.ts";
+import { type CommandResult, command, rollcall } from "./run-rollcall.ts";
 
 let platform: Platform;
 const models: ScriptedModel[] = [];
@@ -22,8 +22,15 @@ afterEach(async () => {
   for (const model of models.splice(0)) await model.stop();
 });
 
-function run(argv: readonly string[], more: Parameters<typeof rollcall>[2] = undefined) {
-  return rollcall(["eval", ...argv], { ROLLCALL_DIR: platform.directory }, more);
+function run(argv: readonly string[]) {
+  return command(["eval", ...argv], { env: { ROLLCALL_DIR: platform.directory } });
+}
+
+type OnStderr = Parameters<typeof rollcall>[2];
+
+/** In a process of its own, which a test may kill. */
+function runApart(argv: readonly string[], onStderr: OnStderr) {
+  return rollcall(argv, { ROLLCALL_DIR: platform.directory }, onStderr);
 }
 
 /** The one object on stdout. */
@@ -201,7 +208,7 @@ test("an interrupted eval leaves its run going and says how to follow it to the 
   slow.setLatency(1000);
   const flags = ["calculator", "-m", "m", "-b", slow.url, "-n", "3", "-c", "1", "--json"];
   let interrupted = false;
-  const first = await run(flags, (said, kill) => {
+  const first = await runApart(["eval", ...flags], (said, kill) => {
     if (interrupted || !said.includes("Run run_")) return;
     interrupted = true;
     kill("SIGINT");
@@ -240,11 +247,12 @@ test("an interrupted generate leaves no file, and the line it leaves writes the 
   const slow = await model(() => "It is \\boxed{42}.");
   slow.setLatency(1000);
   const out = join(mkdtempSync(join(tmpdir(), "rollcall-out-")), "rows.jsonl");
-  const generate = (argv: readonly string[], more: Parameters<typeof rollcall>[2] = undefined) =>
-    rollcall(["generate", ...argv, "--json"], { ROLLCALL_DIR: platform.directory }, more);
+  const generate = (argv: readonly string[]) =>
+    command(["generate", ...argv, "--json"], { env: { ROLLCALL_DIR: platform.directory } });
   const flags = ["-m", "m", "-b", slow.url, "--dataset", questions(2), "-c", "1"];
   let interrupted = false;
-  const first = await generate(["gsm8k", ...flags, "--out", out, "--min-reward", "1"], (said, kill) => {
+  const wanted = ["--out", out, "--min-reward", "1", "--json"];
+  const first = await runApart(["generate", "gsm8k", ...flags, ...wanted], (said, kill) => {
     if (interrupted || !said.includes("Run run_")) return;
     interrupted = true;
     kill("SIGINT");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { lockDirectory } from "../../src/local/directory-lock.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
-import { type CommandResult, rollcall } from "./run-rollcall.ts";
+import { type CommandResult, command, rollcall } from "./run-rollcall.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 function json({ stdout, stderr, code }: CommandResult) {
@@ -50,30 +50,29 @@ test("commands that only read play nothing of an unfinished run, and the next th
   const rows = join(directory, "rows.jsonl");
   const row = { question: "What is it?", answer: "So it is.\n#### 42" };
   writeFileSync(rows, `${JSON.stringify(row)}\n`.repeat(4));
-  const command = (argv: readonly string[], onStderr?: Parameters<typeof rollcall>[2]) =>
-    rollcall(argv, { ROLLCALL_DIR: directory }, onStderr);
+  const env = { ROLLCALL_DIR: directory };
 
   const flags = ["-m", "m", "-b", model.url, "--dataset", rows, "-c", "3"];
-  let seen = false;
-  const cutOff = await command(["eval", "gsm8k", ...flags], async (said, kill) => {
-    if (seen || !/Run run_/.test(said)) return;
-    seen = true;
-    await expect.poll(() => model.requests.length, { timeout: 20_000 }).toBe(3);
-    kill("SIGINT");
+  let asked: Promise<void> | null = null;
+  const cutOff = await rollcall(["eval", "gsm8k", ...flags], env, (said, kill) => {
+    if (asked !== null || !/Run run_/.test(said)) return;
+    const all = expect.poll(() => model.requests.length, { timeout: 20_000 }).toBe(3);
+    asked = all.then(() => kill("SIGINT"));
   });
+  await asked;
   expect(cutOff.code).toBe(130);
   const [id = ""] = /run_\w+/.exec(cutOff.stderr) ?? [];
 
-  const listed = json(await command(["run", "list", "--json"]));
+  const listed = json(await command(["run", "list", "--json"], { env }));
   expect(listed.data).toMatchObject([{ id, status: "running" }]);
-  const shown = json(await command(["run", "show", id, "--json"]));
+  const shown = json(await command(["run", "show", id, "--json"], { env }));
   expect(shown).toMatchObject({ status: "running", counts: { in_flight: 3, pending: 1 } });
-  expect(json(await command(["run", "results", id, "--json"])).data).toEqual([]);
-  expect(json(await command(["run", "audit", id, "--json"]))).toMatchObject({ holds: true });
+  expect(json(await command(["run", "results", id, "--json"], { env })).data).toEqual([]);
+  expect(json(await command(["run", "audit", id, "--json"], { env }))).toMatchObject({ holds: true });
   expect(model.requests).toHaveLength(3);
 
   answers = true;
-  const watched = json(await command(["run", "watch", id, "--json"]));
+  const watched = json(await command(["run", "watch", id, "--json"], { env }));
   expect(watched.data).toMatchObject([{ status: "completed", counts: { scored: 4 } }]);
   // The three that were cut off are asked again.
   expect(model.requests).toHaveLength(7);

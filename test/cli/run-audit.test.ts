@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AUDIT } from "../api/examples.ts";
-import { rollcall } from "./run-rollcall.ts";
+import { command } from "./run-rollcall.ts";
 
 /** A run whose row in the database is still to be written. */
 const BEHIND = AUDIT.run_id.replace(/.$/, "0");
@@ -29,8 +29,8 @@ afterAll(() => new Promise((resolve) => server.close(resolve)));
 test("records that differ are exit 1, with what differs below the four of them", async () => {
   const env = { ROLLCALL_URL: url, ROLLCALL_API_KEY: "rk_x" };
   const [text, json] = await Promise.all([
-    rollcall(["run", "audit", AUDIT.run_id], env),
-    rollcall(["run", "audit", AUDIT.run_id, "--json"], env),
+    command(["run", "audit", AUDIT.run_id], { env }),
+    command(["run", "audit", AUDIT.run_id, "--json"], { env }),
   ]);
   expect([text.code, json.code]).toEqual([1, 1]);
   expect(JSON.parse(json.stdout)).toMatchObject({ object: "audit", holds: false });
@@ -40,6 +40,6 @@ test("records that differ are exit 1, with what differs below the four of them",
   expect(text.stdout).toContain("  2 messages ended in a dead-letter queue\n");
   const [, stored] = /^database +(.+)$/m.exec(text.stdout) ?? [];
   expect(stored).toBe("planned 4, dispatched 4, in_flight 2, scored 2, failed.provider 1");
-  const behind = await rollcall(["run", "audit", BEHIND], env);
+  const behind = await command(["run", "audit", BEHIND], { env });
   expect(behind.stdout).toContain(`${stored} (behind)\n`);
 }, 60_000);

@@ -10,6 +10,7 @@ import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as months from "../../src/db/ledger-months.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
@@ -17,6 +18,7 @@ import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import * as usage from "../../src/db/usage-hours.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 
@@ -25,6 +27,7 @@ export type Case = (database: D1Database, scope: Scope, mark: string) => unknown
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
+const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], limit: 10 } as const;
 const at = { created_at: 2000 };
 export const newSecret = () => ({
   id: crypto.randomUUID(),
@@ -165,6 +168,11 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   deleteBudget: (d1, { orgId }, mark) => budgets.deleteBudget(d1, orgId, `bud_${mark}`),
   readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
+  listMonths: (d1, { orgId }) => months.listMonths(d1, orgId, { before: null, limit: 10 }),
+  usageBetween: async (d1, { orgId }) => [
+    await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: null }),
+    await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: "any" }),
+  ],
   updateOrganization: (d1, { orgId }) =>
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
   insertProject: (d1, { orgId }, mark) => {

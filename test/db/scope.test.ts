@@ -17,6 +17,7 @@ import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as months from "../../src/db/ledger-months.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
@@ -30,6 +31,7 @@ import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import * as usage from "../../src/db/usage-hours.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
@@ -38,7 +40,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...budgets, ...priceLists, ...seals },
+  ...{ ...allowedHosts, ...budgets, ...months, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 

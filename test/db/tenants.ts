@@ -12,6 +12,7 @@ import {
   idempotencyKeys,
   invitations,
   judgeVerdicts,
+  ledgerMonths,
   members,
   organizations,
   people,
@@ -19,6 +20,7 @@ import {
   runs,
   secrets,
   trainerTokens,
+  usageHours,
 } from "../../src/db/schema.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
@@ -31,7 +33,7 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, budgets, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ organizations, projects, runs, secrets, trainerTokens },
+  ...{ ledgerMonths, organizations, projects, runs, secrets, trainerTokens, usageHours },
 };
 
 /** Two projects of one organisation, and a third of another. */
@@ -73,6 +75,9 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
+  const used = { hour: 0, payer: mark, environment: "e", model: "m", kind: "eval", counts: {}, lines: {} };
+  const accounts = { [mark]: 1 };
+  const entries = { first_entry: 1, last_entry: 1, opening_micros: 0, closing_micros: 0, accounts };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
     d1
@@ -100,6 +105,10 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(usageHours).values({ ...used, ...owner }),
+    d1
+      .insert(ledgerMonths)
+      .values({ org_id: scope.orgId, month: `m-${mark}`, ...entries, sha256: mark, closed_at: 1000 }),
   ]);
 }
 

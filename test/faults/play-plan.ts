@@ -333,7 +333,7 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
     timed_out,
     events: run.finished_at === null ? [] : await eventsOf(rollcall, run.id),
     judgements,
-    audit: await auditWritten(rollcall, run.id),
+    audit: await auditWritten(rollcall, run),
   };
 }
 
@@ -359,9 +359,12 @@ async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[
   return events;
 }
 
-/** D1 follows the run: asked again until it has caught up, or is given up on. */
-async function auditWritten(rollcall: RollcallClient, id: string): Promise<RunAudit> {
-  const deadline = Date.now() + WRITTEN_WITHIN_MS;
+/** D1 follows a run that has ended: asked again until it has caught up, or is given up on. */
+async function auditWritten(
+  rollcall: RollcallClient,
+  { id, finished_at }: Pick<RunView, "id" | "finished_at">,
+): Promise<RunAudit> {
+  const deadline = Date.now() + (finished_at === null ? 0 : WRITTEN_WITHIN_MS);
   for (;;) {
     const audit = await rollcall.auditRun(id);
     if (audit.sources.d1.current || Date.now() > deadline) return audit;

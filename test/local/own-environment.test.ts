@@ -8,7 +8,7 @@ import { resolveEnvironmentPackage } from "../../src/local/environment-package.t
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { readReadyFile, writeReadyFile } from "../../src/local/state-directory.ts";
-import { type CommandResult, rollcall } from "../cli/run-rollcall.ts";
+import { type CommandResult, command, rollcall } from "../cli/run-rollcall.ts";
 import { testPort } from "./test-port.ts";
 
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 function play(named: string, flags: readonly string[] = [], env: Record<string, string> = {}) {
   const argv = ["eval", named, "--force", "-n", "2", "--json", ...flags];
-  return rollcall(argv, { ROLLCALL_DIR: platform.directory, ...env }, undefined, base);
+  return command(argv, { env: { ROLLCALL_DIR: platform.directory, ...env }, cwd: base });
 }
 
 function json({ stdout, stderr }: CommandResult) {
@@ -71,7 +71,8 @@ test("a run of a version that is gone is scored anew by the one there is, named 
       port: testPort(31),
       say: (line) => process.stderr.write(`${line}\n`),
     });
-  const ask = (argv: readonly string[]) => rollcall([...argv, "--json"], { ROLLCALL_DIR: directory }, undefined, base);
+  const ask = (argv: readonly string[]) =>
+    command([...argv, "--json"], { env: { ROLLCALL_DIR: directory }, cwd: base });
   const first = await start();
   const played = json(await ask(["eval", "./numbers", "--force", "-n", "2"]));
   await first.stop();
@@ -189,7 +190,7 @@ test("serve refuses two environments of one name, and one that is Rollcall's", a
   );
   const serve = (...names: string[]) => {
     const flags = names.flatMap((name) => ["--env", name]);
-    return rollcall(["serve", ...flags, "--json"], {}, undefined, base);
+    return command(["serve", ...flags, "--json"], { cwd: base });
   };
   const twice = await serve("./letters", "./other/letters");
   expect([twice.code, json(twice).error.message]).toEqual([

@@ -2,6 +2,14 @@
 import { expect, test } from "vitest";
 import { again, play, playAgain, without } from "../local/poison/play.ts";
 
+test("a setup that never returns ends its own rollout, and 500 that were waiting in theirs are scored", async () => {
+  const played = await play({ 123: "setup" }, 501, 0);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 500 } });
+  expect(without(played)).toEqual({
+    123: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+  });
+});
+
 test("a reply and a score that never come end theirs and no other", async () => {
   const played = await play({ 3: "reply", 5: "score" }, 20, 8);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });

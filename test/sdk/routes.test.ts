@@ -53,6 +53,11 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listOrganizations: (client) => client.listOrganizations(),
   updateLimits: (client) => client.updateLimits("x/y", { runs_in_flight: null }),
   listAuditLog: (client) => client.listAuditLog({ who: "w" }),
+  getUsage: (client) => client.getUsage({ group_by: ["model"] }),
+  getUsageCsv: (client) => client.usageCsv({ start_time: 0 }),
+  listStatements: (client) => client.listStatements(),
+  getStatement: (client) => client.getStatement("x/y"),
+  getStatementCsv: (client) => client.statementCsv("x/y"),
   createProject: (client) => client.createProject({ name: "n" }),
   listProjects: (client) => client.listProjects(),
   getProject: (client) => client.getProject("x/y"),
@@ -113,7 +118,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(asked.length).toBe(1);
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
-  const path = route.replace("{id}", "x%2Fy");
+  const path = route.replace(/\{(id|month)\}/, "x%2Fy");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");

@@ -25,6 +25,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   adjustments: "For operators: refunds, disputes and corrections.",
   checkouts: "Paying by card, where the deployment takes payments through Stripe.",
   stripe: "What Stripe tells of payments.",
+  usage: "What was used, and what was charged for it.",
+  statements: "What was charged and paid in a month, to the micro-dollar.",
   "audit-log": "Who changed what in an organisation.",
   reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
   platform: "The platform itself. These routes need no key.",

@@ -8,6 +8,7 @@
 import * as z from "zod";
 import { ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { Month } from "../../contract/statement.ts";
 import { BatchStep } from "../batches.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
@@ -84,6 +85,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
 /** and what stands behind it. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
+  month: Month.describe("of UTC"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** What they mean is said by each operation. */
@@ -297,7 +299,7 @@ function codesOf(operation: Operation, path: string): ErrorCode[] {
   const { body, query, headers, errors = [] } = operation;
   const open = isOpen(operation);
   // A step in the path is held to its form; of an id it is only known whether it is there.
-  const reads = (body ?? query ?? headers) !== undefined || path.includes("{step}");
+  const reads = (body ?? query ?? headers) !== undefined || /\{(step|month)\}/.test(path);
   // Its project may be named in a header.
   const inProject = !open && operation.reach !== "organization";
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);

@@ -18,6 +18,10 @@ export interface TokensUsed {
 export interface RolloutUse {
   readonly outcome: Outcome;
   readonly reason: string | null;
+  /** The class of the error that it ended with; null without one. */
+  readonly error: string | null;
+  /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
+  readonly left: boolean;
   /** It took over another's trajectory, and was only scored. */
   readonly carried: boolean;
   readonly turns: number;
@@ -36,7 +40,17 @@ const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
 /** The platform gave up what it had begun. */
 const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overload", "version_reset"]);
 
-export function isFree({ outcome, reason }: Pick<RolloutUse, "outcome" | "reason">): boolean {
+/** Of a hook that did not settle in its time. Any other `timeout` is of a model that did not answer. */
+const STAGE_TIMEOUT = "StageTimeoutError";
+
+export function isFree({
+  outcome,
+  reason,
+  error,
+  left,
+}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left">): boolean {
+  if (!left) return true;
+  if (outcome === "failed" && reason === "timeout") return error !== STAGE_TIMEOUT;
   if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
   return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
 }

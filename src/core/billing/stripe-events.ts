@@ -14,6 +14,9 @@ export const STRIPE_VERSION = "2026-10-28.endive";
 /** Under this name the metadata of a payment says whose it is. */
 export const ORGANIZATION_FIELD = "rollcall_organization";
 
+/** The part of a payment that is the payment itself. */
+export const PAID = "paid";
+
 const CURRENCY = "usd";
 const Metadata = z.record(z.string(), z.string()).nullish();
 const Cents = z.int().nonnegative();
@@ -113,7 +116,7 @@ function paid({ id, amount_received, currency, metadata }: z.infer<typeof Paymen
   return inDollars(currency, {
     kind: "top_up",
     payment: id,
-    period: "",
+    period: PAID,
     amount_micros: micros(amount_received),
     organization,
   });

@@ -58,8 +58,6 @@ export interface FetchOptions {
   body?: string;
   /** Milliseconds until the call is given up, its reply read or not. Default: no deadline but the hook's own. */
   timeoutMs?: number;
-  /** `manual`: a redirect is handed back as the reply it is. Default: followed. */
-  redirect?: "follow" | "manual";
   /**
    * Signs the request by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) with a secret that
    * `needs` names. The same `id` for every repeat of a request: its receiver knows it again by that. No "." in it.

@@ -22,6 +22,7 @@ const WireUsage = z.object({
   input_tokens: Tokens,
   output_tokens: Tokens,
   total_tokens: Tokens,
+  prompt_tokens_details: z.object({ cached_tokens: Tokens.nullish() }).nullish().catch(null),
   completion_tokens_details: z.object({ reasoning_tokens: z.number().nullish() }).nullish(),
 });
 /** Parts of its content, or of its reasoning. */
@@ -167,9 +168,11 @@ function readUsage(wire: z.infer<typeof WireUsage> | null | undefined): Usage | 
   if (wire == null) return null;
   const prompt_tokens = wire.prompt_tokens ?? wire.input_tokens ?? 0;
   const completion_tokens = wire.completion_tokens ?? wire.output_tokens ?? 0;
+  const cached_tokens = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt_tokens);
   return {
     prompt_tokens,
     completion_tokens,
     total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
+    ...(cached_tokens > 0 && { cached_tokens }),
   };
 }

@@ -10,7 +10,7 @@ import type { ResultRow, RunView } from "../../contract/run.ts";
 import { PASS_THRESHOLD, passAtK, passHatK } from "../statistics/pass-at-k.ts";
 
 type Tools = NonNullable<ResultRow["tool_defs"]>;
-type TokenUsage = ResultRow["token_usage"];
+type TokenUsage = Omit<ResultRow["token_usage"], "cached_input_tokens">;
 
 export class VerifiersMetadata {
   readonly #rows: OutputRow[] = [];

@@ -37,7 +37,7 @@ export function verifiersRow(row: ResultRow, columns: Readonly<Record<string, un
     stop_condition: row.stop_condition,
     metrics: row.metrics,
     tool_defs: row.tool_defs ?? null,
-    ...(hasUsage(row) && { token_usage: row.token_usage }),
+    ...(hasUsage(row) && { token_usage: usageOf(row) }),
     ...(error !== null && {
       error_chain: error.error_chain_repr,
       long_error_chain: error.error_chain_str,
@@ -48,6 +48,11 @@ export function verifiersRow(row: ResultRow, columns: Readonly<Record<string, un
 
 function hasUsage({ token_usage }: ResultRow): boolean {
   return token_usage.input_tokens + token_usage.output_tokens > 0;
+}
+
+/** Theirs has no cached tokens. */
+function usageOf({ token_usage: { cached_input_tokens: _, ...usage } }: ResultRow) {
+  return usage;
 }
 
 function errorInfo(error: NonNullable<ResultRow["error"]>): Record<string, string> {

@@ -197,7 +197,7 @@ export class AccountBooks {
     try {
       return await this.#readTerms(orgId);
     } catch (thrown) {
-      logError("billing of the organisation", orgId, thrown);
+      logError("billing of the organisation", { org_id: orgId }, thrown);
       return null;
     }
   }
@@ -219,7 +219,7 @@ export class AccountBooks {
       return terms;
     } catch (thrown) {
       if (known === null) throw thrown;
-      logError("billing of the organisation", org_id, thrown);
+      logError("billing of the organisation", { org_id }, thrown);
       return known;
     }
   }

@@ -9,6 +9,7 @@
  */
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type { Grant, Need } from "../contract/endpoint-wire.ts";
+import { LEASE_MS } from "../endpoint/ledger.ts";
 import { isOver } from "../endpoint/run-lease.ts";
 import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
 
@@ -41,7 +42,6 @@ export interface ShareState {
   readonly runs: Readonly<Record<string, Sharer>>;
 }
 
-const LEASE_MS = 15 * 60_000;
 /** A run that was told to ask and has not is told again. */
 const TELL_AGAIN_MS = 10_000;
 

@@ -135,7 +135,7 @@ export class AccountShares {
       this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
     } catch (thrown) {
       if (known === null) throw thrown;
-      logError("limits of the organisation", org_id, thrown);
+      logError("limits of the organisation", { org_id }, thrown);
     }
   }
 }

@@ -15,7 +15,7 @@ export async function tellRuns(env: Env, runs: readonly ToldRun[]): Promise<void
     try {
       await runObject(env, { orgId: org_id, projectId: project_id }, run_id).endpointChanged("account");
     } catch (thrown) {
-      logError("run does not answer", run_id, thrown);
+      logError("run does not answer", { org_id, project_id, run_id }, thrown);
     }
   });
 }

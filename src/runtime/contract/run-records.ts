@@ -128,6 +128,8 @@ export type RolloutEntry = {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
+  /** Of the prompt's. */
+  cached_tokens: number;
   started_at: number | null;
   ended_at: number | null;
   error: string | null;
@@ -148,6 +150,8 @@ export type RolloutEntry = {
   judge_micros: number | null;
   /** JSON: each result of its judges, and what it cost. */
   judgements: string | null;
+  /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and where nothing is charged. */
+  charge: string | null;
 };
 
 /** A rollout, and its trajectory when the run still holds it. */

@@ -15,7 +15,7 @@ import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { allowedHosts, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 
@@ -178,7 +178,7 @@ export function callHolder(env: Env, spec: RolloutSpec, now: () => number): Hold
       return advance(rollout, { type: "held", not_before: again_at + spread(rollout_id), until });
     } catch (thrown) {
       // Nobody knows: it is tried as it would be with the endpoint up.
-      logError("endpoint does not answer", endpoint_id, thrown);
+      logError("endpoint does not answer", idsOf(spec), thrown);
       return rollout;
     }
   };

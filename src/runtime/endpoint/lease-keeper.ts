@@ -1,6 +1,6 @@
 /** Asks for the leases of a run when that is due, and keeps what is granted. */
 import type { Grant, Need, Outcomes, PermitAsk } from "../contract/endpoint-wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, type LogIds, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { NO_OUTCOMES } from "./health.ts";
 import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeGrant, undoAsk } from "./run-lease.ts";
@@ -28,6 +28,9 @@ export function noteChanged({ read, write }: LeaseSlot): void {
   write({ ...read(), changed: true });
 }
 
+/** An ask under way is looked at again after this: nobody else would, were the object lost meanwhile. */
+const LOOK_AGAIN_MS = 10_000;
+
 /** Leases that one object grants are asked for together, as soon as one is due. Never throws; one ask at a time. */
 export class LeaseKeeper {
   readonly #now: () => number;
@@ -42,16 +45,21 @@ export class LeaseKeeper {
     const now = this.#now();
     const due = leases.flatMap(({ slot, need }) => {
       const lease = slot.read();
-      const ask = this.#asking ? null : askAt(lease, need, now);
-      return [ask, paceAt(lease, need, now)].filter((at) => at !== null);
+      return [this.#askAt(lease, need), paceAt(lease, need, now)].filter((at) => at !== null);
     });
     return due.length === 0 ? null : Math.min(...due);
+  }
+
+  #askAt(lease: LeaseState, need: Need): number | null {
+    const now = this.#now();
+    const at = askAt(lease, need, now);
+    return at !== null && this.#asking ? Math.max(at, now + LOOK_AGAIN_MS) : at;
   }
 
   /** `ask` answers in the order it was asked; `whom`: for the log. */
   async renew(
     leases: readonly Needed[],
-    whom: string,
+    whom: LogIds,
     ask: (asked: readonly Asked[]) => Promise<readonly Grant[]>,
   ): Promise<void> {
     const now = this.#now();
@@ -77,7 +85,7 @@ export class LeaseKeeper {
 
   /** The lease of one endpoint. */
   async renewAt(env: Env, { scope, endpoint_id, run_id, model }: Asker, lease: Needed): Promise<void> {
-    await this.renew([lease], endpoint_id, (asked) => {
+    await this.renew([lease], idsOf({ scope, run_id, endpoint_id }), (asked) => {
       const endpoint = endpointObject(env, scope, endpoint_id);
       return Promise.all(asked.map((one) => endpoint.ask({ scope, endpoint_id, run_id, model, ...one })));
     });

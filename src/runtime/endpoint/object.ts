@@ -15,7 +15,7 @@ import { getEndpoint } from "../../db/endpoints.ts";
 import type { FailedTry, Grant, PermitAsk } from "../contract/endpoint-wire.ts";
 import type { EndpointRpc, Serves } from "../contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
@@ -122,7 +122,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     } catch (thrown) {
       // Its rollouts will say what is wrong with it, and it is not that it is down.
       if (thrown instanceof EndpointUnusable) return null;
-      logError("endpoint probe", endpoint_id, thrown);
+      logError("endpoint probe", idsOf({ scope, endpoint_id }), thrown);
       return UNASKED;
     }
   }
@@ -170,7 +170,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       try {
         await runObject(this.env, scope, runOf(run_id)).endpointChanged();
       } catch (thrown) {
-        logError("run does not answer", run_id, thrown);
+        logError("run does not answer", idsOf({ scope, run_id: runOf(run_id) }), thrown);
       }
     });
   }
@@ -196,7 +196,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       this.#kept = { ...kept, limits_at: now, state: { ...kept.state, limits } };
     } catch (thrown) {
       if (known === null) throw thrown;
-      logError("endpoint settings", asked.endpoint_id, thrown);
+      logError("endpoint settings", idsOf(asked), thrown);
     }
   }
 }

@@ -12,7 +12,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { Grant, Need, Outcomes } from "../contract/endpoint-wire.ts";
 import type { RolloutReport } from "../contract/wire.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
-import { RENEW_MS } from "./ledger.ts";
+import { LEASE_MS, RENEW_MS } from "./ledger.ts";
 
 /** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
 const JUDGES = "/judges";
@@ -26,8 +26,10 @@ export interface LeaseState {
   readonly grant: Grant | null;
   readonly told: Need;
   readonly asked_at: number;
-  /** Asks that failed, in a row. */
+  /** Asks without an answer, in a row: those that failed, and one that is under way or was cut short. */
   readonly misses: number;
+  /** Until then something may be held for the run, whether or not the answer to its ask arrived. Absent: nothing is. */
+  readonly held_until?: number;
   /** The endpoint would grant something else now. */
   readonly changed: boolean;
   /** Calls that may be made, as of `tokens_at`. */
@@ -76,11 +78,11 @@ export function leaseRoom(lease: LeaseState, running: number, now: number): numb
   return Math.max(0, Math.min(grant.permits - running, paced));
 }
 
-/** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it. */
+/** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it, once it has heard so. */
 export function askAt(lease: LeaseState, need: Need, now: number): number | null {
   const { grant, asked_at, misses } = lease;
   const over = isOver(need);
-  if (over && (grant === null || grant.lease_until <= now)) return null;
+  if (over && heldUntil(lease) <= now) return null;
   // The clock was set back: how long ago it asked, nobody knows.
   if (asked_at > now) return now;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
@@ -108,20 +110,24 @@ export function paceAt(lease: LeaseState, { running, more }: Need, now: number):
   return now + Math.ceil(((block - tokens) * MINUTE_MS) / grant.rate);
 }
 
-/** Before the ask leaves: until the grant is here it dispatches no more than it tells of. */
+/** Before the ask leaves: until the grant is here it dispatches no more than it tells of, and a kill loses no ask. */
 export function beginAsk(lease: LeaseState, need: Need, now: number): LeaseState {
   const grant = lease.grant && {
     ...lease.grant,
     permits: Math.min(lease.grant.permits, need.running),
   };
-  return { ...lease, grant, told: need, asked_at: now, changed: false, outcomes: NO_OUTCOMES };
+  const held_until = isOver(need) ? heldUntil(lease) : now + LEASE_MS;
+  const misses = lease.misses + 1;
+  return { ...lease, grant, told: need, asked_at: now, misses, held_until, changed: false, outcomes: NO_OUTCOMES };
 }
 
 /** A run that has left holds nothing. */
 export function takeGrant(lease: LeaseState, grant: Grant, now: number): LeaseState {
+  const left = isOver(lease.told);
   return {
     ...lease,
-    grant: isOver(lease.told) ? null : grant,
+    grant: left ? null : grant,
+    held_until: left ? 0 : grant.lease_until,
     misses: 0,
     tokens: refill(lease, now),
     tokens_at: now,
@@ -134,7 +140,6 @@ export function undoAsk(lease: LeaseState, lost: Outcomes): LeaseState {
   const streak = outcomes.ok_at === null ? lost.streak + outcomes.streak : outcomes.streak;
   return {
     ...lease,
-    misses: lease.misses + 1,
     outcomes: {
       ...outcomes,
       ok_at: outcomes.ok_at ?? lost.ok_at,
@@ -189,6 +194,10 @@ function countMet(before: Outcomes, { failure, error, turns, calls, limited = 0 
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
   if (failed) return { ...counted, streak: before.streak + 1, error: error.message };
   return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };
+}
+
+function heldUntil({ grant, held_until = 0 }: LeaseState): number {
+  return Math.max(held_until, grant?.lease_until ?? 0);
 }
 
 function isNews({ told, changed, outcomes }: LeaseState, grant: Grant, need: Need): boolean {

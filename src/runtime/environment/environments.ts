@@ -95,6 +95,6 @@ function nameOf(scope: Scope | null, { id, digest }: HeldEnvironment, args: Json
 
 async function retire(environment: AnyEnvironment): Promise<void> {
   for (const { error_chain_str, message } of await tearDown(environment)) {
-    logError("teardown", message, new EnvError(error_chain_str));
+    logError("teardown", {}, new EnvError(`${error_chain_str}: ${message}`));
   }
 }

@@ -13,7 +13,7 @@
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
 import type { SuspectKey } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
+import { type LogIds, logError } from "../kit/log.ts";
 import { retry } from "../kit/retry.ts";
 
 interface LocalEnv extends Env {
@@ -97,16 +97,18 @@ export class Suspect<Key extends string = SuspectKey> {
   readonly #stretches = new Set<Promise<void>>();
   /** What the platform itself computes for it at this moment. */
   readonly #computing = new Set<Promise<unknown>>();
+  readonly #ids: LogIds;
   readonly #died: boolean;
   #deaths = 0;
   #isNamed = false;
   #runs = false;
 
-  /** `died`: whoever asks knows that the process before died, though nobody counts deaths: its alarm is repeated. */
-  constructor(env: Env, run: () => Names<Key>, key: Key, died = false) {
+  /** `ids`: of what it is part, for the log. `died`: whoever asks knows that the process before died, though nobody counts deaths: its alarm is repeated. */
+  constructor(env: Env, run: () => Names<Key>, key: Key, ids: LogIds = {}, died = false) {
     this.#env = env;
     this.#run = run;
     this.#key = key;
+    this.#ids = { ...ids, suspect: key };
     this.#died = died;
   }
 
@@ -176,7 +178,7 @@ export class Suspect<Key extends string = SuspectKey> {
       if (!this.#runs || this.#isNamed || byItself < DEATHS_BEHIND_FETCH) return null;
       return await this.#named();
     } catch (thrown) {
-      logError("a suspect goes on unnamed", this.#key, thrown);
+      logError("a suspect goes on unnamed", this.#ids, thrown);
       return null;
     }
   }
@@ -186,7 +188,7 @@ export class Suspect<Key extends string = SuspectKey> {
     try {
       await retry(() => this.#run().clear(this.#key, ended));
     } catch (thrown) {
-      logError("a suspect stays named", this.#key, thrown);
+      logError("a suspect stays named", this.#ids, thrown);
     }
   }
 

@@ -7,7 +7,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { readAllowedHosts } from "../../db/allowed-hosts.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { OUTAGE_MS, TtlCache } from "./caches.ts";
-import { logError } from "./log.ts";
+import { idsOf, logError } from "./log.ts";
 
 interface LocalEnv extends Env {
   /** A way to the network that no deployment has: locally `fetch` takes a detour through a Worker of Miniflare's. */
@@ -35,7 +35,7 @@ export async function openAllowedHosts(env: Env, scope: Scope): Promise<() => Pr
     try {
       last = await allowedHosts(env, scope);
     } catch (thrown) {
-      logError("allowed hosts are not read anew", scope.orgId, thrown);
+      logError("allowed hosts are not read anew", idsOf({ scope }), thrown);
     }
     return last;
   };

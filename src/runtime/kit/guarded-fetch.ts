@@ -1,10 +1,10 @@
 /**
  * `can.fetch`: where environment code may call. It runs in the platform's network, so an address must be a public one
- * unless the deployment says that its own network is meant; a redirect is followed only to such an address, and takes
- * to another server only headers that are known to be harmless. A reply is read up to a limit: what a server sends must not fill the isolate.
+ * unless the deployment says that its own network is meant. A redirect is an error that says where it leads. A reply is read
+ * up to a limit: what a server sends must not fill the isolate.
  */
 import { LongBodyError, PausedBodyError, wholeText } from "../../clients/bounded-body.ts";
-import { AddressRefused, type Send, type Sent } from "../../clients/outgoing.ts";
+import { AddressRefused, type Send } from "../../clients/outgoing.ts";
 import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
@@ -13,10 +13,7 @@ import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
 /** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
 const PREFIX = "whsec_";
 
-const MOST_REDIRECTS = 5;
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** Headers that another server may be sent: any other may say who is asking, whatever it is called. */
-const HARMLESS = /^(accept|accept-language|content-type|idempotency-key|user-agent)$/i;
 
 export interface FetchMeans {
   /** What the organisation allows; asked for each call, and never throws (`openAllowedHosts`). */
@@ -40,7 +37,7 @@ export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"]
 async function fetchOnce(
   env: Env,
   url: string,
-  { sign, timeoutMs, redirect = "follow", ...init }: FetchOptions,
+  { sign, timeoutMs, ...init }: FetchOptions,
   { hosts: ask, now, secret, signal: given, send }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
   const hosts = await ask();
@@ -54,11 +51,11 @@ async function fetchOnce(
   const hangUp = () => controller.abort();
   hungUp?.addEventListener("abort", hangUp);
   if (hungUp?.aborted) hangUp();
-  const first = { ...init, headers: { ...init.headers, ...signed }, signal };
+  const sent = { ...init, headers: { ...init.headers, ...signed }, signal };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const hops = redirect === "manual" ? 0 : MOST_REDIRECTS;
-    const reply = await follow(new URL(url), first, hops, wayOut(env, hosts, send));
+    const reply = await wayOut(env, hosts, send)(new URL(url), sent);
+    await refuseRedirect(reply, url);
     const text = await wholeText(reply, LIMITS.fetchedBytes);
     return { status: reply.status, headers: reply.headers, text: async () => text };
   } catch (thrown) {
@@ -82,30 +79,21 @@ function notAllowed(why: string): EnvError {
   return new EnvError(`fetch: url_not_allowed: ${why}`);
 }
 
-type Asked = Omit<Sent, "headers"> & { readonly headers: Readonly<Record<string, string>> };
-
-/** The reply at the end of at most `hops` redirects; with none, the reply whatever it is. */
-async function follow(url: URL, init: Asked, hops: number, send: Send): Promise<Response> {
-  let [at, sent] = [url, init];
-  for (let hop = 0; ; hop += 1) {
-    const reply = await send(at, sent);
-    const to = reply.headers.get("location");
-    if (hops === 0 || !REDIRECTS.includes(reply.status) || to === null) return reply;
-    await reply.body?.cancel();
-    if (hop === hops) throw new EnvError(`${url.href} leads on more than ${hops} times`);
-    const next = new URL(to, at);
-    sent = redirect(sent, reply.status, next.origin === at.origin);
-    at = next;
-  }
+/** A reply that leads elsewhere is none: nobody has checked, or named, where it leads. */
+async function refuseRedirect(reply: Response, url: string): Promise<void> {
+  const to = reply.headers.get("location");
+  if (!REDIRECTS.includes(reply.status) || to === null) return;
+  await reply.body?.cancel();
+  throw new EnvError(
+    `${nameOf(url)} answered ${reply.status} and leads to ${nameOf(to, url)}: no redirect is followed. ` +
+      "Call that address itself, and name it where this one is named (an argument, needs)",
+  );
 }
 
-/** As the fetch standard has it: what was posted is asked for again as a GET, but after 307 and 308. */
-function redirect({ signal, ...init }: Asked, status: number, sameServer: boolean): Asked {
-  const headers = Object.fromEntries(
-    Object.entries(init.headers).filter(([name]) => sameServer || HARMLESS.test(name)),
-  );
-  if (status === 307 || status === 308) return { ...init, signal, headers };
-  return { signal, headers, method: init.method === "HEAD" ? "HEAD" : "GET" };
+/** Scheme, server and path: what follows may hold what is nobody else's to read. */
+function nameOf(url: string, base?: string): string {
+  const parsed = URL.parse(url, base);
+  return parsed === null ? "no address" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
 /**

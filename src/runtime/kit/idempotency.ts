@@ -14,6 +14,8 @@ export interface CreateOptions {
   readonly now: number;
   /** Of the platform, as the caller addressed it; absent where nobody called. */
   readonly origin?: string;
+  /** Who asks: `key_…`, `per_…`; absent where nobody called. */
+  readonly payer?: string;
 }
 
 /**

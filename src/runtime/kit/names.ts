@@ -4,6 +4,7 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
+import type { BooksRpc } from "../contract/money-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -31,6 +32,12 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
 export function accountObject(env: Env, orgId: string): AccountRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
   return stub as AccountRpc;
+}
+
+/** The books of an organisation. */
+export function accountBooks(env: Env, orgId: string): BooksRpc {
+  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
+  return stub as BooksRpc;
 }
 
 /** Who counts the requests of a key, or of all of an organisation (null). */

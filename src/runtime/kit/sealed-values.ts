@@ -3,7 +3,7 @@
  * the way, so that in time nothing needs the old secret.
  */
 import { replaceSeal, type SealedValue } from "../../db/seals.ts";
-import { logError } from "./log.ts";
+import { idsOf, logError } from "./log.ts";
 import { seal, sealContext, sealKeyIds, unseal } from "./secrets.ts";
 
 /** The value. Throws where this deployment does not hold the secret it was sealed under. */
@@ -12,7 +12,9 @@ export async function openSealed(env: Env, value: SealedValue): Promise<string> 
   const [current] = sealKeyIds(env);
   if (!value.sealed.startsWith(`${current}.`)) {
     // It opened, which is what was asked for; whoever opens it next tries again.
-    await sealAnew(env, value, text).catch((thrown: unknown) => logError("value not sealed anew", value.id, thrown));
+    await sealAnew(env, value, text).catch((thrown: unknown) =>
+      logError("value not sealed anew", { ...idsOf(value), secret_id: value.id }, thrown),
+    );
   }
   return text;
 }

@@ -7,7 +7,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { SecretRow } from "../../db/schema.ts";
 import { secretsNamed } from "../../db/secrets.ts";
 import { OUTAGE_MS, TtlCache } from "./caches.ts";
-import { logError } from "./log.ts";
+import { idsOf, logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
@@ -47,7 +47,7 @@ async function openValue(
   try {
     return [[name, await openSealed(env, { kind: "secret", scope, id, sealed: sealed_value })]];
   } catch (thrown) {
-    logError("secret does not open", id, thrown);
+    logError("secret does not open", { ...idsOf({ scope }), secret_id: id }, thrown);
     return [];
   }
 }

@@ -1,5 +1,5 @@
 /** Work that is done one pass at a time, and after a failure waits before it is tried again. Never throws. */
-import { logError } from "./log.ts";
+import { type LogIds, logError } from "./log.ts";
 
 const AGAIN_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
@@ -17,13 +17,13 @@ export class SingleFlight {
   }
 
   /** Null, and nothing is done, while a pass goes on or the last one has just failed. */
-  run(about: string, work: () => Promise<void>): Promise<void> | null {
+  run(about: LogIds, work: () => Promise<void>): Promise<void> | null {
     if (this.#busy || this.#now() < this.#notBefore) return null;
     this.#busy = true;
     return this.#pass(about, work);
   }
 
-  async #pass(about: string, work: () => Promise<void>): Promise<void> {
+  async #pass(about: LogIds, work: () => Promise<void>): Promise<void> {
     try {
       await work();
       this.#failures = 0;

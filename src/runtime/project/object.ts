@@ -96,7 +96,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
       if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
     } catch (thrown) {
-      logError("sweep", projectId, thrown);
+      logError("sweep", { org_id: orgId, project_id: projectId }, thrown);
       kv.put(SWEEP_AT, now + SWEEP_AGAIN_MS);
     }
   }
@@ -109,7 +109,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     try {
       await this.#settle(owner, job, await sliceOf(slice, owner, job), subrequests);
     } catch (thrown) {
-      logError("deletion", job.target_id, thrown);
+      logError("deletion", { org_id: owner.orgId, target_id: job.target_id }, thrown);
       this.#jobs.later(id, this.now() + Math.min(LONGEST_TRY_MS, TRY_AGAIN_MS * 2 ** Math.min(job.tries, 20)));
     }
   }

@@ -22,6 +22,7 @@ import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.t
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, Suspect } from "../environment/suspects.ts";
+import { idsOf } from "../kit/log.ts";
 import { rolloutHost, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -51,7 +52,7 @@ export async function startGroups(
   for (const member of admitted.filter(({ suspect }) => suspect === true)) {
     const { group, slot, attempt } = member;
     const asked = () => runObject(env, message.scope, message.run_id);
-    const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`);
+    const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
     // All of it: the row is read, and then its task is made.
     await suspect.run(() => suspect.computing(() => begin([member])));
     await suspect.end();

@@ -21,7 +21,7 @@ import type { RolloutSpec } from "../contract/wire.ts";
 import type { HoldCall } from "../endpoint/call.ts";
 import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { Apart } from "../run/apart.ts";
 import { afterCall } from "./call-outcome.ts";
 import type { CallModel, Departure } from "./model-call.ts";
@@ -119,7 +119,7 @@ export class RolloutDriver {
   async #letGo(): Promise<void> {
     const fault = await this.#parts.harness.dispose();
     if (fault === null) return;
-    logError("closeLive", this.#parts.spec.rollout_id, new EnvError(fault.error_chain_str));
+    logError("closeLive", idsOf(this.#parts.spec), new EnvError(fault.error_chain_str));
   }
 
   /** Cut off in a reply, after a tool began that must not run twice: whether it ran to its end nobody knows. */

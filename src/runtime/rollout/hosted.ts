@@ -28,7 +28,7 @@ import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { StageClock, stageTimes } from "../environment/stage-clock.ts";
 import type { Suspect } from "../environment/suspects.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { Turns, unlessAborted } from "../kit/turns.ts";
@@ -157,14 +157,14 @@ export class HostedRollout {
     try {
       this.#store.keepAnswer();
       if (await this.#endedBy(spec, faultOf(thrown, tries))) {
-        logError("rollout ended", spec.rollout_id, thrown);
+        logError("rollout ended", idsOf(spec), thrown);
         return null;
       }
     } catch (again) {
-      logError("rollout cannot be ended", spec.rollout_id, again);
+      logError("rollout cannot be ended", idsOf(spec), again);
     }
     // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
-    logError("rollout waits for the platform", spec.rollout_id, thrown);
+    logError("rollout waits for the platform", idsOf(spec), thrown);
     const until = this.#host.now() + platformWaitMs(tries.failed);
     this.#noteTries({ ...tries, until });
     return until;
@@ -188,7 +188,7 @@ export class HostedRollout {
     try {
       this.#store.noteTries(tries);
     } catch (thrown) {
-      logError("tries are counted in memory", this.#store.spec().rollout_id, thrown);
+      logError("tries are counted in memory", idsOf(this.#store.spec()), thrown);
     }
   }
 
@@ -326,7 +326,7 @@ export class HostedRollout {
       return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
     } catch (thrown) {
       // The rollout ended well, whatever keeps it from being scored here: the consumer meets it, and deals with it.
-      logError("rollout is left to be scored", spec.rollout_id, thrown);
+      logError("rollout is left to be scored", idsOf(spec), thrown);
       return null;
     }
   }

@@ -17,8 +17,9 @@ import type { Answered, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts
 import { type RolloutReport, type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "../contract/wire.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { type LogIds, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
+import { readId } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { FactsTable } from "./facts.ts";
 import { HostedRollout } from "./hosted.ts";
@@ -164,11 +165,17 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       void this.#rollout(id).cancelled;
       this.#unreadable.delete(id);
     } catch (thrown) {
-      logError("rollout cannot be read", id, thrown);
+      logError("rollout cannot be read", this.#idsOf(id), thrown);
       this.#unreadable.add(id);
       this.#rollouts.delete(id);
     }
     return !this.#unreadable.has(id);
+  }
+
+  /** One that cannot be read says nothing of itself; its id names the run. */
+  #idsOf(rollout_id: string): LogIds {
+    const read = readId(this.env, rollout_id);
+    return { rollout_id, ...(read?.kind === "rollout" && { run_id: read.runId }) };
   }
 
   #play(id: string, again: boolean): void {
@@ -176,7 +183,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#playing.add(id);
     const rollout = this.#rollout(id);
     const played = rollout.play(again).catch((thrown: unknown) => {
-      logError("rollout cannot be played", id, thrown);
+      logError("rollout cannot be played", this.#idsOf(id), thrown);
       return this.now() + BROKEN_RETRY_MS;
     });
     void played.then((wakeAt) => {

@@ -9,6 +9,7 @@ import { buildTask } from "../../core/rollout/task.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { DEATHS_TO_THE_END, GIVEN_UP, lastEnd, Suspect } from "../environment/suspects.ts";
+import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { givenUp } from "./driver.ts";
 
@@ -22,13 +23,15 @@ export interface Circumstances {
 /** Null where what comes next did not end the process before. */
 export async function rolloutSuspect(
   env: Env,
-  { scope, run_id, group, slot, attempt }: RolloutSpec,
+  spec: RolloutSpec,
   { resumed, again }: Circumstances,
 ): Promise<Suspect | null> {
   if (!resumed) return null;
+  const { scope, run_id, group, slot, attempt } = spec;
   const { deaths } = await lastEnd(env);
   if (deaths === 0 && !again) return null;
-  return new Suspect(env, () => runObject(env, scope, run_id), `rollout/${group}/${slot}/${attempt}`, again);
+  const run = () => runObject(env, scope, run_id);
+  return new Suspect(env, run, `rollout/${group}/${slot}/${attempt}`, idsOf(spec), again);
 }
 
 /** The rollout as it ends when it must not be tried again; null when it goes on. `bare`: as it stands. */

@@ -6,7 +6,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { updateRun } from "../../db/runs.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
@@ -62,7 +62,7 @@ export class RunChores {
       this.#rowFailures = 0;
     } catch (thrown) {
       this.#rowFailures += 1;
-      logError("row of the run", spec.run_id, thrown);
+      logError("row of the run", idsOf(spec), thrown);
     }
     this.#rowTriedAt = this.#now();
   }

@@ -3,12 +3,13 @@
  * nothing of it can be on its way any more its storage is freed.
  *
  * Invariants. A closed run dispatches nothing, folds nothing and takes no retry, so nothing new is written for it once it
- * is quiet. One that was freed, or closed before it was ever created, begins nothing, whatever comes late.
+ * is quiet. It is freed once the books of its organisation have all of it. One that was freed, or closed before it was ever created, begins nothing, whatever comes late.
  */
 import type { Closing } from "../contract/rpc.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { requestCancel } from "./ledger.ts";
+import type { RunSettling } from "./settling.ts";
 import type { RunStore } from "./store.ts";
 
 /** As long as a consumer may still hold what it was given: production ends one after 15 minutes. A start is dropped before. */
@@ -17,10 +18,12 @@ const QUIET_AFTER_MS = 15 * 60_000;
 export class RunClosing {
   readonly #store: RunStore;
   readonly #tombstone: Tombstone;
+  readonly #settling: Pick<RunSettling, "isSettled">;
   #underWay = 0;
 
-  constructor(storage: DurableObjectStorage, store: RunStore) {
+  constructor(storage: DurableObjectStorage, store: RunStore, settling: Pick<RunSettling, "isSettled">) {
     this.#store = store;
+    this.#settling = settling;
     this.#tombstone = new Tombstone(storage);
   }
 
@@ -46,7 +49,8 @@ export class RunClosing {
       });
     }
     const { settled_at, closed_at, hosts, finished, segmented } = this.#store.head();
-    if (settled_at === null) return { quiet_at: null, hosts };
+    // What it owes is in its rows alone until the books of its organisation have it.
+    if (settled_at === null || !this.#settling.isSettled(spec)) return { quiet_at: null, hosts };
     const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
     const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
     return { quiet_at: last + QUIET_AFTER_MS, hosts };
@@ -63,9 +67,10 @@ export class RunClosing {
     }
   }
 
-  /** False: something of it is under way. */
+  /** False: something of it is under way, or not in the books yet. */
   async free(now: number): Promise<boolean> {
-    if (this.#underWay > 0) return false;
+    const spec = this.#store.spec();
+    if (this.#underWay > 0 || (spec !== null && !this.#settling.isSettled(spec))) return false;
     const freed = this.#tombstone.set(now);
     this.#store.forget();
     await freed;

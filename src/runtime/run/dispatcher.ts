@@ -11,7 +11,7 @@ import type { RolloutRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../contract/wire.ts";
 import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
@@ -93,15 +93,16 @@ export class Dispatcher {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
+    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows);
     if (spec.rescore !== undefined) {
       // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
-      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), LIMITS.sliceRows));
+      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
     }
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const room = this.#leases.rolloutRoom();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    return Math.max(0, Math.min(window - head.running, room, more, LIMITS.sliceRows));
+    return Math.max(0, Math.min(window - head.running, room, more, funded));
   }
 
   /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
@@ -117,7 +118,9 @@ export class Dispatcher {
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
-    if (pendingOf(spec, head) === 0 || spec.rescore !== undefined) return null;
+    if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
+    const unfunded = this.#leases.settling.flow(spec);
+    if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {
       return { state: "over_limit", reason: ceilingReason(this.#env, live) };
@@ -155,7 +158,7 @@ export class Dispatcher {
     this.#outbox.toStart(places);
   }
 
-  /** Cuts what has ended into segments, to be folded. */
+  /** Cuts what has ended into segments, to be folded: before the run asks for what it needs, as each takes a message. */
   cutSegments(): void {
     for (;;) {
       const segment = cutSegment(this.#store, this.#now());
@@ -305,7 +308,8 @@ class Standings {
     try {
       return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host));
     } catch (thrown) {
-      logError("rollouts do not answer", rows.map(({ id }) => id).join(", "), thrown);
+      const first = rows[0] && { rollout_id: rows[0].id };
+      logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
       const damaged = isUnreadable(thrown) && (await this.#othersOpen());
       return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
     }
@@ -322,7 +326,7 @@ class Standings {
       await this.#subrequests.object(() => nobody.read(NOBODY.id));
       return true;
     } catch (thrown) {
-      logError("no object opens", this.#spec.run_id, thrown);
+      logError("no object opens", idsOf(this.#spec), thrown);
       return false;
     }
   }

@@ -71,6 +71,8 @@ export type VerdictEntry = {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
+  /** Of the prompts'. */
+  cached_tokens: number;
   /** Replies without usage. */
   unmetered: number;
 };

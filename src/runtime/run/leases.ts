@@ -1,7 +1,7 @@
 /**
  * What lets a run begin rollouts and send messages: the permits of its endpoint, and its shares of what its organisation
- * may have at once (rollouts, messages in the shared queues, units that are judged). Kept in the run's head. The shares
- * are asked for together.
+ * may have at once (rollouts, messages in the shared queues, units that are judged), and what is reserved for it to be
+ * charged (settling.ts). Kept in the run's head. The shares are asked for together.
  *
  * Invariants. Of its organisation it wants no more rollouts than its endpoint lets it have. While the organisation has messages for all, the
  * run keeps what it mostly wants, so that nothing it does is news; else it asks for what waits, and gives back the rest.
@@ -12,9 +12,11 @@ import type { Grantor } from "../contract/rpc.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { LeaseKeeper, type LeaseSlot, type Needed, noteChanged } from "../endpoint/lease-keeper.ts";
 import { leaseRoom } from "../endpoint/run-lease.ts";
+import { idsOf } from "../kit/log.ts";
 import { accountObject } from "../kit/names.ts";
 import { maxConcurrentOf } from "./control.ts";
 import type { RunHead } from "./schema.ts";
+import { RunSettling } from "./settling.ts";
 import { policyLease } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
@@ -34,6 +36,7 @@ export class RunLeases {
   readonly #rollouts: LeaseSlot;
   readonly #messages: LeaseSlot;
   readonly #judgements: LeaseSlot;
+  readonly settling: RunSettling;
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -45,6 +48,7 @@ export class RunLeases {
     this.#rollouts = slotOf(store, "rollouts");
     this.#messages = slotOf(store, "messages");
     this.#judgements = slotOf(store, "judgements");
+    this.settling = new RunSettling(env, store, now);
   }
 
   /** Rollouts that may begin now. */
@@ -89,24 +93,31 @@ export class RunLeases {
   /** Whoever it is would grant the run something else now. */
   changed(by: Grantor): void {
     for (const slot of by === "endpoint" ? [this.#policy] : this.#shares) noteChanged(slot);
+    if (by === "account") this.settling.changed();
   }
 
   nextAt(spec: RunSpec, needs: Needs): number | null {
     const permits = this.#endpoint.nextAt([{ slot: this.#policy, need: needs.permits }]);
     const shares = this.#account.nextAt(this.#sharesOf(spec, needs));
-    const due = [permits, shares].filter((at) => at !== null);
+    const due = [permits, shares, this.settling.nextAt(spec)].filter((at) => at !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  async renew(spec: RunSpec, needs: Needs): Promise<void> {
+  /** `needsNow` is asked before each ask: what is needed changes while one is under way. */
+  async renew(spec: RunSpec, needsNow: () => Needs): Promise<void> {
     const { scope, run_id } = spec;
-    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needs.permits });
-    await this.#account.renew(this.#sharesOf(spec, needs), run_id, async ([rollouts, messages, judgements]) => {
-      if (rollouts === undefined || messages === undefined || judgements === undefined) return [];
-      const asked = { scope, run_id, rollouts, messages, judgements };
-      const granted = await accountObject(this.#env, scope.orgId).ask(asked);
-      return [granted.rollouts, granted.messages, granted.judgements];
-    });
+    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needsNow().permits });
+    await this.#account.renew(
+      this.#sharesOf(spec, needsNow()),
+      idsOf(spec),
+      async ([rollouts, messages, judgements]) => {
+        if (rollouts === undefined || messages === undefined || judgements === undefined) return [];
+        const asked = { scope, run_id, rollouts, messages, judgements };
+        const granted = await accountObject(this.#env, scope.orgId).ask(asked);
+        return [granted.rollouts, granted.messages, granted.judgements];
+      },
+    );
+    await this.settling.advance(spec);
   }
 
   #sharesOf(spec: RunSpec, { permits, traffic, judging }: Needs): Needed[] {

@@ -22,9 +22,10 @@ import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
+import { chargedBy } from "./charging.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
-import type { RunStore } from "./store.ts";
+import type { Ending, RunStore } from "./store.ts";
 
 /** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
 export const FIRST_ASK_MS = 5000;
@@ -298,19 +299,16 @@ function end(
   store: RunStore,
   row: RolloutEntry,
   columns: Partial<RolloutEntry>,
-  ending: {
-    readonly outcome: Outcome;
-    readonly reason: string | null;
-    readonly reward: number | null;
-    readonly record: ScoreRecord | null;
-  },
+  ending: Ending & { readonly reward: number | null; readonly record: ScoreRecord | null },
 ): void {
   const { outcome, reason, reward, record } = ending;
   const head = store.head();
-  const { id, example_id, group_index, turns, stop_condition, bytes } = { ...row, ...columns };
+  const known = { ...row, ...columns };
+  const { id, example_id, group_index, turns, stop_condition, bytes } = known;
+  const also = store.hooks.onEnded(store, known, ending);
   store.setRollout(row.seq, {
     ...columns,
-    ...store.hooks.onEnded(store, row),
+    ...also,
     status: "done",
     outcome,
     reason,
@@ -327,6 +325,7 @@ function end(
     finished: head.finished + 1,
     unsegmented_bytes: head.unsegmented_bytes + bytes,
     stored_bytes: head.stored_bytes + bytes,
+    books: { ...head.books, charged: head.books.charged + chargedBy(also) },
     row_current: false,
   });
   appendEvent(store, "rollout.finished", {
@@ -366,6 +365,7 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
     calls: report.calls,
     prompt_tokens: report.usage.prompt_tokens,
     completion_tokens: report.usage.completion_tokens,
+    cached_tokens: report.usage.cached_tokens ?? 0,
     started_at: report.started_at,
     ended_at: report.ended_at,
     error: report.error === null ? null : JSON.stringify(report.error),

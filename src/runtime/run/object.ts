@@ -25,16 +25,16 @@ import type {
   SuspectKey,
 } from "../contract/wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm, type RunClock } from "./alarm.ts";
+import { chargeEnd } from "./charging.ts";
 import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
-import { chargeJudges } from "./judging/charge.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { type Needs, RunLeases } from "./leases.ts";
@@ -54,8 +54,8 @@ import { GroupOpenings } from "./training/plan.ts";
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 
-/** What judging and training make of the ends of rollouts. */
-export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeJudges, onGroupEnded: closeGroup };
+/** What judging, prices and training make of the ends of rollouts. */
+export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** How an eval of a training run begins; it is known where the whole platform is put together. */
@@ -95,7 +95,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
-    this.#closing = new RunClosing(ctx.storage, this.#store);
+    this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -111,8 +111,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#gather(spec);
-    const suspectUpTo = await this.#suspects.upTo();
-    return { spec, admitted: startersIn(this.#store, places, suspectUpTo) };
+    return { spec, admitted: startersIn(this.#store, places, await this.#suspects.upTo()) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -127,8 +126,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const units = unitsWaiting(this.#store, spec, asked, suspectUpTo);
+    const units = unitsWaiting(this.#store, spec, asked, await this.#suspects.upTo());
     if (hold) holdUnits(this.#store, units, this.now());
     return { spec, units };
   }
@@ -144,8 +142,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async takeJudging(unit: number, by: Delivery) {
     const spec = this.#open();
     if (spec === null) return null;
-    const suspectUpTo = await this.#suspects.upTo();
-    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), suspectUpTo);
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
     // It may have to go to another queue.
     if (taken === null) this.#gather(spec);
     return taken;
@@ -278,7 +275,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    logError("dead letter", spec.run_id, new Error(`${queue}: ${message.kind}`));
+    logError("dead letter", { ...idsOf(spec), queue }, new Error(`a message of kind ${message.kind}`));
     await this.#arm(spec);
   }
 
@@ -304,7 +301,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#chores.writeRow(spec, subrequests);
       await this.#chores.free(spec, subrequests);
     } catch (thrown) {
-      logError("run alarm", spec.run_id, thrown);
+      logError("run alarm", idsOf(spec), thrown);
     }
   }
 
@@ -350,6 +347,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   #gather(spec: RunSpec): void {
+    // Nobody calls a run of which nothing is in flight: a kill before the next lines must find an alarm.
+    if (this.#store.head().in_flight === 0) this.ctx.waitUntil(this.#arm(spec));
     this.#gathering.soon(() => this.ctx.waitUntil(this.#flush(spec)));
   }
 
@@ -359,7 +358,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    await this.#leases.renew(spec, this.#needs(spec));
+    this.#dispatcher.cutSegments();
+    await this.#leases.renew(spec, () => this.#needs(spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
     for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
@@ -370,7 +370,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#dispatcher.send(spec);
     } catch (thrown) {
       // Lost sends are silent rollouts and units: the sweep sends them again.
-      logError("queue send", spec.run_id, thrown);
+      logError("queue send", idsOf(spec), thrown);
     }
     const training = this.#closing.isClosed ? null : this.#training.advance(spec);
     if (training !== null) {

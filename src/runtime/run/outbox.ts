@@ -69,10 +69,10 @@ export class Outbox {
     return full;
   }
 
-  /** The segment is folded. True where its place was waited for. */
+  /** The segment is folded. True where its place was waited for, and for the last: the run may have no more to send. */
   folded(segment: number): boolean {
     this.#folding.taken([segment]);
-    return this.#segments.size > 0;
+    return this.#segments.size > 0 || this.#folding.count === 0;
   }
 
   /** Rollouts that may be dispatched: as many as can be sent at once. `share`: messages. */
@@ -81,8 +81,9 @@ export class Outbox {
     return Math.max(0, (share - this.#starting.count) * PLACES_PER_MESSAGE - this.#places.length);
   }
 
-  /** Messages in the queue that has the most of them. */
+  /** Messages in the queue that has the most of them. With nothing in flight, a lost one is awaited by nobody. */
   inQueue(): number {
+    if (this.#store.head().in_flight === 0) this.#forget();
     return Math.max(this.#starting.count, this.#scoring.count, this.#folding.count);
   }
 

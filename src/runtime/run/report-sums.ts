@@ -3,11 +3,12 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
-import { type JudgeUsage, sumOfCosts } from "../../contract/judgement.ts";
+import { type JudgeUsage, sumOfCosts, type TokenPrices, tokenCost } from "../../contract/judgement.ts";
 import type { RunReport } from "../../contract/report.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
+import { chargedBy } from "./charging.ts";
 
 /** Keys begin with four hex digits, at least. */
 const PREFIXES = 0x1_0000;
@@ -27,16 +28,18 @@ export type ReportRow = Pick<
   | "calls"
   | "prompt_tokens"
   | "completion_tokens"
+  | "cached_tokens"
   | "judge_calls"
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
   | "judge_micros"
+  | "charge"
   | "finish_seq"
 >;
 
 /** In order of groups: the same rows give the same numbers to the last digit. */
 export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
-  const sums = new ReportSums(spec.rollouts_per_example);
+  const sums = new ReportSums(spec);
   for (const row of rows) sums.add(row);
   return sums.report();
 }
@@ -44,6 +47,7 @@ export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunRepor
 /** Sums of rows that come in any order, each once. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
+  readonly #prices: TokenPrices | undefined;
   readonly #all: RewardSums;
   /** By the member of a group of environments, whose number is bounded. */
   readonly #members = new Map<string, RewardSums>();
@@ -52,6 +56,9 @@ export class ReportSums {
   #calls = 0;
   #promptTokens = 0;
   #completionTokens = 0;
+  #cachedTokens = 0;
+  #policyMicros: number | null = 0;
+  #chargedMicros = 0;
   readonly #judges: JudgeColumns = {
     judge_calls: 0,
     judge_prompt_tokens: 0,
@@ -59,8 +66,9 @@ export class ReportSums {
     judge_micros: 0,
   };
 
-  constructor(rolloutsPerExample: number) {
+  constructor({ rollouts_per_example: rolloutsPerExample, money }: RunSpec) {
     this.#rolloutsPerExample = rolloutsPerExample;
+    this.#prices = money?.policy ?? undefined;
     this.#all = new RewardSums(rolloutsPerExample);
   }
 
@@ -69,6 +77,9 @@ export class ReportSums {
     this.#calls += row.calls;
     this.#promptTokens += row.prompt_tokens;
     this.#completionTokens += row.completion_tokens;
+    this.#cachedTokens += row.cached_tokens;
+    this.#policyMicros = sumOfCosts([this.#policyMicros, policyMicros(this.#prices, row)]);
+    this.#chargedMicros += chargedBy(row);
     this.#judges.judge_calls += row.judge_calls;
     this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
     this.#judges.judge_completion_tokens += row.judge_completion_tokens;
@@ -88,6 +99,9 @@ export class ReportSums {
         prompt_tokens: this.#promptTokens,
         completion_tokens: this.#completionTokens,
         total_tokens: this.#promptTokens + this.#completionTokens,
+        ...(this.#cachedTokens > 0 && { cached_tokens: this.#cachedTokens }),
+        cost_micros: this.#policyMicros,
+        charged_micros: this.#chargedMicros,
         ...judgeUsage(this.#judges),
       },
     };
@@ -159,6 +173,14 @@ type JudgeColumns = Pick<
   RolloutEntry,
   "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
 >;
+
+/** What the owner of the policy's endpoint asks for a rollout's tokens; null where that is not known, 0 where none were used. */
+export function policyMicros(
+  prices: TokenPrices | undefined,
+  used: { readonly prompt_tokens: number; readonly completion_tokens: number },
+): number | null {
+  return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
+}
 
 /** Nothing where no judge was asked. */
 export function judgeUsage({

@@ -4,6 +4,7 @@ import type { RunCounts, RunView } from "../../contract/run.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
+import { chargedForPushes } from "./charging.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
@@ -101,7 +102,14 @@ export class LiveViews {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
-  #report(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+  /** What its trainer's batches are charged is no row's. */
+  #report(spec: RunSpec, head: RunHead): RunReport {
+    const report = this.#ofRows(spec, head);
+    const { charged_micros = 0 } = report.usage;
+    return { ...report, usage: { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) } };
+  }
+
+  #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
     const of = `${finished}/${retries_dispatched}/${settled_at}`;
     if (this.#made?.of === of) return this.#made.report;
     const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
@@ -119,7 +127,7 @@ export class LiveViews {
     const stale = known !== null && known.retries !== retries && at - known.at >= walked;
     const kept = stale ? null : known;
     if (kept === null) this.#summed = 0;
-    const sums = kept?.sums ?? new ReportSums(spec.rollouts_per_example);
+    const sums = kept?.sums ?? new ReportSums(spec);
     this.#sums = kept ?? { sums, retries, at };
     for (const row of this.#store.reportRowsAfter(this.#summed)) {
       sums.add(row);

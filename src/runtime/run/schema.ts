@@ -1,5 +1,6 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
+import type { HoldGrant } from "../contract/money-wire.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { JudgePace } from "../contract/wire.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
@@ -58,11 +59,24 @@ export const NEW_ROLLOUT = {
   ...{ stop_condition: null, is_truncated: 0, turns: 0, calls: 0, prompt_tokens: 0, completion_tokens: 0 },
   ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
   ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
-  finish_seq: null,
+  ...{ cached_tokens: 0, charge: null, finish_seq: null },
 } as const satisfies Partial<RolloutEntry>;
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
-export const RUN_MIGRATIONS: readonly Migration[] = [];
+export const RUN_MIGRATIONS: readonly Migration[] = [
+  {
+    // `charge`: JSON, what the platform charges for a rollout. `push_seq` numbers the batches that a trainer took.
+    name: "money",
+    statements: [
+      "alter table rollouts add column cached_tokens integer not null default 0",
+      "alter table rollouts add column charge text",
+      "alter table verdicts add column cached_tokens integer not null default 0",
+      "alter table train_batches add column push_seq integer",
+      "alter table train_batches add column pushed_at integer",
+      "create unique index train_batches_pushed on train_batches (push_seq) where push_seq is not null",
+    ],
+  },
+];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
 export interface RunHead {
@@ -131,7 +145,24 @@ export interface RunHead {
   readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
+  readonly books: RunBooks;
 }
+
+/** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */
+export interface RunBooks {
+  /** The last end, and the last batch that its trainer took, that are in the books. */
+  readonly ends: number;
+  readonly pushes: number;
+  /** Batches that its trainer took so far. */
+  readonly pushed: number;
+  /** What its ended rollouts are charged, and how much of that is in the books. */
+  readonly charged: number;
+  readonly settled: number;
+  /** What is reserved for it; null where nothing is. */
+  readonly hold: HoldGrant | null;
+}
+
+export const NEW_BOOKS: RunBooks = { ends: 0, pushes: 0, pushed: 0, charged: 0, settled: 0, hold: null };
 
 export const NEW_HEAD: RunHead = {
   status: "running",
@@ -166,6 +197,7 @@ export const NEW_HEAD: RunHead = {
   judge_gates: {},
   judge_paces: {},
   training: null,
+  books: NEW_BOOKS,
 };
 
 // A type, not an interface: SQLite cursors want an index signature.

@@ -5,7 +5,7 @@
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { RolloutStatus } from "../../contract/run.ts";
+import type { Outcome, RolloutStatus } from "../../contract/run.ts";
 import type { RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
@@ -22,13 +22,19 @@ import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
-  prompt_tokens, completion_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens, judge_micros,
-  finish_seq`;
+  prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
+  judge_micros, charge, finish_seq`;
+
+/** How a rollout ends. */
+export interface Ending {
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+}
 
 /** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
 export interface LedgerHooks {
-  /** A rollout ends: the columns that it gets besides. */
-  readonly onEnded: (store: RunStore, row: RolloutEntry) => Partial<RolloutEntry>;
+  /** A rollout ends: the columns that it gets besides. `row`: with all that is known of it now. */
+  readonly onEnded: (store: RunStore, row: RolloutEntry, ending: Ending) => Partial<RolloutEntry>;
   /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
   readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
 }

@@ -183,6 +183,9 @@ export type TrainBatch = {
   samples: number;
   tokens: number;
   cut_at: number;
+  /** Which of the batches that a trainer took it is, from 1, and when it did; null: none has. */
+  push_seq: number | null;
+  pushed_at: number | null;
 };
 
 export type TrainEval = {

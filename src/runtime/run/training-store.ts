@@ -108,7 +108,7 @@ export class TrainingStore {
     );
   }
 
-  addBatch(batch: Omit<TrainBatch, "state" | "sha256" | "manifest_key">): void {
+  addBatch(batch: Omit<TrainBatch, "state" | "sha256" | "manifest_key" | "push_seq" | "pushed_at">): void {
     this.#rows.insert("train_batches", { ...batch, state: "building" });
   }
 
@@ -134,6 +134,15 @@ export class TrainingStore {
       `select * from train_batches where step > ? and step <= ? and state != 'void' order by step`,
       step,
       last,
+    );
+  }
+
+  /** Batches that a trainer took, after the one with this number, in order. */
+  pushedAfter(pushSeq: number, limit: number): TrainBatch[] {
+    return this.#rows.all<TrainBatch>(
+      "select * from train_batches where push_seq > ? order by push_seq limit ?",
+      pushSeq,
+      limit,
     );
   }
 

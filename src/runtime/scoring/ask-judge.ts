@@ -16,7 +16,7 @@ import type { TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { AskOutcome } from "../contract/judge-outcome.ts";
 import type { JudgeTarget, RunSpec } from "../contract/wire.ts";
 import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { chunksOf } from "../run/queues.ts";
@@ -158,7 +158,7 @@ export class JudgeCache {
         }
       }
     } catch (thrown) {
-      logError("verdicts could not be looked up", this.#spec.run_id, thrown);
+      logError("verdicts could not be looked up", idsOf(this.#spec), thrown);
     }
     return found;
   }
@@ -169,7 +169,7 @@ export class JudgeCache {
       const row = { key: await this.#keyOf(addressed), verdict, created_at: Date.now() };
       await this.#subrequests.inTurn(() => keepVerdict(this.#env.DB, this.#spec.scope, row));
     } catch (thrown) {
-      logError("a verdict could not be kept", this.#spec.run_id, thrown);
+      logError("a verdict could not be kept", idsOf(this.#spec), thrown);
     }
   }
 

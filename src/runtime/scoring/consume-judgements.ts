@@ -15,7 +15,7 @@ import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -50,7 +50,7 @@ export async function judgeUnit(
   try {
     await settleUnit(env, run, taken, { subrequests, firstLookMs });
   } catch (thrown) {
-    logError("judging failed", run_id, thrown);
+    logError("judging failed", { ...idsOf({ scope, run_id }), unit }, thrown);
     const { claim, endpoint_id, calls } = taken;
     await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true }]);
   }
@@ -170,7 +170,7 @@ class UnitJudging {
       this.#goesOn &&= reply?.go_on ?? false;
       return reply === null || reply.over;
     } catch (thrown) {
-      logError("run does not answer", spec.run_id, thrown);
+      logError("run does not answer", { ...idsOf(spec), unit: unit.unit }, thrown);
       return false;
     }
   }

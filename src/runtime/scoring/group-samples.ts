@@ -15,7 +15,7 @@ import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../..
 import { samplesOf } from "../../core/training/samples.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -100,7 +100,7 @@ function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTr
   try {
     return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
   } catch (thrown) {
-    logError("samples could not be made", scored.trajectory.rollout_id, thrown);
+    logError("samples could not be made", { ...idsOf(spec), rollout_id: scored.trajectory.rollout_id }, thrown);
     const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
     const nothing = { rows: [], transitions: NONE, branches: NONE };
     return { ...scored, ...nothing, cause: UNREADABLE, lengths };

@@ -2,6 +2,7 @@
  * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
  * settles must not hold up its neighbours: its unit has no score, and says why.
  */
+
 import { StageTimeoutError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
@@ -21,6 +22,7 @@ import type { RunSpec, Unit } from "../contract/wire.ts";
 import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -76,7 +78,7 @@ export async function scoreAlone<T>(
   pass: (scoring: Scoring) => Promise<T>,
 ): Promise<T | null> {
   if (suspect !== true) return await besideSuspects(() => pass(scoring));
-  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`);
+  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`, idsOf({ scope, run_id }));
   const capabilities = watched.watchedCapabilities(scoring.capabilities);
   const passed = await watched.run(() => pass({ ...scoring, capabilities }));
   if (passed === GIVEN_UP) return null;

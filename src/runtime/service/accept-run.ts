@@ -1,7 +1,7 @@
 /**
  * Accepts a run: everything that can be wrong with it is said here, before anything is stored.
  *
- * Order: check → rows to R2 → run and endpoint to D1 in one batch → the run's object. A kill in between leaves rows that
+ * Order: check → rows to R2 → what its first rollouts are charged reserved → run and endpoint to D1 in one batch → the run's object. A kill in between leaves rows that
  * no run names, or a queued run whose object the next read (or a repeat of the key) creates.
  */
 
@@ -28,6 +28,7 @@ import { issueTrainer } from "./issue-token.ts";
 import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
 import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
+import { moneyOf, releaseFirst, reserveFirst } from "./run-money.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
 interface Acceptable {
@@ -63,11 +64,18 @@ export async function acceptRun(
   const dataset = await storeRows(env, scope, runId, checked, subrequests);
   const issued =
     training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
+  const policy = { base_url: endpoint.shown.base_url, model: request.model, prices: endpoint.prices };
+  const money = await moneyOf(
+    env,
+    scope,
+    { policy, judges: judges.places },
+    { ...options, payer: payerOf(options, runId) },
+  );
   const base = {
     name: request.name ?? null,
     metadata: request.metadata,
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
-    spec: specOf(scope, runId, acceptable.value, dataset),
+    spec: { ...specOf(scope, runId, acceptable.value, dataset), money },
   };
   const { kept = null, sealed_push_secret = null } = issued ?? {};
   const run = { ...newRun(base, kept === null ? {} : { trainer: kept }, options), sealed_push_secret };
@@ -88,6 +96,11 @@ function withoutSecrets(result: Result<{ run: RunView; replayed: boolean }>): Re
   if (!result.ok || result.value.run.kind !== "training") return result;
   const { run, replayed } = result.value;
   return { ok: true, value: { run: { ...run, trainer: null }, replayed } };
+}
+
+/** Who began a run: of one that nobody called for, the run itself. */
+export function payerOf({ payer }: CreateOptions, runId: string): string {
+  return payer ?? runId;
 }
 
 /** What a run is called and asked to do. */
@@ -139,13 +152,16 @@ export async function beginRun(
   const standing = await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now));
   const full = refusedStorage(standing);
   // Evals go with the training run that begins them.
-  const most = options.byRun === true ? null : standing.limits.runs_in_flight;
+  const byRun = options.byRun === true;
+  const most = byRun ? null : standing.limits.runs_in_flight;
+  // One that goes with another waits for its money as that one does.
+  const refused = full ?? (byRun ? null : await reserveFirst(env, run.spec, subrequests));
   const inserted =
-    full === null
+    refused === null
       ? await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most))
       : "full";
-  if (inserted !== "inserted") await forsake(env, scope, run.id, subrequests);
-  if (full !== null) return full;
+  if (inserted !== "inserted") await forsake(env, scope, run.spec, subrequests);
+  if (refused !== null) return refused;
   if (inserted === "full") return tooManyRuns(standing.limits);
   if (inserted === "gone") return projectGone();
   // Another request with the same key was faster: its run is the one.
@@ -162,7 +178,9 @@ export async function beginRun(
 }
 
 /** What was stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */
-async function forsake(env: Env, scope: Scope, runId: string, subrequests: Subrequests): Promise<void> {
+async function forsake(env: Env, scope: Scope, spec: RunSpec, subrequests: Subrequests): Promise<void> {
+  const { run_id: runId } = spec;
+  await releaseFirst(env, spec, subrequests);
   const prefix = runFolder(scope, runId);
   const { objects } = await subrequests.fetch(() => env.STORE.list({ prefix }));
   if (objects.length > 0) await subrequests.fetch(() => env.STORE.delete(objects.map(({ key }) => key)));

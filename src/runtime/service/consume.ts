@@ -8,7 +8,7 @@
 
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunMessage } from "../contract/wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
@@ -38,7 +38,8 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
       await handle(message);
       message.ack();
     } catch (thrown) {
-      logError("message failed", `${batch.queue}, attempt ${message.attempts}`, thrown);
+      const { attempts, body } = message;
+      logError("message failed", { ...idsOf(body), queue: batch.queue, attempt: attempts }, thrown);
       message.retry({ delaySeconds: RETRY_AFTER_S });
     }
   };

@@ -11,7 +11,7 @@ import { findProjectId } from "../../db/keys.ts";
 import { beginOrganizationDeletion, beginProjectDeletion, nameOfOrganization } from "../../db/owner-deletions.ts";
 import type { DeletionRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { projectObject, runObject } from "../kit/names.ts";
 import { minting, readId } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
@@ -50,7 +50,7 @@ async function closeRun(env: Env, scope: Scope, id: string): Promise<void> {
   try {
     await runObject(env, scope, id).close();
   } catch (thrown) {
-    logError("deletion: the job closes it later", id, thrown);
+    logError("deletion: the job closes it later", idsOf({ scope, run_id: id }), thrown);
   }
 }
 

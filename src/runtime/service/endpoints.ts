@@ -19,7 +19,7 @@ import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
 import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
@@ -134,7 +134,7 @@ async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
   try {
     await endpointObject(env, scope, id).changed();
   } catch (thrown) {
-    logError("endpoint was not told of its change", id, thrown);
+    logError("endpoint was not told of its change", idsOf({ scope, endpoint_id: id }), thrown);
   }
 }
 

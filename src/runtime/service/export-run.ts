@@ -65,7 +65,7 @@ function rowOf(
   const [first, second] = item;
   if (first === undefined) return null;
   if (format === "verifiers") {
-    const row = resultOf(first, trajectories.get(first.entry.id) ?? null);
+    const row = resultOf(first, trajectories.get(first.entry.id) ?? null, null);
     const { rollout_id, task_key } = row;
     return { row: verifiersRow(row, { rollout_id, ...origin, task_key }) };
   }

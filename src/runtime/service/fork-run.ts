@@ -20,11 +20,12 @@ import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
 import { minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { storeForkPoint } from "../trajectory/carry-over.ts";
-import { beginRun, newRun, plainSpec, replayedRun } from "./accept-run.ts";
+import { beginRun, newRun, payerOf, plainSpec, replayedRun } from "./accept-run.ts";
 import { WHOLE_GROUP } from "./check-run.ts";
 import { finishedTrajectory } from "./read-rollouts.ts";
 import { notFound, openRun, placeOfId } from "./read-run.ts";
-import { type RunEndpoint, resolveEndpoint } from "./run-endpoint.ts";
+import { placesOfJudges, type RunEndpoint, resolveEndpoint } from "./run-endpoint.ts";
+import { moneyOf } from "./run-money.ts";
 
 export async function forkRollout(
   env: Env,
@@ -51,7 +52,11 @@ export async function forkRollout(
   const fork = { rollout_id: id, turn: request.turn, key };
   const base = { name: null, metadata: record.run.metadata, dataset_id: null, spec: plainSpec(record.run.spec) };
   const changes = changesOf(record.run, request, endpoint.value);
-  const run = newRun(base, { ...changes, run_id: runId, fork }, options);
+  const { shown, prices } = endpoint.value;
+  const policy = { base_url: shown.base_url, model: changes.model ?? record.run.spec.model, prices };
+  const judges = await placesOfJudges(env, scope, record.run.spec.judges);
+  const money = await moneyOf(env, scope, { policy, judges }, { ...options, payer: payerOf(options, runId) });
+  const run = newRun(base, { ...changes, run_id: runId, fork, money }, options);
   return await beginRun(env, scope, { run, endpoint: endpoint.value }, options, subrequests);
 }
 

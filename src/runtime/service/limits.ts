@@ -1,5 +1,5 @@
 /**
- * What an organisation may use at once. Its limits and what it stores are read once a minute in each isolate, so a change
+ * What an organisation may use at once. Its limits, what it stores and whether it is charged are read once a minute in each isolate, so a change
  * of either holds everywhere within that time. Unfinished runs are counted exactly, by the statement that adds one.
  */
 import type { OrganizationLimits } from "../../contract/identity.ts";

@@ -1,7 +1,7 @@
 /** Tells a project's object that there is something to sweep one day: once a day in each isolate. */
 import type { Scope } from "../../contract/scope.ts";
 import { LruCache } from "../kit/caches.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { folderOf, projectObject } from "../kit/names.ts";
 
 const DAY_MS = 24 * 3600_000;
@@ -17,6 +17,6 @@ export async function noteProject(env: Env, scope: Scope, now: number): Promise<
     await projectObject(env, scope).note(scope);
     told.set(name, now);
   } catch (thrown) {
-    logError("the project hears of nothing", scope.projectId, thrown);
+    logError("the project hears of nothing", idsOf({ scope }), thrown);
   }
 }

@@ -95,7 +95,7 @@ export async function tellAccount(env: Env, id: string): Promise<void> {
   try {
     await accountObject(env, id).changed();
   } catch (thrown) {
-    logError("organization was not told of a change", id, thrown);
+    logError("organization was not told of a change", { org_id: id }, thrown);
   }
 }
 

@@ -5,6 +5,7 @@
 import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "../../contract/billing.ts";
 import type { Caller } from "../../contract/identity.ts";
 import { ofOrganization } from "../../contract/scope.ts";
+import { PAID } from "../../core/billing/stripe-events.ts";
 import { recall, remember } from "../../db/idempotency-keys.ts";
 import { findOrganization } from "../../db/organizations.ts";
 import type { Posting } from "../contract/money-wire.ts";
@@ -30,7 +31,7 @@ export async function createTopUp(
   const named = await nameOf(env, caller, TOP_UP, organization, options);
   if (!named.ok) return named;
   const source_id = `top_${named.value}`;
-  const about = { kind: "top_up", source_id, period: "", project_id: null } as const;
+  const about = { kind: "top_up", source_id, period: PAID, project_id: null } as const;
   return await post(
     env,
     { orgId: organization, ...about, amount_micros, against: "paid_in/operator", note },

@@ -9,7 +9,7 @@ import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import { decodeRows, encodeRows, formatOf, type SampleEncoding } from "../../core/training/sample-row.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { ReadyBatch } from "../contract/training-wire.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { batchKeys, sampleKey } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { askTrainer } from "./ask-trainer.ts";
@@ -73,7 +73,9 @@ export const streamSamples = (
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const { readable, writable } = new FixedLengthStream(bytes);
     const keys = objects.map(({ sha256 }) => sampleKey(scope, runId, sha256));
-    joinObjects(env, keys, writable, allowed).catch((thrown) => logError("batch stream", runId, thrown));
+    joinObjects(env, keys, writable, allowed).catch((thrown) =>
+      logError("batch stream", idsOf({ scope, run_id: runId }), thrown),
+    );
     return { ok: true, value: { body: readable, bytes } };
   });
 

@@ -1,5 +1,5 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
-import { costOfUsage } from "../../contract/judgement.ts";
+import { type Cost, costOfUsage, type TokenPrices } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, ResultRow, RolloutInFlight, RolloutView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -7,12 +7,14 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
 import { contextTokens } from "../../core/verifiers/metadata.ts";
+import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
 import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { judgeUsage, metricsOf } from "../run/report-sums.ts";
+import { chargedBy } from "../run/charging.ts";
+import { judgeUsage, metricsOf, policyMicros } from "../run/report-sums.ts";
 import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
@@ -44,7 +46,8 @@ export async function readResults(
     const last = read.at(-1)?.entry.finish_seq ?? null;
     const more = finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
     const next = more ? last : null;
-    const rows = read.map((record) => resultOf(record, record.trajectory));
+    const prices = found.value.record.run.spec.money?.policy ?? null;
+    const rows = read.map((record) => resultOf(record, record.trajectory, prices));
     return { ok: true, value: { rows, next } };
   }
   return refuse("in_progress", "the results are being folded: ask again", null);
@@ -66,7 +69,7 @@ export async function readRollout(env: Env, scope: Scope, id: string): Promise<R
     entry.finish_seq === null
       ? await liveTrajectory(env, address, record)
       : await finishedTrajectory(env, address, record, found.value.object);
-  return { ok: true, value: rolloutView(place.runId, record, trajectory) };
+  return { ok: true, value: rolloutView(found.value.record.run, record, trajectory) };
 }
 
 /** A row, and what its group makes of it. */
@@ -140,7 +143,12 @@ async function liveTrajectory(
   return rollout === null ? null : trajectoryOf(rollout);
 }
 
-export function resultOf({ entry, advantage: over }: Counted, trajectory: Trajectory | null): ResultRow {
+/** `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
+export function resultOf(
+  { entry, advantage: over }: Counted,
+  trajectory: Trajectory | null,
+  prices: TokenPrices | null,
+): ResultRow {
   const advantage = over ?? null;
   const started = entry.started_at ?? entry.ended_at ?? 0;
   return {
@@ -161,9 +169,11 @@ export function resultOf({ entry, advantage: over }: Counted, trajectory: Trajec
     token_usage: {
       input_tokens: entry.prompt_tokens,
       output_tokens: entry.completion_tokens,
+      ...(entry.cached_tokens > 0 && { cached_input_tokens: entry.cached_tokens }),
       ...contextOf(trajectory),
     },
     ...judgeTokens(entry),
+    cost: costOf(entry, prices),
     rollout_id: entry.id,
     task_key: entry.task_key ?? "",
     group: entry.group_index,
@@ -182,10 +192,26 @@ function contextOf(trajectory: Trajectory | null): Partial<ResultRow["token_usag
   return usages.some((usage) => usage !== null) ? contextTokens(usages) : {};
 }
 
-function rolloutView(run_id: string, { entry, advantage: over }: Counted, trajectory: Trajectory | null): RolloutView {
-  const { prompt_tokens, completion_tokens } = trajectory?.usage ?? entry;
+function costOf(entry: RolloutEntry, prices: TokenPrices | null): Cost {
+  const cost_micros = policyMicros(prices ?? undefined, entry);
+  return costOfUsage({ ...judgeUsage(entry), cost_micros, charged_micros: chargedBy(entry) });
+}
+
+function usageOf(entry: RolloutEntry, trajectory: Trajectory | null): RolloutView["usage"] {
+  const { prompt_tokens, completion_tokens, cached_tokens = 0 } = trajectory?.usage ?? entry;
+  return {
+    ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+    ...(cached_tokens > 0 && { cached_tokens }),
+    ...judgeUsage(entry),
+  };
+}
+
+function rolloutView(
+  { id: run_id, spec }: RunRecord["run"],
+  { entry, advantage: over }: Counted,
+  trajectory: Trajectory | null,
+): RolloutView {
   const advantage = over ?? null;
-  const judged = judgeUsage(entry);
   return {
     object: "rollout",
     id: entry.id,
@@ -213,11 +239,8 @@ function rolloutView(run_id: string, { entry, advantage: over }: Counted, trajec
     failed_calls: (trajectory?.failed_calls ?? []).map(({ at, failure, ...call }) => {
       return { ...call, at: Math.floor(at / 1000), reason: failure };
     }),
-    usage: {
-      ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
-      ...judged,
-    },
-    cost: costOfUsage(judged),
+    usage: usageOf(entry, trajectory),
+    cost: costOf(entry, spec.money?.policy ?? null),
     judgements: judgementsOf(entry),
     turns: turnsView(trajectory?.turns ?? [], entry, advantage),
     state: { ...trajectory?.final_state },

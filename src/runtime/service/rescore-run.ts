@@ -21,10 +21,11 @@ import { findEnvironment, pinOf } from "../environment/environments.ts";
 import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
 import { minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { beginRun, newRun, plainSpec, replayedRun } from "./accept-run.ts";
+import { beginRun, newRun, payerOf, plainSpec, replayedRun } from "./accept-run.ts";
 import { misnamedJudge, tooLargeGroup } from "./check-run.ts";
 import { openRun } from "./read-run.ts";
-import { type RunJudges, resolveJudges } from "./run-endpoint.ts";
+import { placesOfJudges, type RunJudges, resolveJudges } from "./run-endpoint.ts";
+import { moneyOf } from "./run-money.ts";
 
 type Judges = RunJudges["judges"];
 
@@ -48,10 +49,12 @@ export async function rescoreRun(
   const scorer = await scorerOf(env, scope, record, request, options.now);
   if (!scorer.ok) return scorer;
   const runId = mintRunId(minting(env, options.now));
-  const { changes, benches } = scorer.value;
+  const { changes, benches, places } = scorer.value;
+  const payer = payerOf(options, runId);
+  const money = await moneyOf(env, scope, { policy: null, judges: places }, { ...options, payer });
   const { name = null, metadata = record.run.metadata } = request;
   const base = { name, metadata, dataset_id: null, spec: baseOf(record.run) };
-  const run = newRun(base, { ...changes, run_id: runId, rescore: { run_id: id } }, options);
+  const run = newRun(base, { ...changes, run_id: runId, rescore: { run_id: id }, money }, options);
   const endpoint = { shown: record.endpoint, inline: null };
   return await beginRun(env, scope, { run, endpoint, benches }, options, new Subrequests());
 }
@@ -76,6 +79,8 @@ interface Scorer {
   readonly changes: Partial<RunSpec>;
   /** Endpoints that came with its judges. */
   readonly benches: RunJudges["inline"];
+  /** Where its judges are asked. */
+  readonly places: RunJudges["places"];
 }
 
 async function scorerOf(
@@ -85,11 +90,11 @@ async function scorerOf(
   request: RescoreRequest,
   now: number,
 ): Promise<Result<Scorer>> {
-  const named = request.environment ?? codeThereIs(run);
+  const code = request.environment ?? codeThereIs(run);
   // Arguments of one environment say nothing to another.
-  const same = named.split("@")[0] === run.spec.environment.id;
+  const same = code.split("@")[0] === run.spec.environment.id;
   const args = request.environment_args ?? (same ? run.spec.environment_args : {});
-  const chosen = await chooseEnvironment(env, scope, named, args);
+  const chosen = await chooseEnvironment(env, scope, code, args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
   const pin = pinOf(registered);
@@ -104,7 +109,7 @@ async function scorerOf(
   if (refused !== null) return refused;
   const resolved = await resolveJudges(env, scope, request.judges ?? {}, now);
   if (!resolved.ok) return resolved;
-  const { inline: benches, judges: others } = resolved.value;
+  const { inline: benches, judges: others, places: named } = resolved.value;
   const judges = { ...kept, ...others };
   const changes = {
     environment: pin,
@@ -114,7 +119,8 @@ async function scorerOf(
     min_scored: request.min_scored ?? run.spec.min_scored,
     ...(Object.keys(judges).length > 0 && { judges }),
   };
-  return { ok: true, value: { changes, benches } };
+  const places = { ...(await placesOfJudges(env, scope, kept)), ...named };
+  return { ok: true, value: { changes, benches, places } };
 }
 
 /** What is kept of the source. A run that scores reads no rows, calls no model and has no deadline to keep. */

@@ -1,7 +1,7 @@
 /** After ROLLCALL_SECRET was changed: values that nobody opens are sealed under the current secret, a slice a call. */
 import type { Resealed } from "../../contract/reseal.ts";
 import { sealsUnder } from "../../db/seals.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { sealAnew } from "../kit/sealed-values.ts";
 import { sealContext, sealKeyIds, unseal } from "../kit/secrets.ts";
 
@@ -22,7 +22,7 @@ export async function reseal(env: Env, slice: number = SLICE): Promise<Resealed>
       await sealAnew(env, value, await unseal(env, value.sealed, sealContext(value.scope, value.id)));
       resealed += 1;
     } catch (thrown) {
-      logError("value not sealed anew", value.id, thrown);
+      logError("value not sealed anew", { ...idsOf(value), secret_id: value.id }, thrown);
     }
   }
   return { object: "reseal", resealed, remaining: count - resealed, lost };

@@ -6,6 +6,7 @@
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
+import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
@@ -66,6 +67,8 @@ async function resolveNamed(
 
 export interface RunJudges {
   readonly judges: Readonly<Record<string, ResolvedJudge>>;
+  /** Where they are asked. */
+  readonly places: Readonly<Record<string, { readonly base_url: string; readonly model: string }>>;
   /** Endpoints that came with them, to be stored beside the run. */
   readonly inline: readonly InlineEndpointRow[];
 }
@@ -78,16 +81,28 @@ export async function resolveJudges(
   byRun = false,
 ): Promise<Result<RunJudges>> {
   const judges: Record<string, ResolvedJudge> = {};
+  const places: Record<string, { base_url: string; model: string }> = {};
   const inline: InlineEndpointRow[] = [];
   for (const [name, { endpoint, ...asks }] of Object.entries(asked)) {
     const param = `judges.${name}.endpoint`;
     const found = await resolveNamed(env, scope, endpoint, now, { param, byRun });
     if (!found.ok) return found;
     const { shown, prices } = found.value;
+    places[name] = { base_url: shown.base_url, model: asks.model };
     judges[name] = { ...asks, endpoint_id: shown.id, ...(prices && { prices }) };
     if (found.value.inline !== null) inline.push(found.value.inline);
   }
-  return { ok: true, value: { judges, inline } };
+  return { ok: true, value: { judges, places, inline } };
+}
+
+/** Where judges that a run has already are asked; one whose endpoint is gone is in none. */
+export async function placesOfJudges(env: Env, scope: Scope, judges: RunSpec["judges"]): Promise<RunJudges["places"]> {
+  const places: Record<string, { base_url: string; model: string }> = {};
+  for (const [name, { endpoint_id, model }] of Object.entries(judges ?? {})) {
+    const found = await getEndpoint(env.DB, scope, endpoint_id);
+    if (found !== null) places[name] = { base_url: found.base_url, model };
+  }
+  return places;
 }
 
 async function sealedEndpoint(

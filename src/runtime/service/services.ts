@@ -28,9 +28,11 @@ import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
+import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { uploadDataset } from "./upload-dataset.ts";
+import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -104,5 +106,8 @@ export const services = {
   removeBudget,
   createCheckout,
   receiveStripeEvent,
+  readUsage,
+  listStatements,
+  readStatement,
 };
 export type Services = typeof services;

@@ -132,8 +132,8 @@ async function post(env: Env, orgId: string, news: PaymentNews, event: string): 
   return posted;
 }
 
-function ignored({ id, type }: StripeEvent, reason: string, alarming: boolean) {
-  if (alarming) logError("money moved that is in no ledger", `${id} (${type})`, new Error(reason));
+function ignored({ id }: StripeEvent, reason: string, alarming: boolean) {
+  if (alarming) logError("money moved that is in no ledger", { event_id: id }, new Error(reason));
   const receipt: StripeReceipt = { object: "stripe_receipt", event_id: id, outcome: "ignored", reason };
   return { ok: true, value: { receipt, posted_to: null } } as const;
 }

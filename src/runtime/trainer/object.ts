@@ -16,7 +16,7 @@ import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { Serves } from "../contract/rpc.ts";
 import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
 import { Tombstone } from "../kit/tombstone.ts";
@@ -187,7 +187,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
       await this.#keep(spec, expireLease(this.#store.state(), spec, this.now()));
       await this.#offer(spec);
     } catch (thrown) {
-      logError("trainer alarm", spec.run_id, thrown);
+      logError("trainer alarm", idsOf(spec), thrown);
     }
     await this.#arm(spec);
   }
@@ -224,7 +224,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
       }
     } catch (thrown) {
       this.#unheard += 1;
-      logError("run does not answer its trainer", run_id, thrown);
+      logError("run does not answer its trainer", idsOf({ scope, run_id }), thrown);
     } finally {
       this.#telling = false;
     }
@@ -243,7 +243,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
       ...{ batch, manifest, lease, epoch, now, network: this.network },
     });
     if (reply.kind === "absent" || reply.kind === "refused") {
-      logError("offer", batch.batch_id, new Error(reply.message));
+      logError("offer", { ...idsOf(spec), batch_id: batch.batch_id }, new Error(reply.message));
     }
     const at = this.now();
     const answered = answerOffer(this.#store.state(), spec, offer, reply, at);

@@ -51,6 +51,11 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteBudget: ["billing:write"],
   createCheckout: ["billing:write"],
   receiveStripeEvent: "anybody",
+  getUsage: ["billing:read"],
+  getUsageCsv: ["billing:read"],
+  listStatements: ["billing:read"],
+  getStatement: ["billing:read"],
+  getStatementCsv: ["billing:read"],
   listDeletions: ["runs:read"],
   getDeletion: ["runs:read", "operator"],
 
@@ -124,6 +129,7 @@ export const OF_ALL_PROJECTS: readonly string[] = [
   ...["createInvitation", "listInvitations", "deleteInvitation"],
   ...["getBalance", "listLedgerEntries", "verifyLedger", "createCheckout"],
   ...["createBudget", "listBudgets", "getBudget", "updateBudget", "deleteBudget"],
+  ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
 
@@ -143,7 +149,7 @@ export const OF_DEPLOYMENT: readonly string[] = [
 export const OF_ORGANIZATION: readonly string[] = [
   ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
-  ...["listProjects", "getProject", "updateProject"],
+  ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
   ...["listDeletions", ...SHOWN_TO_OPERATORS],
   ...[...OF_ALL_PROJECTS, ...NOT_TO_ITS_OWN],

@@ -44,6 +44,7 @@ const EXAM = { environment: "gsm8k", model: PLAYED.model, endpoint: NAME };
 const ASKED = { question: "What is 2 + 2?", answer: "4" };
 const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
+const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
 const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
@@ -55,6 +56,11 @@ const READS: Readonly<Record<string, Request>> = {
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
   listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
+  getUsage: { ask: () => ({ path: "/v1/usage?start_time=1795392000" }) },
+  getUsageCsv: { ask: () => ({ path: "/v1/usage/csv?start_time=1795392000&group_by=project" }) },
+  listStatements: { ask: () => ({ path: "/v1/statements" }) },
+  getStatement: { ask: () => ({ path: `/v1/statements/${thisMonth()}` }) },
+  getStatementCsv: { ask: () => ({ path: `/v1/statements/${thisMonth()}/csv` }) },
   listRuns: { ask: () => ({ path: "/v1/runs" }) },
   getRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}` }) },
   auditRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/audit` }) },

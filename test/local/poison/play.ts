@@ -33,8 +33,9 @@ export async function play(
   poisons: Readonly<Record<string, string>>,
   examples: number,
   port: number,
+  hungAfterMs?: number,
 ): Promise<Poisoned> {
-  const stage = await openStage(port);
+  const stage = await openStage(port, hungAfterMs);
   const platform = await stage.boot();
   const id = await startRun(stage, platform, poisons, examples);
   return await playedOut(stage, platform, id);
@@ -63,7 +64,7 @@ interface Stage {
   readonly boot: () => Promise<Platform>;
 }
 
-async function openStage(port: number): Promise<Stage> {
+async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
   const base = mkdtempSync(join(tmpdir(), "rollcall-poison-"));
   undo.push(() => rmSync(base, { recursive: true }));
   mkdirSync(join(base, "poison"));
@@ -87,7 +88,7 @@ async function openStage(port: number): Promise<Stage> {
       say: (line) => {
         said.push(line);
       },
-      hungAfterMs: 6000,
+      hungAfterMs,
     });
     undo.push(() => platform.stop());
     return platform;

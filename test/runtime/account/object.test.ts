@@ -1,7 +1,8 @@
 /** What organisations may have at once: the real objects, with small limits. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { RunObject } from "../../../src/index.ts";
 import { AccountObject } from "../../../src/runtime/account/object.ts";
 import { accountObject } from "../../../src/runtime/kit/names.ts";
 import { type Door, expectLaw, inside, openPlatform } from "../platform.ts";
@@ -12,6 +13,10 @@ const HANGS = [{ fault: { kind: "hang" } }] as const;
 
 /** Runs and their organisation speak at most once a second, by real clocks. */
 vi.setConfig({ testTimeout: 20_000 });
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 async function allow(door: Door, concurrent_rollouts: number): Promise<void> {
   const limits = JSON.stringify({ concurrent_rollouts });
@@ -89,19 +94,83 @@ test("with two messages in each queue at once runs end all the same, and never h
   expect(ended.map(({ counts }) => counts.scored)).toEqual([10, 10, 10]);
 });
 
-const HOUR_MS = 3_600_000;
+/** Runs ask at most once a second. */
+const SECOND_MS = 1000;
+
+const empty = (door: Door) => inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
+
+type Ask = AccountObject["ask"];
+
+/** What the runs of an organisation ask of it, and when it has forgotten all of them. `lose`: whether an answer gets lost. */
+function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) {
+  const asks: Parameters<Ask>[0][] = [];
+  const left = Promise.withResolvers<void>();
+  const ask = AccountObject.prototype.ask;
+  vi.spyOn(AccountObject.prototype, "ask").mockImplementation(async function (this: AccountObject, asked) {
+    if (asked.scope.orgId !== scope.orgId) return await ask.call(this, asked);
+    asks.push(asked);
+    const count = asks.length;
+    const grants = await ask.call(this, asked);
+    if (lose(count)) throw new Error("lost by the test");
+    if (this.shares.nextAt() === null) left.resolve();
+    return grants;
+  });
+  return { asks, left: left.promise };
+}
+
+type Folded = Parameters<RunObject["folded"]>;
+
+/** The first segment that is folded; `late`: its run has heard nothing of it. */
+function folding(late = false): Promise<Folded> {
+  const folded = Promise.withResolvers<Folded>();
+  const hear = RunObject.prototype.folded;
+  vi.spyOn(RunObject.prototype, "folded").mockImplementation(function (this: RunObject, ...args) {
+    if (!late) hear.apply(this, args);
+    folded.resolve(args);
+  });
+  return folded.promise;
+}
+
+/** Its next pass, so many seconds ahead by its clock: what waits for a moment to come does not wait for it here. */
+function pass(door: Door, id: string, seconds: number): Promise<void> {
+  return door.inRun(id, async (run) => {
+    run.now = () => Date.now() + seconds * SECOND_MS;
+    await run.alarm();
+  });
+}
 
 test("an organisation's object forgets everything with its last run, and was asked a few times for many rollouts", async () => {
   const door = await openPlatform();
-  const asks = vi.spyOn(AccountObject.prototype, "ask");
+  const [{ asks, left }, folded] = [listen(door), folding()];
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
   const { id } = await door.finish({ ...request, max_concurrent: 5 });
-  const empty = () => inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
-  // A run that has ended gives its shares back, or they end with their lease.
-  await inAccount(door, async (object) => {
-    object.now = () => Date.now() + HOUR_MS;
-    await object.alarm();
+  await folded;
+  await pass(door, id, 2);
+  await left;
+  expect(await empty(door)).toBe(true);
+  expect(asks.length).toBeLessThan(5);
+});
+
+test("a run whose last message is answered long after its end gives back its place in the queue at once", async () => {
+  const door = await openPlatform();
+  const [{ left }, folded] = [listen(door), folding(true)];
+  const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
+  const args = await folded;
+  await pass(door, id, 2);
+  expect(await empty(door)).toBe(false);
+  vi.mocked(RunObject.prototype.folded).mockRestore();
+  await door.inRun(id, (run) => {
+    run.now = () => Date.now() + 4 * SECOND_MS;
+    run.folded(...args);
   });
-  expect(await empty()).toBe(true);
-  expect(asks.mock.calls.filter(([{ run_id }]) => run_id === id).length).toBeLessThan(5);
+  await left;
+});
+
+test("a run that ended before the answer to its first ask came gives back what it never heard that it has", async () => {
+  const door = await openPlatform();
+  const { left } = listen(door, (asks) => asks === 1);
+  const { id } = await hanging(door);
+  await cancelled(door, id);
+  await pass(door, id, 5);
+  await left;
 });

@@ -41,7 +41,8 @@ class Organization {
   }
 }
 
-type Loss = "none" | "ask" | "answer";
+type Loss = "none" | "ask" | "answer" | "run";
+const LOSSES = ["none", "none", "ask", "answer", "run"] as const;
 
 class Run {
   readonly id: string;
@@ -103,8 +104,16 @@ class Run {
     return this.#keeper.nextAt(this.#needs());
   }
 
-  async ask(loss: Loss = "none"): Promise<void> {
-    await this.#keeper.renew(this.#needs(), this.id, async ([rollouts, messages]) => {
+  /** `run`: its object dies while the answer is on its way. */
+  async ask(loss: Loss = "none", meanwhile: () => void = () => undefined): Promise<void> {
+    const asked = this.#ask(loss);
+    meanwhile();
+    if (loss === "run") this.restart();
+    else await asked;
+  }
+
+  async #ask(loss: Loss): Promise<void> {
+    await this.#keeper.renew(this.#needs(), { run_id: this.id }, async ([rollouts, messages]) => {
       if (rollouts === undefined || messages === undefined) throw new Error("asked for nothing");
       if (loss === "ask") throw new Error("lost by the test");
       const org = this.#org;
@@ -116,6 +125,7 @@ class Run {
       );
       org.state = state;
       if (loss === "answer") throw new Error("lost by the test");
+      if (loss === "run") await new Promise(() => undefined);
       return [grants.rollouts, grants.messages];
     });
   }
@@ -175,7 +185,7 @@ test("whatever asks and answers are lost, and whoever dies, runs together never 
   const step = fc.record({
     run: fc.nat(2),
     act: fc.constantFrom(...HAPPENED),
-    loss: fc.constantFrom<Loss>("none", "none", "ask", "answer"),
+    loss: fc.constantFrom<Loss>(...LOSSES),
     passes: fc.constantFrom(0, 500, SECOND, 10 * SECOND, 4 * MINUTE, 16 * MINUTE),
   });
   await fc.assert(
@@ -196,6 +206,49 @@ test("whatever asks and answers are lost, and whoever dies, runs together never 
       }
     }),
   );
+});
+
+test("whatever was lost, a run that has ended asks until it was heard, and then holds nothing and asks no more", async () => {
+  const step = fc.record({
+    act: fc.constantFrom(...HAPPENED),
+    loss: fc.constantFrom<Loss>(...LOSSES),
+    passes: fc.constantFrom(0, 500, SECOND, 10 * SECOND),
+  });
+  const losses = fc.array(fc.constantFrom<Loss>("ask", "answer", "run"), { maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 20 }), losses, async (steps, atTheEnd) => {
+      const org = new Organization(8);
+      const run = new Run(org, "run_1", 20, { usual: 2, wants: 2 });
+      for (const { act, loss, passes } of steps) {
+        org.now += passes;
+        HAPPENINGS[act](run);
+        await run.ask(loss);
+        run.dispatch();
+      }
+      Object.assign(run, { pending: 0, running: 0, messages: NOTHING });
+      const end = org.now;
+      for (const loss of [...atTheEnd, "none"] as const) {
+        org.now = Math.max(org.now, run.nextAt ?? org.now);
+        await run.ask(loss);
+      }
+      expect({ held: org.state.runs, next: run.nextAt }).toEqual({ held: {}, next: null });
+      // The waits after failures, and no lease that ended by itself.
+      expect(org.now - end).toBeLessThan(14 * MINUTE);
+    }),
+  );
+});
+
+test("an ask under way has an alarm behind it, since its run may die of it", async () => {
+  const org = new Organization(8);
+  const run = new Run(org, "run_1", 4);
+  await run.ask();
+  Object.assign(run, { pending: 0, running: 0 });
+  org.now += SECOND;
+  let next: number | null = null;
+  await run.ask("none", () => {
+    next = run.nextAt;
+  });
+  expect([next, run.nextAt]).toEqual([org.now + 10 * SECOND, null]);
 });
 
 test("after whatever was lost, every run that waits has its share within seconds", async () => {

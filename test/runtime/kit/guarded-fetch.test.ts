@@ -39,49 +39,43 @@ test("what is no web address is refused", async () => {
   await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is no URL");
 });
 
-test("a redirect is followed, with its body after 307, and without end it is an error", async () => {
-  const onward = { kind: "status", status: 307, headers: { location: url } } as const;
-  const once = asking([{ fault: onward, times: 1, reply: "there" }], { "idempotency-key": "k" });
-  const reply = await guardedFetch(env, means())(url, once.init);
-  expect(await reply.text()).toContain("there");
-  expect((await requestsOf(once.model)).length).toBe(2);
-  const round = asking([{ fault: onward }]);
-  await expect(guardedFetch(env, means())(url, round.init)).rejects.toThrow("leads on more than 5 times");
+test("a redirect is an error that says its status, where it leads and what to do, and nobody is asked there", async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const onward = { kind: "status", status, headers: { location: `${url}/?token=theirs` } } as const;
+    const { model, init } = asking([{ fault: onward, times: 1, reply: "there" }]);
+    await expect(guardedFetch(env, means())(url, init)).rejects.toThrow(
+      `${url} answered ${status} and leads to ${url}/: no redirect is followed. ` +
+        "Call that address itself, and name it where this one is named (an argument, needs)",
+    );
+    expect((await requestsOf(model)).length).toBe(1);
+  }
 });
 
-test("a redirect to a private address is not followed", async () => {
+test("wherever a redirect leads, nothing is sent there", async () => {
   const asked: string[] = [];
   const leading = (location: string) => async (to: URL) => {
     asked.push(to.href);
     return new Response("moved", { status: 302, headers: { location } });
   };
-  for (const inward of ["http://169.254.169.254/latest", "//localhost/", "file:///etc/passwd"]) {
-    const guarded = guardedFetch(PUBLIC_ONLY, means(leading(inward)));
-    await expect(guarded("https://search.example.com/")).rejects.toThrow(/not a public|not offered/);
+  const onward = [
+    ["http://169.254.169.254/latest?t=1", "http://169.254.169.254/latest"],
+    ["//localhost/", "https://localhost/"],
+    ["/mcp/", "https://search.example.com/mcp/"],
+    ["https://me:mine@other.example/", "https://other.example/"],
+    ["https://[", "no address"],
+  ] as const;
+  for (const [location, named] of onward) {
+    const guarded = guardedFetch(PUBLIC_ONLY, means(leading(location)));
+    await expect(guarded("https://search.example.com/mcp?key=mine")).rejects.toThrow(
+      `/mcp answered 302 and leads to ${named}: no`,
+    );
   }
-  expect(new Set(asked)).toEqual(new Set(["https://search.example.com/"]));
+  expect(new Set(asked)).toEqual(new Set(["https://search.example.com/mcp?key=mine"]));
 });
 
-test("credentials do not go along to another server", async () => {
-  const other = url.replace("127.0.0.1", "localhost");
-  const across = { kind: "status", status: 307, headers: { location: other } } as const;
-  const headers = { authorization: "Bearer mine", "idempotency-key": "k" };
-  const asked = asking([{ fault: across, times: 1, reply: "there" }], headers);
-  await (await guardedFetch(env, means())(url, asked.init)).text();
-  const sent = (await requestsOf(asked.model)).map(({ authorization }) => authorization);
-  expect(sent).toEqual(["Bearer mine", "undefined"]);
-});
-
-test("a key goes along to no other server, whatever its header is called", async () => {
-  const sent: RequestInit[] = [];
-  const send = async (to: URL, init: RequestInit) => {
-    sent.push(init);
-    if (to.host === "other.example") return new Response("{}");
-    return new Response(null, { status: 307, headers: { location: "https://other.example/" } });
-  };
-  const headers = { "x-api-key": "mine", accept: "application/json" };
-  await guardedFetch(env, means(send))("https://scorer.example/", { headers });
-  expect(sent.map((init) => init.headers)).toEqual([headers, { accept: "application/json" }]);
+test("a status of the three hundreds that leads nowhere is a reply", async () => {
+  const send = async () => new Response(null, { status: 304 });
+  expect((await guardedFetch(env, means(send))("https://search.example.com/")).status).toBe(304);
 });
 
 test("a request is signed by Standard Webhooks, over its very body, and its secret stays here", async () => {
@@ -99,13 +93,6 @@ test("a request is signed by Standard Webhooks, over its very body, and its secr
     "webhook-timestamp": "1764000000",
     "webhook-signature": "v1,cGBcLWlg8dvesATzcVXOZZryj3pS/bhQHVtHtzB7oa8=",
   });
-});
-
-test("a redirect is handed back where it is not to be followed", async () => {
-  const onward = { kind: "status", status: 307, headers: { location: url } } as const;
-  const { model, init } = asking([{ fault: onward, times: 1, reply: "there" }]);
-  const reply = await guardedFetch(env, means())(url, { ...init, redirect: "manual" });
-  expect([reply.status, (await requestsOf(model)).length]).toEqual([307, 1]);
 });
 
 test("a server that stays silent is given up at the deadline, and a reply without end at its limit", async () => {

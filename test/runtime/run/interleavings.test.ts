@@ -191,6 +191,6 @@ function verdictOf(key: string): VerdictEntry {
   return {
     ...{ unit: 0, key, rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0 },
     ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict },
-    ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, unmetered: 0 },
+    ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
   };
 }

@@ -77,7 +77,7 @@ test("a group waits for its judges until the last of it has its scores, and what
   const verdict = {
     ...{ unit: 0, key: "k", rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0, cached: 0 },
     ...{ tries: 0, replies: 0, next_at: 0, verdict: `{"value":1}`, calls: 1, prompt_tokens: 2 },
-    ...{ completion_tokens: 3, unmetered: 0 },
+    ...{ completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
   };
   const seen = await byHand(given, (run) => {
     const { store, spec, now } = run;

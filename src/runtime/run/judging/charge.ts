@@ -2,33 +2,42 @@
 
 import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
+import type { RolloutUse } from "../../../core/billing/charge.ts";
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
 
+/** What the platform is to charge a rollout for its judges by: each result, as the judge's endpoint counted it. */
+export type JudgedTokens = RolloutUse["judged"][number];
+
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
  * They are not kept apart any longer, and with its last member the unit waits for no judge.
  */
-export function chargeJudges(store: RunStore, row: RolloutEntry): Partial<RolloutEntry> {
+export function chargeJudges(
+  store: RunStore,
+  row: RolloutEntry,
+): { readonly columns: Partial<RolloutEntry>; readonly judged: readonly JudgedTokens[] } {
   const spec = store.spec();
-  if (spec?.judges === undefined) return {};
+  const none = { columns: {}, judged: [] };
+  if (spec?.judges === undefined) return none;
   const unit = spec.whole_groups ? row.group_index : row.seq;
   const others = spec.whole_groups ? store.group(unit) : [];
   const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
   if (last) store.judging.dropUnit(unit);
   const entries = store.judging.takeVerdicts(unit, row.id);
-  if (entries.length === 0) return {};
+  if (entries.length === 0) return none;
   const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
-  return {
+  const columns = {
     judge_calls: sum(({ calls }) => calls),
     judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
     judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),
     judge_micros: sumOfCosts(entries.map((entry) => costOf(spec, entry))),
     judgements: listText(entries.map((entry) => judgementOf(spec, entry))),
   };
+  return { columns, judged: entries };
 }
 
 /** Nothing where nobody was asked; a call that was never answered counts for nothing either. */
@@ -52,7 +61,7 @@ function listText(judgements: readonly Judgement[]): string {
 }
 
 function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
-  const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens } = entry;
+  const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens, cached_tokens } = entry;
   const { value, ...said }: JudgeResult =
     entry.verdict === null
       ? { value: null, error: "it was not waited for", retryable: true }
@@ -69,7 +78,10 @@ function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
     left_out,
     cached: cached === 1,
     calls,
-    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+    usage: {
+      ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+      ...(cached_tokens > 0 && { cached_tokens }),
+    },
     cost_micros: costOf(spec, entry),
   };
 }

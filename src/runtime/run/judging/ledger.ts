@@ -223,6 +223,7 @@ const NEW_VERDICT = {
   calls: 0,
   prompt_tokens: 0,
   completion_tokens: 0,
+  cached_tokens: 0,
   unmetered: 0,
 };
 
@@ -239,6 +240,7 @@ function afterOutcome(
     calls: before.calls + (asked ? 1 : 0),
     prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
     completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
+    cached_tokens: before.cached_tokens + (outcome.usage?.cached_tokens ?? 0),
     unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
   };
   if (outcome.kind === "given") {

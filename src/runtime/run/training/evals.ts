@@ -16,7 +16,7 @@ import type { TrainingSpec } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
-import { logError } from "../../kit/log.ts";
+import { idsOf, logError } from "../../kit/log.ts";
 import { runObject } from "../../kit/names.ts";
 import { sha256Hex } from "../../kit/secrets.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
@@ -81,7 +81,8 @@ export class TrainingEvals {
     const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
-    const options = { idempotencyKey, requestHash, now: this.#now(), byRun: true as const, ...rows };
+    const payer = spec.money?.payer ?? run_id;
+    const options = { idempotencyKey, requestHash, now: this.#now(), payer, byRun: true as const, ...rows };
     const accepted = await this.#accept(this.#env, scope, request, options);
     if (accepted.ok) {
       const { id } = accepted.value.run;
@@ -89,7 +90,7 @@ export class TrainingEvals {
       return;
     }
     const { message } = accepted.error;
-    logError("eval of a training run", run_id, new Error(message));
+    logError("eval of a training run", idsOf(spec), new Error(message));
     const state = entry.tries + 1 >= MOST_TRIES_TO_BEGIN ? "failed" : "due";
     this.#later(entry, { state, tries: entry.tries + 1 });
   }

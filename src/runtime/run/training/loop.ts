@@ -5,6 +5,7 @@
  * Invariants. A batch is in R2 before anybody is told of it. One pass at a time, and none throws. A run that waits for
  * its trainer costs one question a minute, then fewer.
  */
+
 import { rolloutId } from "../../../core/ids.ts";
 import { estimatorOf } from "../../../core/training/advantage.ts";
 import { type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
@@ -15,6 +16,7 @@ import {
   trainerSpecOf,
 } from "../../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../../contract/wire.ts";
+import { idsOf } from "../../kit/log.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
 import { macWithin, sha256Hex } from "../../kit/secrets.ts";
 import { SingleFlight } from "../../kit/single-flight.ts";
@@ -78,8 +80,8 @@ export class TrainingLoop {
     const ships = (this.#shipsAt(spec) ?? Number.POSITIVE_INFINITY) <= now;
     const evaluates = (this.#evals.nextAt(spec) ?? Number.POSITIVE_INFINITY) <= now;
     const passes = [
-      ships ? this.#shipping.run(spec.run_id, () => this.#ship(spec, training)) : null,
-      evaluates ? this.#evaluating.run(spec.run_id, () => this.#evals.advance(spec)) : null,
+      ships ? this.#shipping.run(idsOf(spec), () => this.#ship(spec, training)) : null,
+      evaluates ? this.#evaluating.run(idsOf(spec), () => this.#evals.advance(spec)) : null,
     ].filter((pass) => pass !== null);
     return passes.length === 0 ? null : Promise.all(passes).then(() => undefined);
   }

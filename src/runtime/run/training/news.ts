@@ -13,7 +13,7 @@ import type { RunSpec } from "../../contract/wire.ts";
 import { statusOf } from "../control.ts";
 import { appendEvent, settle } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import { type KnownTrainer, type TrainGroup, withDropped } from "../training-state.ts";
+import { type KnownTrainer, type TrainBatch, type TrainGroup, withDropped } from "../training-state.ts";
 import { dropBuffered } from "./batches.ts";
 import { withGroup } from "./groups.ts";
 import { type Ending, voidGroup, voidStale, voidUnused } from "./stale.ts";
@@ -54,7 +54,7 @@ function takeAcks(store: RunStore, { acked_step, acks }: TrainerSnapshot, known:
   for (const batch of store.training.batchesBetween(known, acked_step)) {
     const { step, batch_id } = batch;
     const ack = acks.find((one) => one.step === step);
-    store.training.setBatch(batch, { state: "acked" });
+    store.training.setBatch(batch, { state: "acked", ...notePush(store, batch, ack?.at ?? now) });
     store.training.noteStep(step, ack?.at ?? now, measuredBy(ack));
     const produced_version = ack?.produced_version ?? step;
     const not_finite = ack?.not_finite === undefined ? {} : { not_finite: [...ack.not_finite] };
@@ -65,6 +65,15 @@ function takeAcks(store: RunStore, { acked_step, acks }: TrainerSnapshot, known:
   for (const batch of store.training.batchesBetween(acked_step, known)) {
     store.training.setBatch(batch, { state: "ready" });
   }
+}
+
+/** Numbers a batch that a trainer took, once, however often it is trained. */
+function notePush(store: RunStore, { push_seq }: TrainBatch, pushed_at: number): Partial<TrainBatch> {
+  if (push_seq !== null) return {};
+  const head = store.head();
+  const pushed = head.books.pushed + 1;
+  store.saveHead({ ...head, books: { ...head.books, pushed }, row_current: false });
+  return { push_seq: pushed, pushed_at };
 }
 
 /** What was measured of a batch that counted as trained before its trainer said so: its weights came first. */

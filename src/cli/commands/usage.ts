@@ -1,0 +1,139 @@
+/** `rollcall usage` and `rollcall statement`: what was used, and what was charged for it. */
+import type { StatementView } from "../../contract/statement.ts";
+import { USAGE_GROUPS, type UsageBucket, type UsageGroup, type UsageResult } from "../../contract/usage.ts";
+import { statementCsv, usageCsv } from "../../core/billing/csv.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { onPlatform } from "../on-platform.ts";
+import { countText, dollarsText, timeText } from "../terminal/format.ts";
+import { columns, details, listText } from "../terminal/table.ts";
+
+const DAY_S = 86_400;
+const USUAL_DAYS = 7;
+const MOST_DAYS = 366;
+/** Buckets a page of the API has at most. */
+const PAGE = 62;
+const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "charged"] as const;
+
+const USAGE = command({
+  name: "usage",
+  reads: true,
+  says: "what was used and charged",
+  more: `A line for each day in which anything was used (hour, with --hours), and for each group of it. Amounts are dollars; in --csv
+and --json they are micro-dollars, and every count is there.`,
+  flags: {
+    days: { value: "N", says: `so many days back, today included; default ${USUAL_DAYS}` },
+    hours: { says: "by the hour" },
+    by: { value: "NAMES", says: `apart by any of ${USAGE_GROUPS.join(", ")}, with commas between them` },
+    csv: { says: "a table for a spreadsheet" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const days = line.count("days", 1) ?? USUAL_DAYS;
+    if (days > MOST_DAYS) throw usageError(`--days: at most ${MOST_DAYS}`, "days");
+    const group_by = groupsOf(line.text("by"));
+    const [hours, csv] = [line.on("hours"), line.on("csv")];
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const today = Math.floor(Date.now() / 1000 / DAY_S) * DAY_S;
+      const bucket_width = hours ? "1h" : "1d";
+      const asked = {
+        start_time: today - (days - 1) * DAY_S,
+        bucket_width,
+        limit: PAGE,
+        group_by,
+      } as const;
+      const data: UsageBucket[] = [];
+      for await (const bucket of client.usage(asked, { signal })) data.push(bucket);
+      const rows = data.flatMap((bucket) => bucket.results.map((result) => ({ bucket, result })));
+      const header = [hours ? "hour" : "day", ...group_by, ...COUNTED];
+      const table = { header, rowOf: (row: UsageRow) => rowOf(row, group_by, hours), none: "Nothing was used.", room };
+      return { json: { object: "page", data }, text: () => (csv ? usageCsv(data).trimEnd() : listText(rows, table)) };
+    });
+  },
+});
+
+interface UsageRow {
+  readonly bucket: UsageBucket;
+  readonly result: UsageResult;
+}
+
+const NAME_OF = {
+  project: "project_id",
+  key: "key_id",
+  environment: "environment",
+  model: "model",
+  kind: "kind",
+} as const satisfies Record<UsageGroup, keyof UsageResult>;
+
+function rowOf({ bucket, result }: UsageRow, by: readonly UsageGroup[], hours: boolean): string[] {
+  const at = timeText(bucket.start_time);
+  const counts = [result.rollouts, result.turns, result.input_tokens, result.output_tokens, result.judge_calls];
+  return [
+    hours ? at : at.slice(0, "2026-11-23".length),
+    ...by.map((group) => result[NAME_OF[group]] ?? ""),
+    ...counts.map(countText),
+    dollarsText(result.cost_micros),
+  ];
+}
+
+function groupsOf(text: string | undefined): UsageGroup[] {
+  const names = text?.split(",") ?? [];
+  return names.map((name, at) => {
+    const group = USAGE_GROUPS.find((known) => known === name);
+    if (group !== undefined && names.indexOf(name) === at) return group;
+    throw usageError(`--by: ${name || "nothing"} must be one of ${USAGE_GROUPS.join(", ")}, named once`, "by");
+  });
+}
+
+const STATEMENTS = command({
+  name: "statement list",
+  reads: true,
+  says: "the statements of closed months, the latest first",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await client.listStatements({ limit: 100 }, { signal });
+      const header = ["month", "opening", "closing", "entries"];
+      const row = ({ month, opening_micros, closing_micros, entries }: StatementView) => {
+        return [month, dollarsText(opening_micros), dollarsText(closing_micros), countText(entries)];
+      };
+      const none = "No month is closed yet: rollcall statement show 2026-11";
+      return { json: page, text: () => listText(page.data, { header, rowOf: row, none, room }) };
+    });
+  },
+});
+
+const STATEMENT = command({
+  name: "statement show",
+  takes: "<month>",
+  reads: true,
+  says: "what a month was charged and paid, to the micro-dollar",
+  more: "The month is written 2026-11. Of the present month it says what was charged so far.",
+  flags: { csv: { says: "a table for a spreadsheet, in micro-dollars" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const month = line.one("a month");
+    const csv = line.on("csv");
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const statement = await client.getStatement(month, { signal });
+      return {
+        json: statement,
+        text: () => (csv ? statementCsv(statement).trimEnd() : statementText(statement, room)),
+      };
+    });
+  },
+});
+
+function statementText({ lines, ...statement }: StatementView, room: number): string {
+  const { month, state, opening_micros, closing_micros, entries, sha256 } = statement;
+  const sums = [
+    ["opening balance", dollarsText(opening_micros)],
+    ...lines.map(({ account, micros }) => [account, dollarsText(micros)]),
+    ["closing balance", dollarsText(closing_micros)],
+  ];
+  const head = details({ month: `${month}, ${state}`, entries: countText(entries), sha256 });
+  return `${head}\n\n${columns(["account", "amount"], sums, room)}`;
+}
+
+export const USAGE_COMMANDS = [USAGE, STATEMENTS, STATEMENT] as const;

@@ -1,0 +1,42 @@
+/** What an organisation was charged and paid in a month, to the micro-dollar. */
+import * as z from "zod";
+import { SignedMicros } from "./money.ts";
+import { Count, MaybeText, named, Seconds } from "./primitives.ts";
+
+export const Month = z
+  .string()
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, { error: "must be a month: 2026-11" })
+  .meta({ example: "2026-11" });
+
+export const StatementView = named("Statement", {
+  object: z.literal("statement"),
+  month: Month.describe("of UTC, by the time at which entries were posted"),
+  state: z.enum(["open", "closed"]).describe("closed: nothing is posted to it any more").meta({ example: "closed" }),
+  opening_micros: SignedMicros.describe("the balance at its beginning").meta({ example: 5_000_000 }),
+  closing_micros: SignedMicros.describe("at its end; of the open month, now").meta({ example: 4_995_696 }),
+  lines: z
+    .array(z.object({ account: z.string(), micros: SignedMicros }))
+    .describe("what each account did to the balance: opening, and all of these, is closing")
+    .meta({
+      example: [
+        { account: "revenue/rollout", micros: -2400 },
+        { account: "revenue/scoring", micros: -800 },
+        { account: "revenue/turns", micros: -1104 },
+      ],
+    }),
+  entries: Count.describe("of the ledger").meta({ example: 40 }),
+  first_entry: Count.nullable().meta({ example: 1 }),
+  last_entry: Count.nullable().meta({ example: 40 }),
+  sha256: MaybeText.describe("of a closed month: over its entries, and the hash of the month before").meta({
+    example: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
+  }),
+  closed_at: Seconds.nullable(),
+});
+export type StatementView = z.infer<typeof StatementView>;
+
+export const StatementList = named("StatementList", {
+  object: z.literal("list"),
+  data: z.array(StatementView).meta({ example: [{}] }),
+  has_more: z.boolean(),
+});
+export type StatementList = z.infer<typeof StatementList>;

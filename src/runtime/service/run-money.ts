@@ -1,0 +1,86 @@
+/**
+ * Who pays for a run, and what: pinned when it is created. The list of prices is read once a minute in each isolate, with
+ * those that are to come, so a version begins at its time.
+ */
+import type { TokenPrices } from "../../contract/judgement.ts";
+import type { PriceList } from "../../contract/money.ts";
+import { type PinnedPrices, plannedAtFirst, type RunMoney, type RunSpec } from "../../contract/run-spec.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { listAt, offered } from "../../core/billing/charge.ts";
+import { pricesFrom } from "../../db/price-lists.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import { TtlCache } from "../kit/caches.ts";
+import { accountBooks } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { estimateOf } from "../run/charging.ts";
+import { NEW_HEAD } from "../run/schema.ts";
+import { factsOf } from "../run/settling.ts";
+import { limitsOf } from "./limits.ts";
+
+const KEPT_MS = 60_000;
+const lists = new TtlCache<readonly PriceList[]>(KEPT_MS);
+
+/** Where tokens are used. */
+interface UsedAt {
+  readonly base_url: string;
+  readonly model: string;
+}
+
+/** What of a run its prices depend on. */
+export interface Priced {
+  /** Null for a run that samples nothing. */
+  readonly policy: (UsedAt & { readonly prices: TokenPrices | null }) | null;
+  /** By the names of its judges. */
+  readonly judges: Readonly<Record<string, UsedAt>>;
+}
+
+/** `payer`: `key_…`, `per_…`. `now`: epoch milliseconds. */
+export async function moneyOf(
+  env: Env,
+  { orgId }: Scope,
+  { policy, judges }: Priced,
+  { payer, now }: { readonly payer: string; readonly now: number },
+): Promise<RunMoney> {
+  const { billing } = await limitsOf(env, orgId, now);
+  const prices = billing === "off" ? null : pinned(await listInForce(env, now), { policy, judges });
+  return { payer, prices, policy: policy?.prices ?? null };
+}
+
+export async function listInForce(env: Env, now: number): Promise<PriceList> {
+  const known = await lists.get("all", now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
+  const list = listAt(known, now);
+  if (list === null) throw new Error("no list of prices is in force");
+  return list;
+}
+
+function pinned(list: PriceList, { policy, judges }: Priced): PinnedPrices {
+  const { version, fees } = list;
+  const asked = Object.entries(judges).flatMap(([name, at]) => {
+    const tokens = offered(list, at);
+    return tokens === null ? [] : [[name, tokens] as const];
+  });
+  return { version, fees, policy: policy && offered(list, policy), judges: Object.fromEntries(asked) };
+}
+
+/**
+ * Reserves what its first rollouts are expected to be charged. Null: it is reserved, or nothing is charged; else why the run
+ * cannot begin. What is reserved ends by itself if the run never asks for more.
+ */
+export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Result<never> | null> {
+  const estimate = estimateOf(spec, NEW_HEAD);
+  if (estimate === 0) return null;
+  const planned = spec.training === undefined ? plannedAtFirst(spec) : spec.max_concurrent;
+  const micros = estimate * Math.min(spec.max_concurrent, planned);
+  const books = accountBooks(env, spec.scope.orgId);
+  const { short } = await subrequests.object(() => books.hold({ run: factsOf(spec), micros }));
+  if (short === null) return null;
+  const message = `${short.reason}: ${short.shortfall_micros} micro-dollars are missing of ${micros} for its first rollouts`;
+  return refuse("insufficient_balance", message, null);
+}
+
+/** Gives back what was reserved for a run that is not to be. */
+export async function releaseFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<void> {
+  if ((spec.money?.prices ?? null) === null) return;
+  const order = { run: factsOf(spec), items: {}, hold: 0 };
+  await subrequests.object(() => accountBooks(env, spec.scope.orgId).settle(order));
+}

@@ -1,0 +1,78 @@
+/** Statements: what an organisation was charged and paid in a month. */
+import type { Caller } from "../../contract/identity.ts";
+import type { StatementList, StatementView } from "../../contract/statement.ts";
+import { listMonths } from "../../db/ledger-months.ts";
+import { seconds } from "../../db/page.ts";
+import type { LedgerMonthRow } from "../../db/schema.ts";
+import type { MonthState } from "../contract/money-wire.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import { accountObject } from "../kit/names.ts";
+
+/** The account whose sum is the balance of the organisation. */
+const OWN = "balance";
+
+/** Of one organisation; whoever is of one project sees none. */
+type Asker = Pick<Caller, "orgId" | "projectId">;
+
+/** A page of closed months: `before` is the last one of the page before it. */
+export async function listStatements(
+  env: Env,
+  { orgId, projectId }: Asker,
+  page: { readonly before: string | null; readonly limit: number },
+): Promise<Result<StatementList>> {
+  if (projectId !== null) return ofOrganization();
+  const rows = await listMonths(env.DB, orgId, { ...page, limit: page.limit + 1 });
+  const data = rows.slice(0, page.limit).map((row) => viewOf(stateOf(row)));
+  return { ok: true, value: { object: "list", data, has_more: rows.length > page.limit } };
+}
+
+export async function readStatement(
+  env: Env,
+  { orgId, projectId }: Asker,
+  month: string,
+  now: number,
+): Promise<Result<StatementView>> {
+  if (projectId !== null) return ofOrganization();
+  const present = new Date(now).toISOString().slice(0, "2026-11".length);
+  const books = accountObject(env, orgId);
+  const state = month > present ? null : await books.month(orgId, month);
+  if (state !== null) return { ok: true, value: viewOf(state) };
+  if (month !== present) return refuse("not_found", `no statement of ${month}`, "month");
+  const { balance_micros } = await books.balance(orgId);
+  return {
+    ok: true,
+    value: viewOf({ month, ...NOTHING_YET, opening_micros: balance_micros, closing_micros: balance_micros }),
+  };
+}
+
+const NOTHING_YET = { entries: 0, first_entry: null, last_entry: null, accounts: {}, sha256: null, closed_at: null };
+
+function ofOrganization(): Result<never> {
+  return refuse("forbidden", "statements are of the whole organisation, and the key is for one project", null);
+}
+
+function stateOf({ first_entry, last_entry, ...row }: LedgerMonthRow): MonthState {
+  return { ...row, first_entry, last_entry, entries: last_entry - first_entry + 1 };
+}
+
+/** A month, also one that has no entry. */
+type Shown = Omit<MonthState, "first_entry" | "last_entry"> & Pick<StatementView, "first_entry" | "last_entry">;
+
+/** Each entry adds up to 0, so what the others have is what the balance has not. */
+function viewOf({ month, accounts, closed_at, ...state }: Shown): StatementView {
+  const others = Object.entries(accounts).filter(([account, micros]) => account !== OWN && micros !== 0);
+  const byName = others.sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    object: "statement",
+    month,
+    state: closed_at === null ? "open" : "closed",
+    opening_micros: state.opening_micros,
+    closing_micros: state.closing_micros,
+    lines: byName.map(([account, micros]) => ({ account, micros: -micros })),
+    entries: state.entries,
+    first_entry: state.first_entry,
+    last_entry: state.last_entry,
+    sha256: state.sha256,
+    closed_at: closed_at === null ? null : seconds(closed_at),
+  };
+}
