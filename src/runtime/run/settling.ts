@@ -10,6 +10,7 @@
 import type { RunView } from "../../contract/run.ts";
 import type { BooksRpc, RunFacts, SettledItem, SettleOrder, SettleReply } from "../contract/money-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
+import { idsOf } from "../kit/log.ts";
 import { accountBooks } from "../kit/names.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -95,7 +96,7 @@ export class RunSettling {
   advance(spec: RunSpec): Promise<void> | null {
     const due = this.#dueAt(spec);
     if (due === null || Math.max(due, this.#notBefore) > this.#now()) return null;
-    return this.#calls.run(spec.run_id, () => this.#settle(spec));
+    return this.#calls.run(idsOf(spec), () => this.#settle(spec));
   }
 
   #dueAt(spec: RunSpec): number | null {
