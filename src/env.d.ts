@@ -1,4 +1,4 @@
-/** Bindings that are secrets, beside those that wrangler.toml requires: each may be absent. */
+/** Bindings beside those that wrangler.toml requires, most of them secrets: each may be absent. */
 interface __BaseEnv_Env {
   /** Secrets that ROLLCALL_SECRET took the place of, at most 4, with commas between them: still read, never written. */
   ROLLCALL_SECRETS_BEFORE?: string;
@@ -7,4 +7,7 @@ interface __BaseEnv_Env {
   /** A secret key of an account at Stripe, and the signing secret of its webhook: without both nobody pays here. */
   STRIPE_SECRET_KEY?: string;
   STRIPE_WEBHOOK_SECRET?: string;
+  /** Sends e-mail about budgets (`send_email`), from this address. */
+  ALERTS?: SendEmail;
+  ALERTS_FROM?: string;
 }

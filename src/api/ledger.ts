@@ -78,7 +78,8 @@ export const ledgerOperations: readonly Operation[] = [
     permission: "billing:read",
     reach: "organization",
     summary: "Read the entries of the ledger, newest first",
-    description: "What is posted never changes: what turns out wrong is set right by another entry.",
+    description:
+      "What is posted never changes: what turns out wrong is set right by another entry. Entries of closed months are read from their copies.",
     query: LedgerQuery,
     reply: { description: "A page of entries", schema: LedgerEntryList },
     handle: listEntries,

@@ -3,7 +3,7 @@ import { RolloutView, RunView } from "../contract/run.ts";
 import { ForkRequest } from "../contract/run-control.ts";
 import { answer, ask, CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./answer.ts";
 import type { ApiContext, Operation } from "./operation.ts";
-import { CREATED_RUN } from "./runs.ts";
+import { CREATED_RUN, UNPAID } from "./runs.ts";
 
 export const rolloutOperations: readonly Operation[] = [
   {
@@ -44,7 +44,7 @@ export const rolloutOperations: readonly Operation[] = [
       example: { status: "queued", name: null, forked_from: {} },
       headers: CREATED_HEADERS,
     },
-    errors: ["conflict", "unmet_need", "url_not_allowed", "idempotency_conflict"],
+    errors: ["conflict", "unmet_need", "url_not_allowed", "idempotency_conflict", ...UNPAID],
     handle: forkOne,
   },
 ];

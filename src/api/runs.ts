@@ -1,8 +1,8 @@
 /** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
 import * as z from "zod";
-import { RunAudit } from "../contract/audit.ts";
+import { ChargeAudit, RunAudit } from "../contract/audit.ts";
 import { Metadata } from "../contract/eval-request.ts";
-import { EXAMPLE } from "../contract/primitives.ts";
+import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
@@ -20,6 +20,8 @@ import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
+/** Why a run cannot begin for want of money. */
+export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
@@ -37,6 +39,10 @@ const RunQuery = z.strictObject({
     .describe("metadata[key]=value, once per pair that must be there")
     .meta({ example: { branch: "main" } }),
   ...PageQuery.shape,
+});
+
+const ChargesQuery = z.strictObject({
+  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
 });
 
 export const runOperations: readonly Operation[] = [
@@ -60,7 +66,15 @@ export const runOperations: readonly Operation[] = [
       },
       headers: CREATED_HEADERS,
     },
-    errors: ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed", "idempotency_conflict"],
+    errors: [
+      "invalid_row",
+      "unmet_need",
+      "missing_judge",
+      "not_found",
+      "url_not_allowed",
+      "idempotency_conflict",
+      ...UNPAID,
+    ],
     handle: createRun,
   },
   {
@@ -154,7 +168,7 @@ export const runOperations: readonly Operation[] = [
       example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
       headers: CREATED_HEADERS,
     },
-    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict"],
+    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict", ...UNPAID],
     handle: rescoreOne,
   },
   {
@@ -165,6 +179,21 @@ export const runOperations: readonly Operation[] = [
     description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
+  },
+  {
+    id: "auditCharges",
+    route: "GET /v1/runs/{id}/charges",
+    permission: "runs:read",
+    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
+    description:
+      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
+    query: ChargesQuery,
+    reply: {
+      description: "What was found in this slice; ask on with `after` until `next` is null",
+      schema: ChargeAudit,
+    },
+    errors: ["in_progress", "run_unreadable"],
+    handle: (context) => answer(context, context.var.services.auditCharges, readQuery(context, ChargesQuery)),
   },
 ];
 

@@ -4,7 +4,7 @@
  * are made of; `r2` holds the trajectories.
  */
 import * as z from "zod";
-import { Count, named, RunId, Seconds } from "./primitives.ts";
+import { Count, named, RolloutId, RunId, Seconds } from "./primitives.ts";
 import { RunCounts } from "./run.ts";
 
 /** What may be broken, each a rule of its own. */
@@ -116,3 +116,27 @@ function endedOf({ scored, unscored, failed, cancelled }: OutcomeCounts): number
 function law(detail: string): AuditViolation {
   return { rule: "accounting_law", detail };
 }
+
+const Told = z.union([z.number(), z.string()]).nullable();
+
+/** A slice of a run's rollouts, each charged once more from its stored trajectory. */
+export const ChargeAudit = named("ChargeAudit", {
+  object: z.literal("charge_audit"),
+  run_id: RunId,
+  checked: Count.describe("ended rollouts in this slice").meta({ example: 2 }),
+  charged_micros: Count.describe("what they come to, from their trajectories").meta({ example: 160 }),
+  unsettled: Count.describe("of them, those that the ledger has not heard of yet"),
+  differences: z
+    .array(
+      z.object({
+        rollout_id: RolloutId,
+        what: z.string().describe("where it differs: the run's row or the ledger's entry, and in which line"),
+        expected: Told,
+        actual: Told,
+      }),
+    )
+    .describe("the first 100")
+    .meta({ example: [] }),
+  next: Count.nullable().describe("`after` of the next slice; null after the last").meta({ example: null }),
+});
+export type ChargeAudit = z.infer<typeof ChargeAudit>;

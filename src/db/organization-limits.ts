@@ -2,8 +2,9 @@
 import { sum } from "drizzle-orm";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../contract/identity.ts";
 import type { BillingMode } from "../contract/money.ts";
+import type { Scope } from "../contract/scope.ts";
 import { datasets, organizations, runs } from "./schema.ts";
-import { inOrganization } from "./scoped.ts";
+import { inOrganization, inProject } from "./scoped.ts";
 
 export interface OrganizationStanding {
   readonly limits: OrganizationLimits;
@@ -25,4 +26,22 @@ export async function standingOf(database: D1Database, orgId: string): Promise<O
     stored: Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0),
     billing: found[0]?.billing ?? "off",
   };
+}
+
+/** What a project stores, and whether its organisation is charged for it. */
+export interface StoredThere {
+  /** Of its datasets, and of what its runs left, as far as the list of runs knows. */
+  readonly bytes: number;
+  readonly billing: BillingMode;
+}
+
+/** It reads an entry for each run and dataset of the project. */
+export async function storedIn(database: D1Database, scope: Scope): Promise<StoredThere> {
+  const project = inProject(database, scope);
+  const [[files], [left]] = await project.batch([
+    project.columns({ bytes: sum(datasets.bytes) }, datasets),
+    project.columns({ bytes: sum(runs.stored_bytes) }, runs),
+  ]);
+  const [owner] = await inOrganization(database, scope.orgId).columns({ billing: organizations.billing }, organizations);
+  return { bytes: Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0), billing: owner?.billing ?? "off" };
 }

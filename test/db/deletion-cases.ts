@@ -28,6 +28,7 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   datasetsBefore: (d1, scope) => retention.datasetsBefore(d1, scope, NOW, 10),
   dropVerdicts: (d1, scope) => retention.dropVerdicts(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
+  storedIn: (d1, scope) => limits.storedIn(d1, scope),
   hasToSweep: (d1, scope) => retention.hasToSweep(d1, scope, KEPT),
   runsOf: (d1, scope) => owners.runsOf(d1, scope, 10),
   countRowsOfProject: (d1, scope) => owners.countRowsOfProject(d1, scope),

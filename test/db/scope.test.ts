@@ -56,11 +56,11 @@ const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
 /** To these a project beside in the same organisation is a stranger as well. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** They count, and tenants who have as much get the same answer. */
-const ALIKE = ["countRowsOfProject", "hasToSweep"];
+const ALIKE = ["countRowsOfProject", "hasToSweep", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
-  ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
+  ...["retentionOf", "storedIn", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {

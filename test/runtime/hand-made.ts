@@ -58,11 +58,11 @@ export class LossyQueue implements Queue {
 }
 
 /** The objects of a namespace, with something in place of one of their methods: `call` makes the real call. */
-export function interposed(
-  namespace: Env["RUN"],
+export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
+  namespace: Namespace,
   method: string,
   instead: (call: () => Promise<unknown>) => Promise<unknown>,
-): Env["RUN"] {
+): Namespace {
   return new Proxy(namespace, {
     get: (objects, property) => {
       const member: unknown = Reflect.get(objects, property);

@@ -10,7 +10,7 @@ import type { PinnedPrices } from "../../contract/run-spec.ts";
 /** Tokens of calls whose replies were seen. `cached_tokens` are among `prompt_tokens`. */
 export interface TokensUsed {
   readonly prompt_tokens: number;
-  readonly cached_tokens?: number;
+  readonly cached_tokens?: number | undefined;
   readonly completion_tokens: number;
 }
 

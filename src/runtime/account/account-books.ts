@@ -23,22 +23,33 @@ import type {
   SettleOrder,
   SettleReply,
 } from "../contract/money-wire.ts";
+import { backoffMs } from "../kit/backoff.ts";
 import { logError } from "../kit/log.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { deliverNotice } from "./alerts.ts";
 import { Books } from "./books.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
-import { crossedOf, type Terms } from "./budgets.ts";
+import { nameOf, type Terms } from "./budgets.ts";
+import { closedEntries, closedEntriesOf } from "./closed-entries.ts";
+import { monthStateOf } from "./copies.ts";
+import { Copying } from "./copying.ts";
 import { BALANCE, entryOf } from "./entries.ts";
 import { tellRuns } from "./tell-runs.ts";
 import { Differences, verifyBooks } from "./verify.ts";
+import { verifyCopies } from "./verify-copies.ts";
 
 const TERMS_KEPT_MS = 5 * 60_000;
 const TERMS = "terms";
+const NOTICES_A_SLICE = 50;
 
 export class AccountBooks {
   readonly #ctx: DurableObjectState;
   readonly #env: Env;
   readonly #now: () => number;
   readonly #books: Books;
+  readonly #copying: Copying;
+  /** When what failed outside is tried again, and how often it did. */
+  #again: { readonly failures: number; readonly at: number } | null = null;
   #terms: Terms | null | undefined;
   /** As it stands on disk. */
   #keptTerms: Terms | null | undefined;
@@ -48,6 +59,7 @@ export class AccountBooks {
     this.#env = env;
     this.#now = now;
     this.#books = new Books(ctx.storage);
+    this.#copying = new Copying(env, this.#books);
   }
 
   async settle(order: SettleOrder): Promise<SettleReply> {
@@ -75,52 +87,68 @@ export class AccountBooks {
   async balance(orgId: string): Promise<BalanceState> {
     const { billing, credit_limit_micros } = await this.#readTerms(orgId);
     const agreed = { billing, credit_limit_micros };
-    const { areKept, entries, holds } = this.#books;
+    const { areKept, entries, holds, copies } = this.#books;
     if (!areKept) return { ...agreed, ...NOTHING };
     return {
       ...agreed,
       ...{ balance_micros: entries.balance(), reserved_micros: holds.reserved(this.#now()) },
-      ...{ entries: entries.lastNumber(), uncopied: 0, behind_since: null },
+      ...{ entries: entries.lastNumber(), uncopied: entries.lastNumber() - copies.last() },
+      behind_since: copies.behindSince(),
     };
   }
 
-  async budgets(orgId: string): Promise<BudgetState[]> {
-    const { budgets } = await this.#readTerms(orgId);
-    if (!this.#books.areKept) return [];
-    const { spending, holds } = this.#books;
-    const now = this.#now();
-    return budgets.map((budget) => {
-      const spent_micros = spending.of(monthOf(now), budget);
-      const thresholds = crossedOf(budget, spent_micros);
-      return { budget_id: budget.id, spent_micros, reserved_micros: holds.reservedOf(budget, now), thresholds };
-    });
-  }
-
+  /** Newest first; those of closed months from their copies. */
   async entries(query: EntriesQuery): Promise<LedgerEntry[]> {
-    return this.#books.areKept ? this.#books.entries.list(query).map(entryOf) : [];
+    if (!this.#books.areKept) return [];
+    const { entries } = this.#books;
+    const first = Math.min(entries.firstNumber(), query.before ?? Number.MAX_SAFE_INTEGER);
+    const here = entries.list(query).map(entryOf);
+    const missing = query.limit - here.length;
+    if (missing <= 0 || first <= 1) return here;
+    return [...here, ...(await closedEntries(this.#env, this.#books, query, first, missing))];
   }
 
   async entriesOf(runId: string, sourceIds: readonly string[]): Promise<LedgerEntry[]> {
-    return this.#books.areKept ? this.#books.entries.ofSources(runId, sourceIds).map(entryOf) : [];
+    if (!this.#books.areKept) return [];
+    const { entries } = this.#books;
+    const first = entries.firstNumber();
+    const here = entries.ofSources(runId, sourceIds).map(entryOf);
+    if (first <= 1 || here.length === sourceIds.length) return here;
+    return [...(await closedEntriesOf(this.#env, this.#books, runId, new Set(sourceIds), first)), ...here];
   }
 
   month(month: string): MonthState | null {
     const row = this.#books.areKept ? this.#books.entries.month(month) : null;
-    if (row === null) return null;
-    const { first_entry, last_entry, opening_micros, closing_micros, sha256, closed_at } = row;
-    const entries = last_entry - first_entry + 1;
-    const accounts: Record<string, number> = JSON.parse(row.accounts);
-    return { month, first_entry, last_entry, entries, opening_micros, closing_micros, accounts, sha256, closed_at };
+    return row === null ? null : monthStateOf(row);
   }
 
-  async verify(_orgId: string): Promise<LedgerFindings> {
+  async budgets(orgId: string): Promise<BudgetState[]> {
+    const terms = await this.#readTerms(orgId);
+    const now = this.#now();
+    const means = this.#books.means(terms, now);
+    if (means === null) return [];
+    const { spending, holds } = this.#books;
+    const spent = spending.ofMonth(means.month);
+    const crossed = spending.crossed(means.month);
+    const held = holds.reservedByName(now);
+    return terms.budgets.map((budget) => {
+      const name = nameOf(budget);
+      const thresholds = crossed.get(budget.id) ?? [];
+      const [spent_micros, reserved_micros] = [spent.get(name) ?? 0, held.get(name) ?? 0];
+      return { budget_id: budget.id, spent_micros, reserved_micros, thresholds };
+    });
+  }
+
+  async verify(): Promise<LedgerFindings> {
+    const none = { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [], uncopied: 0 };
+    if (!this.#books.areKept) return none;
     const found = new Differences();
-    if (!this.#books.areKept)
-      return { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [], uncopied: 0 };
     const { accounts, entries } = verifyBooks(this.#books, found);
-    const recomputed_micros = accounts.get(BALANCE) ?? 0;
     const balance_micros = this.#books.entries.balance();
-    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied: 0 };
+    const uncopied = entries - this.#books.copies.last();
+    const unchecked_copies = await verifyCopies(this.#env, this.#books, this.#copying, found);
+    const recomputed_micros = accounts.get(BALANCE) ?? 0;
+    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied, unchecked_copies };
   }
 
   /** What it agreed to is read anew, and whoever it concerns is told. */
@@ -136,25 +164,61 @@ export class AccountBooks {
   async tend(): Promise<void> {
     if (!this.#books.areKept) return;
     const now = this.#now();
+    const orgId = this.#books.owner();
     this.#books.write(() => {
       this.#books.holds.dropEnded(now);
       this.#books.usage.drop(now);
-      this.#books.spending.drop(monthOf(now));
+      this.#books.spending.drop(this.#books.month(now));
     });
-    await this.#termsIfKnown(this.#books.owner());
+    await this.#termsIfKnown(orgId);
     this.#tellRuns();
+    if (this.#again !== null && this.#again.at > now) return;
+    const subrequests = new Subrequests();
+    const done = [
+      await this.#step("copies of the ledger", () => this.#copying.slice(subrequests, now)),
+      await this.#step("notices of budgets", () => this.#deliver(subrequests, orgId, now)),
+    ];
+    const failures = done.every((one) => one) ? 0 : (this.#again?.failures ?? 0) + 1;
+    this.#again = failures === 0 ? null : { failures, at: now + backoffMs(failures, null, orgId) };
   }
 
   /** Epoch milliseconds; null while there is nothing to tend. */
   nextAt(): number | null {
     if (!this.#books.areKept) return null;
     const now = this.#now();
-    const { holds } = this.#books;
+    const { holds, spending } = this.#books;
+    const outside = [this.#copying.nextAt(now), spending.toDeliver(1).length > 0 ? now : null]
+      .filter((at) => at !== null)
+      .map((at) => Math.max(at, this.#again?.at ?? 0));
     const due = [
+      ...outside,
       holds.nextAt(this.#books.means(this.#knownTerms(), now), now),
       holds.anyShort() ? endOfMonth(monthOf(now)) : null,
     ].filter((at) => at !== null);
     return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** False: it failed, which is logged. */
+  async #step(what: string, step: () => Promise<void>): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (thrown) {
+      logError(what, { org_id: this.#books.owner() ?? "" }, thrown);
+      return false;
+    }
+  }
+
+  async #deliver(subrequests: Subrequests, orgId: string, now: number): Promise<void> {
+    for (const notice of this.#books.spending.toDeliver(NOTICES_A_SLICE)) {
+      try {
+        await deliverNotice(this.#env, subrequests, orgId, notice);
+      } catch (thrown) {
+        if (this.#books.write(() => this.#books.spending.noteFailed(notice))) throw thrown;
+        logError("a notice of a budget is given up", { org_id: orgId, target_id: notice.budget_id }, thrown);
+      }
+      this.#books.write(() => this.#books.spending.noteDelivered(notice, now));
+    }
   }
 
   #watchBudgets(): void {

@@ -20,6 +20,7 @@ import type {
 import { Rows } from "../kit/rows.ts";
 import { areKept, type BooksStorage, makeBooks, monthOf } from "./books-schema.ts";
 import { Spending, type Terms } from "./budgets.ts";
+import { Copies } from "./copies.ts";
 import { BALANCE, Entries, type EntryLine, entryOf, type NewEntry } from "./entries.ts";
 import { HOLD_LEASE_MS, Holds, type Means } from "./holds.ts";
 import { Usage } from "./usage.ts";
@@ -35,6 +36,7 @@ export class Books {
   readonly spending: Spending;
   readonly holds: Holds;
   readonly usage: Usage;
+  readonly copies: Copies;
   readonly #storage: BooksStorage;
   #kept = false;
   #made = false;
@@ -47,6 +49,7 @@ export class Books {
     this.spending = new Spending(this.rows);
     this.holds = new Holds(this.rows, this.spending);
     this.usage = new Usage(this.rows, buckets);
+    this.copies = new Copies(this.rows, this.entries);
   }
 
   /** Whether anything was ever written here. */
@@ -109,6 +112,11 @@ export class Books {
     return terms === null || !this.areKept ? null : this.#means(terms, now);
   }
 
+  /** The month that something belongs to which is posted now. */
+  month(now: number): string {
+    return monthOf(this.entries.timeFrom(now));
+  }
+
   cursor(runId: string, stream: Stream): CursorRow | null {
     const query = "select n, first_entry, last_entry from cursors where run_id = ? and stream = ?";
     return this.rows.one<CursorRow>(query, runId, stream);
@@ -140,8 +148,7 @@ export class Books {
   }
 
   #means(terms: Terms, now: number): Means {
-    const at = Math.max(now, this.entries.lastMonth()?.last_at ?? 0);
-    return { terms, balance: this.entries.balance(), month: monthOf(at), now };
+    return { terms, balance: this.entries.balance(), month: this.month(now), now };
   }
 
   #takeStream(run: RunFacts, stream: Stream, items: readonly SettledItem[], limit: number, now: number) {
@@ -154,7 +161,7 @@ export class Books {
     const numbers = this.entries.add(made, now);
     const charged = charges.reduce((sum, lines) => sum + sumOf(lines), 0);
     const { project_id, payer, bucket } = payerOf(run);
-    this.spending.add(this.entries.lastMonth()?.month ?? monthOf(now), { project_id, payer }, charged);
+    this.spending.add(this.month(now), { project_id, payer }, charged);
     const uses = unknown.map(({ use }) => use);
     this.usage.add(bucket, uses, charges, now);
     const first_entry = before?.first_entry ?? numbers?.first ?? null;
@@ -192,8 +199,7 @@ export class Books {
     const numbers = this.entries.add(lines.length === 0 ? [] : [of], now);
     this.rows.insert("sources", { source_id, kind, period, number: numbers?.first ?? null });
     if (kind !== "storage" || numbers === null) return;
-    const month = this.entries.lastMonth()?.month ?? monthOf(now);
-    this.spending.add(month, { project_id, payer: null }, sumOf(chargesOf(posting)));
+    this.spending.add(this.month(now), { project_id, payer: null }, sumOf(chargesOf(posting)));
     if (terms !== null) this.#watch(this.#means(terms, now), project_id, null);
   }
 

@@ -29,6 +29,8 @@ export interface Payer {
 /** In percent of a budget. */
 export const THRESHOLDS = [50, 80, 100] as const;
 
+const DELIVERY_TRIES = 8;
+
 /** What an owner is told of a budget. */
 export interface Notice {
   readonly month: string;
@@ -46,14 +48,15 @@ export function floorOf({ billing, credit_limit_micros }: Terms): number {
   return billing === "off" || credit_limit_micros === null ? Number.NEGATIVE_INFINITY : -credit_limit_micros;
 }
 
-export function appliesTo({ target_kind, target_id }: Budget, { project_id, payer }: Payer): boolean {
-  if (target_kind === "organization") return true;
-  return target_id === (target_kind === "project" ? project_id : payer);
+/** What is spent of budgets stands under such a name: `organization`, `project pj_…`, `key key_…`. */
+export function nameOf({ target_kind, target_id }: Pick<Budget, "target_kind" | "target_id">): string {
+  return target_kind === "organization" ? "organization" : `${target_kind} ${target_id}`;
 }
 
-/** The thresholds that are crossed; of what nobody used none is. */
-export function crossedOf({ limit_micros }: Budget, spent: number): number[] {
-  return THRESHOLDS.filter((percent) => spent > 0 && spent * 100 >= percent * limit_micros);
+/** The names that somebody's charges count under. */
+export function poolsNamed({ project_id, payer }: Payer): string[] {
+  const project = project_id === null ? [] : [`project ${project_id}`];
+  return ["organization", ...project, ...(payer === null ? [] : [`key ${payer}`])];
 }
 
 type NoticeRow = { month: string; budget_id: string; percent: number; about: string };
@@ -65,29 +68,37 @@ export class Spending {
     this.#rows = rows;
   }
 
-  of(month: string, { target_kind, target_id }: Budget): number {
-    const query = "select micros from spent where month = ? and kind = ? and id = ?";
-    const id = target_kind === "organization" ? "" : target_id;
-    return this.#rows.one<{ micros: number }>(query, month, target_kind, id)?.micros ?? 0;
+  /** By the names of budgets' targets. */
+  ofMonth(month: string): ReadonlyMap<string, number> {
+    const rows = this.#rows.all<{ name: string; micros: number }>(
+      "select name, micros from spent where month = ?",
+      month,
+    );
+    return new Map(rows.map(({ name, micros }) => [name, micros]));
   }
 
-  add(month: string, { project_id, payer }: Payer, micros: number): void {
+  of(month: string, name: string): number {
+    const query = "select micros from spent where month = ? and name = ?";
+    return this.#rows.one<{ micros: number }>(query, month, name)?.micros ?? 0;
+  }
+
+  add(month: string, payer: Payer, micros: number): void {
     if (micros === 0) return;
-    const targets = { organization: "", project: project_id, key: payer };
-    for (const [kind, id] of Object.entries(targets)) {
-      if (id === null) continue;
-      const query = `insert into spent (month, kind, id, micros) values (?, ?, ?, ?)
+    for (const name of poolsNamed(payer)) {
+      const query = `insert into spent (month, name, micros) values (?, ?, ?)
         on conflict do update set micros = micros + excluded.micros`;
-      this.#rows.all(query, month, kind, id, micros);
+      this.#rows.all(query, month, name, micros);
     }
   }
 
   /** Notices what is crossed by now, of the budgets that apply to whoever was charged; null: of all. */
   watch(month: string, budgets: readonly Budget[], payer: Payer | null, now: number): void {
+    const charged = payer === null ? null : new Set(poolsNamed(payer));
     for (const budget of budgets) {
-      if (payer !== null && !appliesTo(budget, payer)) continue;
-      const spent = this.of(month, budget);
-      for (const percent of crossedOf(budget, spent)) {
+      if (charged !== null && !charged.has(nameOf(budget))) continue;
+      const spent = this.of(month, nameOf(budget));
+      const crossed = THRESHOLDS.filter((percent) => spent > 0 && spent * 100 >= percent * budget.limit_micros);
+      for (const percent of crossed) {
         const { id: budget_id, target_kind, target_id, limit_micros } = budget;
         const about = JSON.stringify({ target_kind, target_id, limit_micros, spent_micros: spent });
         this.#rows.insert("notices", { month, budget_id, percent, about, at: now }, "ignore");
@@ -98,6 +109,24 @@ export class Spending {
   toDeliver(limit: number): Notice[] {
     const query = "select month, budget_id, percent, about from notices where delivered_at is null order by at limit ?";
     return this.#rows.all<NoticeRow>(query, limit).map(({ about, ...row }) => ({ ...row, ...JSON.parse(about) }));
+  }
+
+  /** Thresholds that were crossed in a month, by budget. */
+  crossed(month: string): ReadonlyMap<string, number[]> {
+    const query = "select budget_id, percent from notices where month = ? order by percent";
+    const found = new Map<string, number[]>();
+    for (const { budget_id, percent } of this.#rows.all<{ budget_id: string; percent: number }>(query, month)) {
+      found.set(budget_id, [...(found.get(budget_id) ?? []), percent]);
+    }
+    return found;
+  }
+
+  /** A try that failed. False: there were enough of them. */
+  noteFailed({ month, budget_id, percent }: Notice): boolean {
+    const key = [month, budget_id, percent];
+    const tried =
+      "update notices set tries = tries + 1 where month = ? and budget_id = ? and percent = ? returning tries";
+    return (this.#rows.one<{ tries: number }>(tried, ...key)?.tries ?? 0) < DELIVERY_TRIES;
   }
 
   noteDelivered({ month, budget_id, percent }: Notice, now: number): void {

@@ -8,7 +8,7 @@
 import type { EntryKind, LedgerEntry } from "../../contract/money.ts";
 import type { EntriesQuery } from "../contract/money-wire.ts";
 import type { Rows } from "../kit/rows.ts";
-import { monthOf } from "./books-schema.ts";
+import { endOfMonth, monthOf } from "./books-schema.ts";
 
 export const BALANCE = "balance";
 
@@ -43,7 +43,6 @@ export type MonthRow = {
   accounts: string;
   sha256: string | null;
   closed_at: number | null;
-  stored: number;
 };
 
 export class Entries {
@@ -57,7 +56,7 @@ export class Entries {
   add(entries: readonly NewEntry[], now: number): { readonly first: number; readonly last: number } | null {
     if (entries.length === 0) return null;
     const before = this.lastMonth();
-    const at = Math.max(now, before?.last_at ?? 0);
+    const at = this.timeFrom(now);
     const first = (before?.last_entry ?? 0) + 1;
     const sums = new Map<string, number>();
     for (const [index, { lines, ...entry }] of entries.entries()) {
@@ -69,6 +68,13 @@ export class Entries {
     for (const [name, micros] of sums) this.#move(name, micros);
     this.#noteMonth(before, { month: monthOf(at), first, last, at }, sums);
     return { first, last };
+  }
+
+  /** When something is posted now: not before what was posted last, nor into a month that is closed. */
+  timeFrom(now: number): number {
+    const last = this.lastMonth();
+    if (last === null) return now;
+    return Math.max(now, last.last_at, last.closed_at === null ? 0 : endOfMonth(last.month));
   }
 
   balance(): number {
@@ -108,6 +114,12 @@ export class Entries {
     const given = [source_id, run_id, kind].filter((value) => value !== null);
     const query = `select * from entries where ${conditions.join(" and ")} order by number desc limit ?`;
     return this.#rows.all<StoredEntry>(query, before ?? Number.MAX_SAFE_INTEGER, ...given, limit);
+  }
+
+  /** The first that is here; the number of the next where none is. */
+  firstNumber(): number {
+    const query = "select min(number) as number from entries";
+    return this.#rows.one<{ number: number | null }>(query)?.number ?? this.lastNumber() + 1;
   }
 
   /** From this number on, at most `limit`. */

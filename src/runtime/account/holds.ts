@@ -7,7 +7,8 @@
  */
 import type { HoldGrant, HoldShort, RunFacts } from "../contract/money-wire.ts";
 import type { Rows } from "../kit/rows.ts";
-import { appliesTo, type Budget, floorOf, type Payer, type Spending, type Terms } from "./budgets.ts";
+import { type Budget, floorOf, nameOf, type Payer, poolsNamed, type Spending, type Terms } from "./budgets.ts";
+import { BALANCE } from "./entries.ts";
 
 export const HOLD_LEASE_MS = 15 * 60_000;
 /** A run that was told to ask and has not is told again. */
@@ -48,9 +49,9 @@ export class Holds {
     return sumOf(this.live(now));
   }
 
-  /** What is held of a budget. */
-  reservedOf(budget: Budget, now: number): number {
-    return sumOf(this.live(now).filter((row) => appliesTo(budget, row)));
+  /** By the names of budgets' targets. */
+  reservedByName(now: number): ReadonlyMap<string, number> {
+    return byName(this.live(now));
   }
 
   /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
@@ -87,7 +88,7 @@ export class Holds {
   offer({ run_id, scope, payer }: RunFacts, asked: number, means: Means): Pick<HoldGrant, "micros" | "short"> {
     const held = this.live(means.now);
     const own = held.find((row) => row.run_id === run_id)?.micros ?? 0;
-    const pools = this.#pools(held, means).filter((pool) => isIn(pool, { project_id: scope.projectId, payer }));
+    const pools = poolsOf(this.#pools(held, means), { project_id: scope.projectId, payer });
     const [tightest] = pools.sort((one, other) => one.left - other.left);
     const micros = Math.max(0, Math.min(asked, (tightest?.left ?? asked) + own));
     return { micros, short: micros < asked && tightest !== undefined ? shortOf(asked, micros, tightest) : null };
@@ -130,20 +131,24 @@ export class Holds {
 
   #unsettled(means: Means): HoldRow[] {
     const held = this.live(means.now);
+    if (held.length === 0) return [];
     const pools = this.#pools(held, means);
     return held.filter((row) => {
-      const lefts = pools.filter((pool) => isIn(pool, row)).map(({ left }) => left);
+      const lefts = poolsOf(pools, row).map(({ left }) => left);
       return Math.max(0, Math.min(row.asked, row.micros + Math.min(...lefts))) !== row.micros;
     });
   }
 
-  /** The balance and the budgets, without what is held of them. */
-  #pools(held: readonly HoldRow[], { terms, balance, month }: Means): Pool[] {
-    const ofBudgets = terms.budgets.map((budget): Pool => {
-      const holds = held.filter((row) => appliesTo(budget, row));
-      return { budget, left: budget.limit_micros - this.#spending.of(month, budget) - sumOf(holds) };
+  /** The balance and the budgets, without what is held of them, by what they are of. */
+  #pools(held: readonly HoldRow[], { terms, balance, month }: Means): ReadonlyMap<string, Pool> {
+    const sums = byName(held);
+    const spent = this.#spending.ofMonth(month);
+    const ofBudgets = terms.budgets.map((budget): [string, Pool] => {
+      const of = nameOf(budget);
+      return [of, { budget, left: budget.limit_micros - (spent.get(of) ?? 0) - (sums.get(of) ?? 0) }];
     });
-    return [{ budget: null, left: balance - floorOf(terms) - sumOf(held) }, ...ofBudgets];
+    const left = balance - floorOf(terms) - sumOf(held);
+    return new Map([[BALANCE, { budget: null, left }], ...ofBudgets]);
   }
 }
 
@@ -153,8 +158,15 @@ interface Pool {
   readonly left: number;
 }
 
-function isIn({ budget }: Pool, payer: Payer): boolean {
-  return budget === null || appliesTo(budget, payer);
+/** Those that a payer draws on. */
+function poolsOf(pools: ReadonlyMap<string, Pool>, payer: Payer): Pool[] {
+  return [BALANCE, ...poolsNamed(payer)].flatMap((of) => pools.get(of) ?? []);
+}
+
+function byName(held: readonly HoldRow[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of held) for (const of of poolsNamed(row)) sums.set(of, (sums.get(of) ?? 0) + row.micros);
+  return sums;
 }
 
 function sumOf(holds: readonly HoldRow[]): number {

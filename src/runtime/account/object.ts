@@ -81,10 +81,6 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.balance(orgId);
   }
 
-  budgets(orgId: string): Promise<readonly BudgetState[]> {
-    return this.books.budgets(orgId);
-  }
-
   entries(query: EntriesQuery): Promise<readonly LedgerEntry[]> {
     return this.books.entries(query);
   }
@@ -97,8 +93,12 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.month(month);
   }
 
-  verify(orgId: string): Promise<LedgerFindings> {
-    return this.books.verify(orgId);
+  budgets(orgId: string): Promise<readonly BudgetState[]> {
+    return this.books.budgets(orgId);
+  }
+
+  verify(_orgId: string): Promise<LedgerFindings> {
+    return this.books.verify();
   }
 
   async forget(): Promise<void> {

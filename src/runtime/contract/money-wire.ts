@@ -172,13 +172,11 @@ export interface MonthState {
   readonly closed_at: number | null;
 }
 
-/** What is used of a budget this month (UTC). */
 export interface BudgetState {
   readonly budget_id: string;
   readonly spent_micros: number;
-  /** Held for runs. */
   readonly reserved_micros: number;
-  /** Those that are crossed, in percent of the budget. */
+  /** Of 50, 80 and 100 percent those that were crossed this month. */
   readonly thresholds: readonly number[];
 }
 
@@ -193,11 +191,12 @@ export interface BooksRpc {
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
-  budgets(orgId: string): Promise<readonly BudgetState[]>;
   entries(query: EntriesQuery): Promise<readonly LedgerEntry[]>;
   /** What the books hold of these sources of a run: their entries, for an audit. Closed months are read from the copies. */
   entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
   /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
+  /** This month's (UTC) budgets. */
+  budgets(orgId: string): Promise<readonly BudgetState[]>;
   verify(orgId: string): Promise<LedgerFindings>;
 }

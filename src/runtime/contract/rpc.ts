@@ -57,6 +57,8 @@ export interface FinishedPage {
   readonly cut: boolean;
   /** Segments that cover rows of this page. */
   readonly segments: SegmentEntry[];
+  /** Up to which end the books of the organisation have what is charged. */
+  readonly settled?: number;
 }
 
 /** Requests of one key, or of an organisation: kept in step with account/request-budget.ts, which is the rule. */

@@ -91,3 +91,9 @@ function write(line: Readonly<Record<string, unknown>>): void {
   // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and this is its one door
   console.error(JSON.stringify({ time: new Date().toISOString(), ...line }));
 }
+
+/** Something that went as it should, and that somebody has to hear of. `about` names it by ids. */
+export function logNotice(what: string, about: object): void {
+  // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and this is its one door
+  console.log(JSON.stringify({ level: "notice", what, ...about }));
+}

@@ -4,7 +4,6 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
-import type { BooksRpc } from "../contract/money-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -32,12 +31,6 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
 export function accountObject(env: Env, orgId: string): AccountRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
   return stub as AccountRpc;
-}
-
-/** The books of an organisation. */
-export function accountBooks(env: Env, orgId: string): BooksRpc {
-  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
-  return stub as BooksRpc;
 }
 
 /** Who counts the requests of a key, or of all of an organisation (null). */
@@ -81,6 +74,23 @@ export function folderOf({ orgId, projectId }: Scope): string {
 /** What all keys of a run in R2 begin with. */
 export function runFolder(scope: Scope, runId: string): string {
   return `${folderOf(scope)}runs/${runId}/`;
+}
+
+/** A file of entries of an organisation's ledger, and what closes a month (`2026-11`) of it. In the order of their numbers. */
+export function ledgerFileKey(
+  orgId: string,
+  {
+    month,
+    first_entry,
+    last_entry,
+  }: { readonly month: string; readonly first_entry: number; readonly last_entry: number },
+): string {
+  const padded = (number: number) => String(number).padStart(12, "0");
+  return `org/${orgId}/ledger/${month}/${padded(first_entry)}-${padded(last_entry)}.ndjson`;
+}
+
+export function ledgerMonthKey(orgId: string, month: string): string {
+  return `org/${orgId}/ledger/${month}.json`;
 }
 
 export function datasetKey(scope: Scope, runId: string, sha256: string): string {

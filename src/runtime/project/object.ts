@@ -18,6 +18,7 @@ import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
 import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { Outcome, Slice } from "./slice.ts";
+import { dayOf, postStorage } from "./storage-days.ts";
 import { sweepSlice } from "./sweep.ts";
 
 /** Jobs looked at in one alarm. */
@@ -34,6 +35,8 @@ const NOTED_MS = DAY_MS + 3600_000;
 /** When the next sweep is due, and when something was noted last. Epoch milliseconds. */
 const SWEEP_AT = "sweep_at";
 const NOTED_AT = "noted_at";
+/** The last day (UTC) for which what is stored was posted. */
+const STORED_DAY = "stored_day";
 
 export class ProjectObject extends DurableObject<Env> implements Serves<ProjectRpc> {
   /** The clock, replaced by tests. */
@@ -57,6 +60,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     const { kv } = this.ctx.storage;
     kv.put(NOTED_AT, this.now());
     if (kv.get(SWEEP_AT) === undefined) kv.put(SWEEP_AT, this.now() + DAY_MS);
+    if (kv.get(STORED_DAY) === undefined) kv.put(STORED_DAY, dayOf(this.now()));
     await this.#arm();
   }
 
@@ -89,9 +93,12 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     const now = this.now();
     if (projectId === null || (kv.get<number>(SWEEP_AT) ?? Number.POSITIVE_INFINITY) > now) return;
     try {
-      const swept = await sweepSlice(this.env, { orgId, projectId }, this.#jobs, now, new Subrequests());
+      const scope = { orgId, projectId };
+      const subrequests = new Subrequests();
+      const swept = await sweepSlice(this.env, scope, this.#jobs, now, subrequests);
+      const stores = swept !== "gone" && swept !== "more" && (await this.#postStorage(scope, subrequests));
       // Whoever noted something in this isolate's day may have made it just now.
-      const idle = swept === "idle" && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
+      const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
       if (idle || swept === "gone") kv.delete(SWEEP_AT);
       else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
       if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
@@ -99,6 +106,16 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       logError("sweep", { org_id: orgId, project_id: projectId }, thrown);
       kv.put(SWEEP_AT, now + SWEEP_AGAIN_MS);
     }
+  }
+
+  /** Posts the days that are not in the books yet. True while the project stores anything. */
+  async #postStorage(scope: Scope, subrequests: Subrequests): Promise<boolean> {
+    const { kv } = this.ctx.storage;
+    const now = this.now();
+    const last = kv.get<number>(STORED_DAY) ?? dayOf(now) - 1;
+    const bytes = await postStorage(this.env, scope, last, now, subrequests);
+    kv.put(STORED_DAY, dayOf(now));
+    return bytes > 0;
   }
 
   /** One slice of a job. Never throws. */

@@ -58,7 +58,8 @@ export function finishedPage(
     if (over && rows.length > 0) break;
     rows.push(record);
   }
-  return pageOf(rows, found.length, store.segmentsAfter(after, LIMITS.resultsPerPage));
+  const page = pageOf(rows, found.length, store.segmentsAfter(after, LIMITS.resultsPerPage));
+  return { ...page, settled: store.head().books.ends };
 }
 
 /** What is to be folded into a segment; null for one that is folded, or was never cut. */

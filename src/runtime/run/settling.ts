@@ -11,7 +11,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { BooksRpc, RunFacts, SettledItem, SettleOrder, SettleReply } from "../contract/money-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { idsOf } from "../kit/log.ts";
-import { accountBooks } from "../kit/names.ts";
+import { accountObject } from "../kit/names.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { chargedBy, estimateOf, settledEnd, settledPush } from "./charging.ts";
@@ -32,8 +32,10 @@ const RENEW_EARLY_MS = 60_000;
  */
 const AFTER_SHORT_MS = 5000;
 const LONGEST_SHORT_MS = 5 * 60_000;
-/** Rollouts that may end until the next call are reserved for too: so many times as many as in the last one. */
+/** Rollouts that may end until the next call are reserved for too: so many times as many as in the last one, */
 const AHEAD = 2;
+/** and as many at least, whatever the run's window is. */
+const LEAST_AHEAD = 16;
 
 export class RunSettling {
   readonly #env: Env;
@@ -135,7 +137,7 @@ export class RunSettling {
     if (stop !== null || settled_at !== null || paused) return in_flight;
     const window = this.#window(spec);
     const more = spec.training === undefined ? pendingOf(spec, head) : window;
-    return in_flight + Math.min(more, window + AHEAD * this.#lastEnds);
+    return in_flight + Math.min(more, Math.max(window, LEAST_AHEAD) + AHEAD * this.#lastEnds);
   }
 
   async #settle(spec: RunSpec): Promise<void> {
@@ -152,7 +154,7 @@ export class RunSettling {
   }
 
   #books({ scope }: RunSpec): BooksRpc {
-    return accountBooks(this.#env, scope.orgId);
+    return accountObject(this.#env, scope.orgId);
   }
 
   #ends(spec: RunSpec): SettledItem[] {

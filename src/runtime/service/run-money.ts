@@ -8,9 +8,9 @@ import { type PinnedPrices, plannedAtFirst, type RunMoney, type RunSpec } from "
 import type { Scope } from "../../contract/scope.ts";
 import { listAt, offered } from "../../core/billing/charge.ts";
 import { pricesFrom } from "../../db/price-lists.ts";
-import { type Result, refuse } from "../contract/refusal.ts";
+import type { Result } from "../contract/refusal.ts";
 import { TtlCache } from "../kit/caches.ts";
-import { accountBooks } from "../kit/names.ts";
+import { accountObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { estimateOf } from "../run/charging.ts";
 import { NEW_HEAD } from "../run/schema.ts";
@@ -71,16 +71,19 @@ export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequ
   if (estimate === 0) return null;
   const planned = spec.training === undefined ? plannedAtFirst(spec) : spec.max_concurrent;
   const micros = estimate * Math.min(spec.max_concurrent, planned);
-  const books = accountBooks(env, spec.scope.orgId);
+  const books = accountObject(env, spec.scope.orgId);
   const { short } = await subrequests.object(() => books.hold({ run: factsOf(spec), micros }));
   if (short === null) return null;
-  const message = `${short.reason}: ${short.shortfall_micros} micro-dollars are missing of ${micros} for its first rollouts`;
-  return refuse("insufficient_balance", message, null);
+  const { by, budget_id, reason, shortfall_micros } = short;
+  const code = by === "budget" ? "budget_exhausted" : "insufficient_balance";
+  const message = `${reason}: ${shortfall_micros} micro-dollars are missing of ${micros} for its first rollouts`;
+  const details = { shortfall_micros, ...(budget_id !== null && { budget_id }) };
+  return { ok: false, error: { code, message, param: null, details } };
 }
 
 /** Gives back what was reserved for a run that is not to be. */
 export async function releaseFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<void> {
   if ((spec.money?.prices ?? null) === null) return;
   const order = { run: factsOf(spec), items: {}, hold: 0 };
-  await subrequests.object(() => accountBooks(env, spec.scope.orgId).settle(order));
+  await subrequests.object(() => accountObject(env, spec.scope.orgId).settle(order));
 }

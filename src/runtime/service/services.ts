@@ -8,6 +8,7 @@ import { listEnvironments, readEnvironment } from "../environment/read-environme
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
@@ -44,6 +45,7 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
+  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,

@@ -70,6 +70,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   retryRun: ["runs:write"],
   rescoreRun: ["runs:write"],
   auditRun: ["runs:read"],
+  auditCharges: ["runs:read"],
   streamEvents: ["runs:read"],
   compareRuns: ["runs:read"],
   listMetrics: ["runs:read"],

@@ -63,6 +63,7 @@ const READS: Readonly<Record<string, Request>> = {
   getStatementCsv: { ask: () => ({ path: `/v1/statements/${thisMonth()}/csv` }) },
   listRuns: { ask: () => ({ path: "/v1/runs" }) },
   getRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}` }) },
+  auditCharges: { ask: ({ run }) => ({ path: `/v1/runs/${run}/charges` }) },
   auditRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/audit` }) },
   streamEvents: { ask: ({ run }) => ({ path: `/v1/runs/${run}/events` }) },
   compareRuns: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` }) },

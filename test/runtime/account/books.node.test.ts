@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Books } from "../../../src/runtime/account/books.ts";
-import type { Terms } from "../../../src/runtime/account/budgets.ts";
+import { nameOf, type Terms } from "../../../src/runtime/account/budgets.ts";
 import type { EntryLine } from "../../../src/runtime/account/entries.ts";
 import { Differences, verifyBooks } from "../../../src/runtime/account/verify.ts";
 import type { HoldGrant, RunFacts, SettledItem, SettleOrder } from "../../../src/runtime/contract/money-wire.ts";
@@ -192,7 +192,7 @@ class Player {
       };
       if (!isOf(run.project, run.payer)) continue;
       const now = new Date(this.now).toISOString().slice(0, 7);
-      const spent = month === now ? this.books.spending.of(now, budget) : 0;
+      const spent = month === now ? this.books.spending.of(now, nameOf(budget)) : 0;
       const held_here = sum(held.filter((row) => isOf(row.project_id, row.payer)));
       expect(spent + held_here).toBeLessThanOrEqual(limit_micros);
     }
