@@ -117,7 +117,7 @@ async function chargesOf({ signal }: LedgerPlace, { id, organization, client }: 
   for (let after: number | undefined; ; ) {
     const slice = await client.auditCharges(id, { after }, { signal });
     checked += slice.checked;
-    unsettled = Math.max(unsettled, slice.unsettled);
+    unsettled += slice.unsettled;
     found.push(
       ...slice.differences.map(({ rollout_id, what, expected, actual }) => {
         return { org: organization, what: `${rollout_id}: ${what}`, entry_id: null, expected, actual };

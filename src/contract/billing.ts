@@ -57,20 +57,6 @@ export const LedgerVerification = named("LedgerVerification", {
 });
 export type LedgerVerification = z.infer<typeof LedgerVerification>;
 
-/** A slice of a run: what its rollouts were charged, compared with what is stored of them. */
-export const ChargeAudit = named("ChargeAudit", {
-  object: z.literal("charge_audit"),
-  run_id: z.string().meta({ example: EXAMPLE.run }),
-  checked: Count.describe("rollouts in this slice").meta({ example: 40 }),
-  charged_micros: SignedMicros.describe("for them").meta({ example: 10_400 }),
-  differences: z
-    .array(z.object({ rollout_id: z.string(), what: z.string(), expected: Said, actual: Said }))
-    .meta({ example: [] }),
-  unsettled: Count.describe("that have ended and are not in the books yet").meta({ example: 0 }),
-  next: z.int().nullable().describe("`after` of the next slice; null: that was the last"),
-});
-export type ChargeAudit = z.infer<typeof ChargeAudit>;
-
 const Organization = NonEmpty.max(100).describe("its id").meta({ example: EXAMPLE.organization });
 
 export const TopUpRequest = namedInput("TopUpRequest", {

@@ -1,11 +1,11 @@
 /** The part of the client about prices, the balance, the ledger, budgets and payments. */
+import type { ChargeAudit } from "../contract/audit.ts";
 import type {
   AdjustmentRequest,
   BalanceView,
   BudgetPatch,
   BudgetRequest,
   BudgetView,
-  ChargeAudit,
   CheckoutRequest,
   CheckoutView,
   LedgerVerification,

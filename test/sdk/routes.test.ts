@@ -85,6 +85,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   getBalance: (client) => client.getBalance(),
   listLedgerEntries: (client) => client.listLedgerEntries({ kind: "top_up" }),
   verifyLedger: (client) => client.verifyLedger({ organization: "o" }),
+  auditCharges: (client) => client.auditCharges("x/y", { after: 2 }),
   createTopUp: (client) => client.createTopUp({ organization: "o", amount_micros: 1 }),
   createAdjustment: (client) => {
     return client.createAdjustment({ organization: "o", kind: "refund", amount_micros: -1, source: "s", note: "n" });
