@@ -48,6 +48,7 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db"],
   openai: ["src/clients"],
+  stripe: ["src/clients"],
   hono: ["src/api"],
   jose: ["src/runtime"],
   "@jax-js/jax": ["packages/trainer"],

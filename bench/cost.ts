@@ -1,4 +1,5 @@
-/** `npm run bench:cost`: prints the tables of docs/cost.md. */
+/** `npm run bench:cost`: prints the tables of docs/cost.md, and that of docs/billing.md. */
 import { costTables } from "./bill.ts";
+import { marginTable } from "./margin.ts";
 
-process.stdout.write(`${costTables()}\n`);
+process.stdout.write(`${costTables()}\n\n${marginTable()}\n`);

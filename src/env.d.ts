@@ -4,6 +4,9 @@ interface __BaseEnv_Env {
   ROLLCALL_SECRETS_BEFORE?: string;
   /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
+  /** A secret key of an account at Stripe, and the signing secret of its webhook: without both nobody pays here. */
+  STRIPE_SECRET_KEY?: string;
+  STRIPE_WEBHOOK_SECRET?: string;
   /** Sends e-mail about budgets (`send_email`), from this address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;

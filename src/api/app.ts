@@ -19,6 +19,7 @@ import {
 import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
+import { budgetOperations } from "./budgets.ts";
 import { datasetOperations } from "./datasets.ts";
 import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
@@ -27,6 +28,7 @@ import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { keyOperations } from "./keys.ts";
+import { ledgerOperations } from "./ledger.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
@@ -38,6 +40,7 @@ import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
+import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { usageOperations } from "./usage.ts";
 
@@ -94,6 +97,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...keyOperations,
   ...peopleOperations,
   ...deletionOperations,
+  ...ledgerOperations,
+  ...budgetOperations,
+  ...stripeOperations,
   ...auditOperations,
   ...usageOperations,
   ...resealOperations,

@@ -56,7 +56,7 @@ export async function withAudit(
   await carryOut();
   if (entry === null) return;
   const { status, headers } = context.res;
-  const made = status < 300 ? (headers.get("location")?.split("/").at(-1) ?? null) : null;
+  const made = status < 300 ? (headers.get("location")?.split(/[/=]/).at(-1) ?? null) : null;
   // What was done is done: an entry without its outcome says so. It is written though the caller may have gone away.
   const log = auditObject(context.env, context.var.caller.orgId);
   await context.var.outlive(log.end(entry, { status, made })).catch((thrown: unknown) => {

@@ -73,11 +73,7 @@ function jsonOf(text: string, param: string): Json {
  * text, and throws a SyntaxError as `JSON.parse` does.
  */
 export async function readJson(request: Request, parse: (text: string) => Json = JSON.parse): Promise<Json> {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
-    const message = "send the body as content-type: application/json";
-    throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
-  }
-  refuseEncoded(request);
+  refuseOtherTypes(request);
   const body = parseJson(await readBytes(request).catch(refuseBroken), parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
@@ -85,6 +81,25 @@ export async function readJson(request: Request, parse: (text: string) => Json =
   }
   refuseOddities(body, "");
   return body;
+}
+
+/** The same body as the text that was sent, to the last character: its sender signed that. */
+export async function readText(request: Request): Promise<string> {
+  refuseOtherTypes(request);
+  const bytes = await readBytes(request).catch(refuseBroken);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Refusal({ code: "invalid_request", message: "the body is not UTF-8 text", param: null });
+  }
+}
+
+function refuseOtherTypes(request: Request): void {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
+    const message = "send the body as content-type: application/json";
+    throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
+  }
+  refuseEncoded(request);
 }
 
 /** Bodies come as they are: what a compressed one would grow to nobody knows before it is read. */

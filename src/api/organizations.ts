@@ -124,12 +124,14 @@ export const organizationOperations: readonly Operation[] = [
     route: `PATCH ${FOLDER}/{id}`,
     permission: "operator",
     reach: "organization",
-    summary: "Set the limits of an organisation: only what is named; null lifts one",
+    summary: "Set the limits and the billing of an organisation: only what is named; null lifts a limit",
+    description:
+      "Runs that have begun keep the prices they began with, and go on being charged; `off` is for those that begin from then on.",
     body: { schema: LimitsRequest },
     reply: {
-      description: "The organisation with its limits as they are now",
+      description: "The organisation with its limits and billing as they are now",
       schema: ListedOrganization,
-      example: { limits: { concurrent_rollouts: 50_000 } },
+      example: { limits: { concurrent_rollouts: 50_000 }, billing: "postpaid", credit_limit_micros: 100_000_000 },
     },
     handle: changeOne,
   },

@@ -1,6 +1,7 @@
 /** Every command, in the order the help lists them. What each takes and does stands in `commands/`, a file a noun. */
 import type { Command } from "./command-line.ts";
 import { AUDIT_LOG } from "./commands/audit-log.ts";
+import { BUDGET_COMMANDS } from "./commands/budget.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { DATASET_COMMANDS } from "./commands/dataset.ts";
 import { DELETION_COMMANDS } from "./commands/deletion.ts";
@@ -10,6 +11,7 @@ import { ENV_COMMANDS } from "./commands/env.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
 import { INVITATION_COMMANDS } from "./commands/invitation.ts";
 import { KEY_COMMANDS } from "./commands/key.ts";
+import { LEDGER_COMMANDS } from "./commands/ledger.ts";
 import { LOGIN_COMMANDS } from "./commands/login.ts";
 import { ORG_COMMANDS } from "./commands/org.ts";
 import { PERSON_COMMANDS } from "./commands/person.ts";
@@ -37,6 +39,8 @@ const BUT_COMPLETION = [
   ...KEY_COMMANDS,
   ...PERSON_COMMANDS,
   ...INVITATION_COMMANDS,
+  ...LEDGER_COMMANDS,
+  ...BUDGET_COMMANDS,
   AUDIT_LOG,
   ...USAGE_COMMANDS,
   SERVE,

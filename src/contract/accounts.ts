@@ -1,5 +1,6 @@
 /** Organisations, projects, keys, people and invitations on the wire. What is said once, a token, is kept nowhere. */
 import * as z from "zod";
+import { Billing, CreditLimit } from "./billing.ts";
 import { ResourceName } from "./endpoint.ts";
 import { OrganizationLimits, Permission, Retention, Role } from "./identity.ts";
 import { LIMITS } from "./limits.ts";
@@ -33,6 +34,12 @@ export const OrganizationView = named("Organization", {
   name: z.string().meta({ example: "Example Labs" }),
   limits: OrganizationLimits.meta({ id: "OrganizationLimits", example: {} }),
   allowed_hosts: AllowedHosts,
+  billing: Billing.describe("off: nothing is charged; prepaid: up to the balance; postpaid: to −`credit_limit_micros`"),
+  credit_limit_micros: CreditLimit.describe(
+    "how far the balance may fall below 0 where it is postpaid; null = any",
+  ).meta({
+    example: null,
+  }),
   created_at: Seconds,
 });
 export type OrganizationView = z.infer<typeof OrganizationView>;
@@ -51,10 +58,15 @@ export type OrganizationPatch = z.output<typeof OrganizationPatch>;
 
 const LimitsPatch = OrganizationLimits.partial().meta({ id: "OrganizationLimitsPatch" });
 
-/** Only what is named changes; null lifts a limit. */
-export const LimitsRequest = namedInput("LimitsRequest", {
-  limits: LimitsPatch.meta({ example: { concurrent_rollouts: 50_000 } }),
-});
+/** What an operator sets. Only what is named changes; null lifts a limit. */
+export const LimitsRequest = z
+  .strictObject({
+    limits: LimitsPatch.meta({ example: { concurrent_rollouts: 50_000 } }),
+    billing: Billing.meta({ example: "postpaid" }),
+    credit_limit_micros: CreditLimit.meta({ example: 100_000_000 }),
+  })
+  .partial()
+  .meta({ id: "LimitsRequest" });
 export type LimitsRequest = z.output<typeof LimitsRequest>;
 
 export const OrganizationRequest = namedInput("OrganizationRequest", {

@@ -103,12 +103,15 @@ export const LIMITS = {
   judgeAsksPerRollout: 64,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
-  /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait. */
+  /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait, budgets. */
   allowedHosts: 100,
   projects: 1000,
   members: 1000,
   keys: 1000,
   openInvitations: 1000,
+  budgets: 1000,
+  /** Lists of prices that are to come. */
+  comingPrices: 100,
   /** Keys and invitations of it that have ended and are still shown; those that ended first go. */
   endedAccounts: 1000,
   maxConcurrent: 10_000,

@@ -50,6 +50,8 @@ export const PriceListRequest = namedInput("PriceListRequest", {
   fees: Fees,
   models: z.array(ModelPrice).max(MODEL_PRICES_MAX).default([]).meta({ example: [] }),
 });
+export type PriceListRequest = z.output<typeof PriceListRequest>;
+export type PriceListRequestInput = z.input<typeof PriceListRequest>;
 
 export const PriceList = named("PriceList", {
   object: z.literal("price_list"),
@@ -59,6 +61,13 @@ export const PriceList = named("PriceList", {
   models: z.array(ModelPrice).meta({ example: [] }),
 });
 export type PriceList = z.infer<typeof PriceList>;
+
+/** The list in force comes first, then those that are to come. */
+export const PriceLists = named("PriceLists", {
+  object: z.literal("list"),
+  data: z.array(PriceList).meta({ example: [{}] }),
+});
+export type PriceLists = z.infer<typeof PriceLists>;
 
 /** What a charge is made of. */
 export const CHARGE_LINES = [
@@ -99,11 +108,14 @@ export const SignedMicros = z.int();
 export const LedgerEntry = named("LedgerEntry", {
   object: z.literal("ledger_entry"),
   number: Count.describe("from 1, without gaps, in the organisation").meta({ example: 12 }),
-  kind: z.enum(ENTRY_KINDS).meta({ example: "rollout" }),
-  source_id: z.string().meta({ example: EXAMPLE.rollout }),
-  period: z.string().describe("a day for storage, else empty").meta({ example: "" }),
+  kind: z.enum(ENTRY_KINDS).meta({ example: "storage" }),
+  source_id: z.string().describe("what it is about").meta({ example: EXAMPLE.project }),
+  period: z
+    .string()
+    .describe("what tells it from others of its kind and source, such as the day for storage; mostly empty")
+    .meta({ example: "2026-11-22" }),
   posted_at: Seconds,
-  project_id: MaybeText,
+  project_id: MaybeText.meta({ example: EXAMPLE.project }),
   run_id: MaybeText,
   payer: MaybeText.describe("the key or person that began the run"),
   price_version: MaybeText.meta({ example: "2026-11" }),
@@ -114,7 +126,7 @@ export const LedgerEntry = named("LedgerEntry", {
     .meta({
       example: [
         { account: "balance", micros: -260 },
-        { account: "revenue/rollout", micros: 260 },
+        { account: "revenue/storage", micros: 260 },
       ],
     }),
   note: MaybeText,

@@ -14,6 +14,7 @@ export const EXAMPLE = {
   secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
   dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
   deletion: "del_01ks2h9q4e7mxw3f0tbn8vc5ze8h2n5kvt",
+  budget: "bud_01ks2h9q4e7mxw3f0tbn8vc5zmr3w6t2gd",
   lease: "ls_01ks2h9q4e7mxw3f0tbn8vc5za_1_w7c3nq2e",
   organization: "org_01ks2h9q4e7mxw3f0tbn8vc5zfh4s2nq7b",
   project: "pj_01ks2h9q4e7mxw3f0tbn8vc5zg3kd6wmy5",

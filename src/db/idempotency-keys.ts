@@ -53,6 +53,11 @@ export async function insertOnce<T extends typeof datasets | typeof endpoints | 
   }
 }
 
+/** Writes a key of an organisation by itself, before what it makes is made elsewhere. One that is there stays as it is. */
+export async function remember(database: D1Database, orgId: string, made: Remembered): Promise<void> {
+  await inProject(database, ofOrganization(orgId)).insert(idempotencyKeys, made).onConflictDoNothing();
+}
+
 /** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */
 export function rememberIf(
   database: D1Database,

@@ -32,7 +32,10 @@ export async function findOrganization(database: D1Database, orgId: string): Pro
 export async function updateOrganization(
   database: D1Database,
   orgId: string,
-  { limits, ...changes }: Partial<Pick<OrganizationRow, "name" | "allowed_hosts" | "limits">>,
+  {
+    limits,
+    ...changes
+  }: Partial<Pick<OrganizationRow, "name" | "allowed_hosts" | "limits" | "billing" | "credit_limit_micros">>,
 ): Promise<OrganizationRow | null> {
   const rows = await inOrganization(database, orgId)
     .update(
@@ -118,6 +121,8 @@ export function listedOrganizationOf(row: OrganizationRow): ListedOrganization {
     id: row.id,
     name: row.name,
     limits: limitsOf(row),
+    billing: row.billing,
+    credit_limit_micros: row.credit_limit_micros,
     created_at: seconds(row.created_at),
   };
 }

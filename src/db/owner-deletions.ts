@@ -8,6 +8,7 @@ import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
 import {
   apiKeys,
+  budgets,
   type DeletionRow,
   datasets,
   deletions,
@@ -135,7 +136,7 @@ function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condi
   return inArray(sql`rowid`, rows);
 }
 
-const OF_ORGANIZATION: readonly OrganizationTable[] = [apiKeys, invitations, members, organizations];
+const OF_ORGANIZATION: readonly OrganizationTable[] = [apiKeys, budgets, invitations, members, organizations];
 
 /** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */
 export async function countRowsOfOrganization(

@@ -1,9 +1,11 @@
 /** Lists of prices. The one a deployment begins with is code; each stored one takes the place of another at its time. */
-import { asc, desc, gt, lte } from "drizzle-orm";
+import { asc, count, desc, eq, gt, lte, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
 import type { PriceList } from "../contract/money.ts";
 import { DEFAULT_PRICES } from "../core/billing/default-prices.ts";
+import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type PriceListRow, priceLists } from "./schema.ts";
-import { unscoped } from "./scoped.ts";
+import { inOrganization, type Statement, unscoped } from "./scoped.ts";
 
 /** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */
 export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {
@@ -20,10 +22,44 @@ export async function pricesFrom(database: D1Database, now: number): Promise<[Pr
       .from(priceLists)
       .where(gt(priceLists.effective_from, now))
       .orderBy(asc(priceLists.effective_from), asc(priceLists.created_at))
-      .limit(100),
+      .limit(LIMITS.comingPrices),
   ]);
   const [current] = begun;
   return [current === undefined ? DEFAULT_PRICES : priceListOf(current), ...coming.map(priceListOf)];
+}
+
+export async function findPriceList(database: D1Database, version: string): Promise<PriceList | null> {
+  if (version === DEFAULT_PRICES.version) return DEFAULT_PRICES;
+  const rows = await unscoped(database, "prices").select().from(priceLists).where(eq(priceLists.version, version));
+  return rows[0] === undefined ? null : priceListOf(rows[0]);
+}
+
+/** `taken`: the Idempotency-Key has made something; `version_taken`: the version is there; `full`: as many are to come as may. */
+export async function insertPriceList(
+  database: D1Database,
+  row: PriceListRow,
+  /** In the organisation of the operator who asks. */
+  made: { readonly orgId: string; readonly remembered: Remembered | null },
+): Promise<"inserted" | "full" | "taken" | "version_taken"> {
+  if (row.version === DEFAULT_PRICES.version) return "version_taken";
+  const all = unscoped(database, "prices");
+  const [coming] = await all
+    .select({ n: count() })
+    .from(priceLists)
+    .where(gt(priceLists.effective_from, Math.floor(row.created_at / 1000)));
+  if ((coming?.n ?? 0) >= LIMITS.comingPrices) return "full";
+  const inserting: Statement<unknown> = all.insert(priceLists).values(row);
+  try {
+    await inOrganization(database, made.orgId).batch([
+      inserting,
+      ...rememberIf(database, made.orgId, sql`true`, made.remembered),
+    ]);
+    return "inserted";
+  } catch (thrown) {
+    const table = violatedTable(thrown);
+    if (table === null) throw thrown;
+    return table === "price_lists" ? "version_taken" : "taken";
+  }
 }
 
 function priceListOf({ version, effective_from, prices }: PriceListRow): PriceList {

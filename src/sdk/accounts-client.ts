@@ -70,8 +70,21 @@ export class AccountsClient {
   }
 
   /** For an operator. Only the limits that are named change; null lifts one. */
-  updateLimits(id: string, limits: LimitsRequest["limits"], options: CallOptions = {}): Promise<ListedOrganization> {
+  updateLimits(
+    id: string,
+    limits: NonNullable<LimitsRequest["limits"]>,
+    options: CallOptions = {},
+  ): Promise<ListedOrganization> {
     return this.#requests.patch(`/organizations/${encodeURIComponent(id)}`, { limits }, options);
+  }
+
+  /** For an operator. Only what is named changes. */
+  updateBilling(
+    id: string,
+    billing: Omit<LimitsRequest, "limits">,
+    options: CallOptions = {},
+  ): Promise<ListedOrganization> {
+    return this.#requests.patch(`/organizations/${encodeURIComponent(id)}`, billing, options);
   }
 
   createProject(request: ProjectRequestInput, options: PostOptions = {}): Promise<ProjectView> {

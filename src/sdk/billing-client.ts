@@ -1,11 +1,11 @@
 /** The part of the client about money: what was used, and what was charged for it. */
 import type { StatementList, StatementView } from "../contract/statement.ts";
 import type { UsageBucket, UsagePage } from "../contract/usage.ts";
-import { AccountsClient } from "./accounts-client.ts";
+import { LedgerClient } from "./ledger-client.ts";
 import type { CallOptions, StatementsQuery, UsageQuery } from "./options.ts";
 import { type Requests, search } from "./requests.ts";
 
-export class BillingClient extends AccountsClient {
+export class BillingClient extends LedgerClient {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {

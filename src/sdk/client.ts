@@ -68,6 +68,8 @@ export type {
 } from "../contract/accounts.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { AuditEntry } from "../contract/audit-log.ts";
+export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
+export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type * from "./options.ts";

@@ -1,6 +1,7 @@
 /** What the client's methods take beside the bodies of their requests. */
 
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
+import type { EntryKind } from "../contract/money.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
 import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
 
@@ -54,6 +55,22 @@ export interface AuditLogQuery {
   readonly action?: string | undefined;
   /** What was changed or made. */
   readonly target?: string | undefined;
+}
+
+/** What is left out is not asked about. Newest first. */
+export interface LedgerQuery {
+  /** Number of the last entry of the page before. */
+  readonly after?: string | undefined;
+  /** Entries a page: 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+  readonly kind?: EntryKind | undefined;
+  readonly run_id?: string | undefined;
+  readonly source_id?: string | undefined;
+}
+
+export interface OrganizationQuery {
+  /** Its id; default: that of the key. */
+  readonly organization?: string | undefined;
 }
 
 export interface CallOptions {

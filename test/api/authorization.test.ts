@@ -149,11 +149,12 @@ function reaches({ bound }: Asker, project: Project): boolean {
   return bound === null ? project.scope.orgId === own.scope.orgId : project === bound;
 }
 
-function send(operation: Operation, { path, body }: Asked, caller: Asker, named: Project | undefined) {
+function send(operation: Operation, { path, body, once }: Asked, caller: Asker, named: Project | undefined) {
   const lines = typeof body === "string";
   const headers = {
     // Wrong keys are counted by address.
     "cf-connecting-ip": crypto.randomUUID(),
+    ...(once && { "idempotency-key": crypto.randomUUID() }),
     ...(caller.token !== null && { authorization: `Bearer ${caller.token}` }),
     ...(named !== undefined && { "rollcall-project": named.scope.projectId }),
     ...(body !== undefined && { "content-type": lines ? "application/jsonl" : "application/json" }),

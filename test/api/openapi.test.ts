@@ -35,6 +35,7 @@ test("every route is documented and every documented route exists", async () => 
   expect(new Set(documented(paths))).toEqual(new Set(routed));
   expect(documented(paths).sort()).toMatchInlineSnapshot(`
   [
+    "DELETE /v1/budgets/{id}",
     "DELETE /v1/datasets/{id}",
     "DELETE /v1/endpoints/{id}",
     "DELETE /v1/invitations/{id}",
@@ -48,6 +49,9 @@ test("every route is documented and every documented route exists", async () => 
     "GET /healthz",
     "GET /openapi.json",
     "GET /v1/audit-log",
+    "GET /v1/balance",
+    "GET /v1/budgets",
+    "GET /v1/budgets/{id}",
     "GET /v1/datasets",
     "GET /v1/datasets/{id}",
     "GET /v1/datasets/{id}/rows",
@@ -60,9 +64,12 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/invitations",
     "GET /v1/keys",
     "GET /v1/keys/{id}",
+    "GET /v1/ledger",
+    "GET /v1/ledger/verification",
     "GET /v1/organization",
     "GET /v1/organizations",
     "GET /v1/people",
+    "GET /v1/prices",
     "GET /v1/projects",
     "GET /v1/projects/{id}",
     "GET /v1/rollouts/{id}",
@@ -83,7 +90,13 @@ test("every route is documented and every documented route exists", async () => 
     "GET /v1/runs/{id}/weight-versions",
     "GET /v1/secrets",
     "GET /v1/secrets/{id}",
+    "GET /v1/statements",
+    "GET /v1/statements/{month}",
+    "GET /v1/statements/{month}/csv",
+    "GET /v1/usage",
+    "GET /v1/usage/csv",
     "GET /v1/whoami",
+    "PATCH /v1/budgets/{id}",
     "PATCH /v1/endpoints/{id}",
     "PATCH /v1/keys/{id}",
     "PATCH /v1/organization",
@@ -92,7 +105,10 @@ test("every route is documented and every documented route exists", async () => 
     "PATCH /v1/projects/{id}",
     "PATCH /v1/runs/{id}",
     "PATCH /v1/secrets/{id}",
+    "POST /v1/adjustments",
     "POST /v1/bootstrap",
+    "POST /v1/budgets",
+    "POST /v1/checkouts",
     "POST /v1/datasets",
     "POST /v1/endpoints",
     "POST /v1/endpoints/{id}/probe",
@@ -104,6 +120,7 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/leases/{id}/heartbeat",
     "POST /v1/leases/{id}/nack",
     "POST /v1/organizations",
+    "POST /v1/prices",
     "POST /v1/projects",
     "POST /v1/reseal",
     "POST /v1/rollouts/{id}/cancel",
@@ -119,6 +136,8 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/runs/{id}/trainer/token",
     "POST /v1/runs/{id}/weight-versions",
     "POST /v1/secrets",
+    "POST /v1/stripe/webhook",
+    "POST /v1/top-ups",
   ]
 `);
 });
@@ -135,6 +154,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/docs",
     "/v1/bootstrap",
     "/v1/invitations/accept",
+    "/v1/stripe/webhook",
   ]);
 });
 

@@ -136,6 +136,24 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   },
   "org list": { text: /\nExample Labs +org_/, json: LIST },
   "org limits": { json: { limits: expect.objectContaining({ concurrent_rollouts: 50_000, storage_bytes: null }) } },
+  "org set": { json: { object: "organization", billing: "postpaid", credit_limit_micros: 100_000_000 } },
+  prices: {
+    text: /^prices +2026-11\n[\s\S]*a rollout +\$0\.00006\n/,
+    json: { object: "list", data: [{ object: "price_list", version: "2026-11" }] },
+  },
+  balance: { text: /^balance +\$0\.00\n/, json: { object: "balance", billing: "postpaid", balance_micros: 0 } },
+  "ledger list": { text: /^No entries\.\n/, json: LIST },
+  "ledger verify": {
+    text: /^ledger +adds up\n/,
+    json: { ok: true, organizations: 1, entries: 0, differences: [], undrained: 0, rollouts_checked: 0 },
+  },
+  "top-up": { json: { object: "posted_entry", entry: { note: "invoice 117" }, balance_micros: 25_000_000 } },
+  adjust: { json: { object: "posted_entry", entry: { kind: "correction" }, balance_micros: 24_500_000 } },
+  "budget list": { text: /^No budgets\. /, json: LIST },
+  "budget create": { json: { object: "budget", target_kind: "project", limit_micros: 20_000_000 } },
+  "budget show": { text: /^budget +bud_\w+\n/ },
+  "budget set": { json: { object: "budget", limit_micros: 40_000_000 } },
+  "budget delete": { json: DELETED },
   "project list": { text: /\nmath +pj_/, json: LIST },
   "project create": { json: { object: "project", name: "art", retention: { runs_days: 30 } } },
   "project show": { text: /^project +art\n/ },
@@ -172,9 +190,20 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
 let platform: Platform;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
-const ids = { RUN: "", BASELINE: "", ROLLOUT: "", ORG: "", KEY: "", INVITATION: "", DELETION: "" };
+const ids = {
+  RUN: "",
+  BASELINE: "",
+  ROLLOUT: "",
+  ORG: "",
+  KEY: "",
+  INVITATION: "",
+  DELETION: "",
+  BUDGET: "",
+  SOURCE: "",
+};
 /** Of an organisation of their own, with a key for all of it. */
-const ACCOUNTS = /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log)\b/;
+const ACCOUNTS =
+  /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log|prices|balance|ledger|top-up|adjust|budget)\b/;
 const CONFIG = join(folder, "config.json");
 
 beforeAll(async () => {
@@ -265,6 +294,8 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   const printed = JSON.parse(stdout);
   expect(printed, line).toMatchObject(expected.json ?? {});
   if (line.includes("run delete")) ids.DELETION = printed.id;
+  if (line.includes("budget create")) ids.BUDGET = printed.id;
+  if (line.includes("top-up")) ids.SOURCE = printed.entry.source_id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;
   const { stdout: rows } = await run("rollcall run results $RUN");
@@ -277,7 +308,7 @@ test("every example prints what its section says", async () => {
   // In the order of the page; what only reads may be read at once.
   let reading: Promise<void>[] = [];
   for (const example of examples) {
-    if (/ (list|show|watch|audit|results)$|^completion$/.test(example.name)) {
+    if (/ (list|show|watch|audit|results|verify)$|^(completion|prices|balance)$/.test(example.name)) {
       reading.push(play(example));
       continue;
     }

@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import type { Scope } from "../../src/contract/scope.ts";
 import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
+import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
@@ -149,6 +150,24 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     };
     for (const statement of idempotency.rememberIf(d1, orgId, sql`1 = 1`, made)) await statement;
   },
+  remember: (d1, { orgId }) => {
+    const made = { operation: "createTopUp", key: crypto.randomUUID(), request_hash: "h", resource_id: "n", ...at };
+    return idempotency.remember(d1, orgId, made);
+  },
+  findBudget: (d1, { orgId }, mark) => budgets.findBudget(d1, orgId, `bud_${mark}`),
+  listBudgets: (d1, { orgId }) => budgets.listBudgets(d1, orgId, FIRST),
+  insertBudget: (d1, { orgId }, mark) => {
+    const of = { target_kind: "project", target_id: crypto.randomUUID(), limit_micros: 1 } as const;
+    return budgets.insertBudget(
+      d1,
+      orgId,
+      { id: `${mark}-${crypto.randomUUID()}`, ...of, ...at, updated_at: 2000 },
+      null,
+    );
+  },
+  updateBudget: (d1, { orgId }, mark) =>
+    budgets.updateBudget(d1, orgId, `bud_${mark}`, { limit_micros: 7, updated_at: 3000 }),
+  deleteBudget: (d1, { orgId }, mark) => budgets.deleteBudget(d1, orgId, `bud_${mark}`),
   readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
   listMonths: (d1, { orgId }) => months.listMonths(d1, orgId, { before: null, limit: 10 }),

@@ -8,6 +8,7 @@ import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
+import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as deletions from "../../src/db/deletions.ts";
@@ -23,6 +24,7 @@ import * as owners from "../../src/db/owner-deletions.ts";
 import * as page from "../../src/db/page.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
+import * as priceLists from "../../src/db/price-lists.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as retention from "../../src/db/retention.ts";
 import * as runs from "../../src/db/runs.ts";
@@ -39,7 +41,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
-  ...{ ...allowedHosts, ...months, ...past, ...seals, ...usage },
+  ...{ ...allowedHosts, ...budgets, ...months, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
 };
 
@@ -47,7 +49,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  ...["getAnyDeletion", "sealsUnder"],
+  ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList"],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };
@@ -129,7 +131,7 @@ const IN_PROJECT = [
   ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens],
 ];
 const IN_ORGANIZATION = [
-  ...[tables.apiKeys, tables.deletions, tables.invitations, tables.members],
+  ...[tables.apiKeys, tables.budgets, tables.deletions, tables.invitations, tables.members],
   ...[tables.organizations, tables.projects],
 ];
 

@@ -5,6 +5,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import {
   apiKeys,
+  budgets,
   datasets,
   deletions,
   endpoints,
@@ -31,7 +32,7 @@ export interface Tenant {
 }
 
 export const TENANT_TABLES = {
-  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ apiKeys, budgets, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
   ...{ ledgerMonths, organizations, projects, runs, secrets, trainerTokens, usageHours },
 };
 
@@ -86,6 +87,10 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
     d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
     d1.insert(apiKeys).values(key),
+    d1.insert(budgets).values({
+      ...{ id: `bud_${mark}`, org_id: scope.orgId, target_kind: "project", target_id: scope.projectId },
+      ...{ limit_micros: 5, ...at, updated_at: 1000 },
+    }),
     d1.insert(deletions).values({ id: `del_${mark}`, ...owner, ...about, requested_by: "key_1", ...at }),
     d1.insert(trainerTokens).values({ hash: `token-${mark}`, ...owner, run_id: run.id, ...at }),
     d1.insert(endpoints).values({ ...endpoint, ...owner, name: "name" }),

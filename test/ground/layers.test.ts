@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "src/core": ["src/core", "src/contract", "packages/math-equivalence", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
-  "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
+  "src/clients": ["src/clients", "src/contract", "src/core", "openai", "stripe"],
   ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_RUNTIME]])),
   ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_RUNTIME]])),
   "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, ...INSIDE_RUN, "hono", "zod"],
@@ -43,7 +43,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 const FOLDERS = Object.keys(MAY_IMPORT);
 const PACKAGES = [
-  ...["zod", "drizzle-orm", "openai", "hono", "miniflare", "wrangler"],
+  ...["zod", "drizzle-orm", "openai", "stripe", "hono", "miniflare", "wrangler"],
   ...["cloudflare:workers", "node:fs"],
 ];
 

@@ -6,7 +6,9 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { AccountsClient } from "../../src/sdk/accounts-client.ts";
+import { BillingClient } from "../../src/sdk/billing-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { LedgerClient } from "../../src/sdk/ledger-client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { deathOf, endGroup, serve } from "../local/served-platform.ts";
 import { testPort } from "../local/test-port.ts";
@@ -47,8 +49,9 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
 }, 60_000);
 
 test("the page names every method of the client, and no other", () => {
-  const classes = [RollcallClient.prototype, AccountsClient.prototype];
-  const methods = classes.flatMap((one) => Object.getOwnPropertyNames(one));
+  const parts = [BillingClient, LedgerClient, AccountsClient];
+  const classes = [RollcallClient, ...parts].map(({ prototype }) => prototype);
+  const methods = classes.flatMap((one: object) => Object.getOwnPropertyNames(one));
   const [, table = ""] = /## Methods\n([\s\S]*?)\n\n`list/.exec(PAGE) ?? [];
   const named = Array.from(table.matchAll(/`(\w+)`/g), ([, name]) => name);
   expect(named.sort()).toEqual(methods.filter((name) => name !== "constructor").sort());

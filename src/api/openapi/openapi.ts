@@ -80,6 +80,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   people: text("id of the person", EXAMPLE.person),
   invitations: text("id of the invitation", EXAMPLE.invitation),
   deletions: text("id of the deletion", EXAMPLE.deletion),
+  budgets: text("id of the budget", EXAMPLE.budget),
 };
 /** and what stands behind it. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
@@ -91,6 +92,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
 const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "Idempotency-Key": IdempotencyKey.meta({ example: "nightly-2026-11-21" }),
   "Rollcall-Project": z.string().meta({ example: "default" }),
+  "Stripe-Signature": z.string().meta({ example: "t=1792000000,v1=5257a869e7ecebeda32affa62cdca3fa" }),
   "Last-Event-ID": EventId.meta({ example: "41" }),
   Range: z.string().meta({ example: "bytes=1048576-" }),
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),

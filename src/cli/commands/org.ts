@@ -1,6 +1,7 @@
 /** `rollcall org …`: the organisation of the key, and, for an operator, all of a deployment's. */
 import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
 import type { OrganizationLimits } from "../../contract/identity.ts";
+import { BILLING_MODES } from "../../contract/money.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -9,6 +10,7 @@ import { countText, namedCounts, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 import { deletionText } from "./deletion.ts";
 import { newKeyReply } from "./key.ts";
+import { creditText, microsOf } from "./ledger.ts";
 
 const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
 
@@ -115,6 +117,32 @@ const LIMITS = command({
   },
 });
 
+const SET = command({
+  name: "org set",
+  takes: "<organisation>",
+  says: "for an operator: whether and how an organisation is charged",
+  more: `Runs that have begun go on as they began. prepaid: up to the balance; postpaid: until it is --credit-limit below 0.`,
+  flags: {
+    billing: { value: "MODE", choices: BILLING_MODES, says: "how it pays" },
+    "credit-limit": { value: "DOLLARS|none", says: "how far the balance may fall below 0 where it is postpaid" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("an organisation, by its id");
+    const billing = BILLING_MODES.find((one) => one === line.text("billing"));
+    const credit = line.text("credit-limit");
+    const patch = {
+      ...defined({ billing }),
+      ...(credit !== undefined && { credit_limit_micros: credit === "none" ? null : microsOf(line, "credit-limit") }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const organization = await client.updateBilling(id, patch, { signal });
+      return { json: organization, text: () => organizationText(organization) };
+    });
+  },
+});
+
 const EXPORT = command({
   name: "org export",
   takes: "<folder>",
@@ -188,6 +216,8 @@ function organizationText(organization: OrganizationView | ListedOrganization): 
     "storage bytes": limitText(limits.storage_bytes),
     "uploads at once": limitText(limits.uploads_at_once),
     "hosts it may call": hosts,
+    billing: organization.billing,
+    "credit limit": organization.billing === "postpaid" ? creditText(organization.credit_limit_micros) : null,
     created: timeText(organization.created_at),
   });
 }
@@ -201,4 +231,4 @@ function limitText(limit: number | null): string {
   return limit === null ? "no limit" : countText(limit);
 }
 
-export const ORG_COMMANDS = [SHOW, UPDATE, CREATE, LIST, LIMITS, EXPORT, DELETE] as const;
+export const ORG_COMMANDS = [SHOW, UPDATE, CREATE, LIST, LIMITS, SET, EXPORT, DELETE] as const;

@@ -81,20 +81,21 @@ export async function createOrganization(
 export async function changeLimits(
   env: Env,
   id: string,
-  { limits }: LimitsRequest,
+  { limits, ...billing }: LimitsRequest,
 ): Promise<Result<ListedOrganization>> {
-  const after = await updateOrganization(env.DB, id, { limits: given(limits) });
+  const changes = { ...given(billing), ...(limits && { limits: given(limits) }) };
+  const after = await updateOrganization(env.DB, id, changes);
   if (after === null) return notFound("organization", id);
-  await tellRuns(env, id);
+  await tellAccount(env, id);
   return { ok: true, value: listedOrganizationOf(after) };
 }
 
-/** What it cannot be told now its object reads by itself, minutes later. */
-async function tellRuns(env: Env, id: string): Promise<void> {
+/** That its limits, its billing or its budgets changed. What it cannot be told now its object reads by itself, minutes later. */
+export async function tellAccount(env: Env, id: string): Promise<void> {
   try {
     await accountObject(env, id).changed();
   } catch (thrown) {
-    logError("organization was not told of its limits", { org_id: id }, thrown);
+    logError("organization was not told of a change", { org_id: id }, thrown);
   }
 }
 
@@ -118,7 +119,7 @@ export async function refuseDeleted(env: Env, orgId: string): Promise<Result<nev
 }
 
 /** A key of one project changes nothing that is of others too. */
-export function refuseOneProject({ projectId }: Caller): Result<never> | null {
+export function refuseOneProject({ projectId }: Pick<Caller, "projectId">): Result<never> | null {
   if (projectId === null) return null;
   return refuse("forbidden", "this key is for one project, and this is about the whole organisation", null);
 }

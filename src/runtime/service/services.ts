@@ -10,6 +10,7 @@ import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts"
 import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
+import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
@@ -20,14 +21,18 @@ import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { previewRun } from "./preview-run.ts";
+import { createAdjustment, createTopUp } from "./postings.ts";
+import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
+import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
+import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 import { readUsage } from "./usage.ts";
 
@@ -91,6 +96,20 @@ export const services = {
   deleteOrganization,
   readDeletion,
   previewRun,
+  readPrices,
+  createPriceList,
+  readBalance,
+  readLedger,
+  verifyLedger,
+  createTopUp,
+  createAdjustment,
+  createBudget,
+  readBudgets,
+  readBudget,
+  changeBudget,
+  removeBudget,
+  createCheckout,
+  receiveStripeEvent,
   readUsage,
   listStatements,
   readStatement,

@@ -37,6 +37,20 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteInvitation: ["admin"],
   deleteProject: ["admin"],
   deleteOrganization: ["admin"],
+  listPrices: "caller",
+  createPriceList: ["operator"],
+  getBalance: ["billing:read", "operator"],
+  listLedgerEntries: ["billing:read"],
+  verifyLedger: ["billing:read", "operator"],
+  createTopUp: ["operator"],
+  createAdjustment: ["operator"],
+  createBudget: ["billing:write"],
+  listBudgets: ["billing:read"],
+  getBudget: ["billing:read"],
+  updateBudget: ["billing:write"],
+  deleteBudget: ["billing:write"],
+  createCheckout: ["billing:write"],
+  receiveStripeEvent: "anybody",
   getUsage: ["billing:read"],
   getUsageCsv: ["billing:read"],
   listStatements: ["billing:read"],
@@ -115,6 +129,8 @@ export const FOR_TRAINERS: readonly string[] = [
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
+  ...["getBalance", "listLedgerEntries", "verifyLedger", "createCheckout"],
+  ...["createBudget", "listBudgets", "getBudget", "updateBudget", "deleteBudget"],
   ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
@@ -128,10 +144,12 @@ export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 /** What is about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = [
   ...["createOrganization", "listOrganizations", "updateLimits", "resealValues"],
+  ...["createPriceList", "createTopUp", "createAdjustment"],
 ];
 
 /** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
 export const OF_ORGANIZATION: readonly string[] = [
+  ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
   ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
@@ -160,6 +178,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "billing:write": ["billing:read"],
 };
 
 /** `admin` is everything but `operator`. */

@@ -7,6 +7,7 @@ import { rolloutAt } from "../../runtime/platform.ts";
 import { uploaded } from "../../runtime/upload.ts";
 import {
   NAME,
+  newBudget,
   newEndpoint,
   newInvitation,
   newKey,
@@ -25,6 +26,8 @@ export interface Asked {
   readonly path: string;
   /** JSON, or a text that is sent as lines. */
   readonly body?: unknown;
+  /** True: with an Idempotency-Key of its own. */
+  readonly once?: true;
 }
 
 export interface Request {
@@ -251,4 +254,47 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
   },
 };
 
-export const REQUESTS: Readonly<Record<string, Request>> = { ...READS, ...CHANGES, ...ACCOUNTS, ...TRAINING };
+const FEES = { rollout_micros: 1, thousand_turns_micros: 1, scoring_micros: 1, push_micros: 1, gb_day_micros: 1 };
+const anotherBudget = async ({ door }: Project) => ({ budget: await newBudget(door, await newPerson(door)) });
+
+const MONEY: Readonly<Record<string, Request>> = {
+  listPrices: { ask: () => ({ path: "/v1/prices" }) },
+  createPriceList: {
+    // So far away that no run of another test has these prices.
+    ask: () => ({
+      path: "/v1/prices",
+      body: { version: unique().slice(0, 31), effective_from: 99_000_000_000, fees: FEES },
+    }),
+  },
+  getBalance: { ask: () => ({ path: "/v1/balance" }) },
+  listLedgerEntries: { ask: () => ({ path: "/v1/ledger" }) },
+  verifyLedger: { ask: () => ({ path: "/v1/ledger/verification" }) },
+  createTopUp: {
+    ask: ({ organization }) => ({ path: "/v1/top-ups", body: { organization, amount_micros: 1 }, once: true }),
+  },
+  // What it is about is in no ledger.
+  createAdjustment: {
+    ask: ({ organization }) => {
+      const body = { organization, kind: "correction", amount_micros: 1, source: "nothing", note: NAME };
+      return { path: "/v1/adjustments", body, once: true };
+    },
+    status: 404,
+  },
+  createBudget: {
+    ask: ({ person }) => ({ path: "/v1/budgets", body: { target_kind: "key", target_id: person, limit_micros: 1 } }),
+    anew: async ({ door }) => ({ person: await newPerson(door) }),
+    inBody: true,
+  },
+  listBudgets: { ask: () => ({ path: "/v1/budgets" }) },
+  getBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }) },
+  updateBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}`, body: { limit_micros: 2 } }) },
+  deleteBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }), anew: anotherBudget },
+  // This deployment has no account at Stripe.
+  createCheckout: {
+    ask: () => ({ path: "/v1/checkouts", body: { amount_micros: 500_000, success_url: "https://example.com" } }),
+    status: 404,
+  },
+  receiveStripeEvent: { ask: () => ({ path: "/v1/stripe/webhook", body: {} }), status: 404 },
+};
+
+export const REQUESTS: Readonly<Record<string, Request>> = { ...READS, ...CHANGES, ...ACCOUNTS, ...MONEY, ...TRAINING };

@@ -6,6 +6,7 @@ import { CreatedRun } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../src/contract/trainer-wire.ts";
 import { mintToken } from "../../../src/core/ids.ts";
+import { insertBudget } from "../../../src/db/budgets.ts";
 import { insertInvitation } from "../../../src/db/invitations.ts";
 import { members, organizations, people, projects } from "../../../src/db/schema.ts";
 import { trainerObject } from "../../../src/runtime/kit/names.ts";
@@ -41,6 +42,7 @@ export interface Things {
   readonly person: string;
   readonly invitation: string;
   readonly invitation_token: string;
+  readonly budget: string;
   /** Of a run that is gone. */
   readonly deletion: string;
 }
@@ -80,10 +82,11 @@ export async function furnish(orgId?: string): Promise<Project> {
     newInvitation(door),
     deleteOne(door),
   ]);
+  const budget = await newBudget(door, person);
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion },
+    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion, budget },
   };
   return { scope: door.scope, door, things };
 }
@@ -99,6 +102,14 @@ export function newEndpoint(door: Door, name: string): Promise<string> {
 
 export function newSecret(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/secrets", { name, value: "a value of some length" });
+}
+
+/** Of a person. */
+export async function newBudget({ scope }: Door, target_id: string): Promise<string> {
+  const id = `bud_${crypto.randomUUID()}`;
+  const times = { created_at: 0, updated_at: 0 };
+  await insertBudget(env.DB, scope.orgId, { id, target_kind: "key", target_id, limit_micros: 1, ...times }, null);
+  return id;
 }
 
 /** A program's key of the project. */

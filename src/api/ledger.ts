@@ -1,0 +1,202 @@
+/** Prices, the balance and the ledger of an organisation, and what an operator posts to it. */
+import * as z from "zod";
+import { AdjustmentRequest, BalanceView, LedgerVerification, PostedEntry, TopUpRequest } from "../contract/billing.ts";
+import {
+  ENTRY_KINDS,
+  type LedgerEntry,
+  LedgerEntryList,
+  PriceList,
+  PriceListRequest,
+  PriceLists,
+  PriceVersion,
+} from "../contract/money.ts";
+import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "./answer.ts";
+import { unwrap } from "./errors.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+
+const Id = z.string().min(1).max(200);
+const PricesQuery = z.strictObject({
+  version: PriceVersion.optional().describe("this one alone, also one that is over").meta({ example: "2026-11" }),
+});
+const OrganizationQuery = z.strictObject({
+  organization: Id.optional().describe("for an operator: the id of any").meta({ example: EXAMPLE.organization }),
+});
+const LedgerQuery = z.strictObject({
+  after: wholeNumber(1).optional().describe("number of the last entry of the page before").meta({ example: "12" }),
+  limit: wholeNumber(1, 100).default(20),
+  kind: z.enum(ENTRY_KINDS).optional().describe("only of this kind"),
+  run_id: Id.optional().describe("only of this run").meta({ example: EXAMPLE.run }),
+  source_id: Id.optional().describe("only about this").meta({ example: EXAMPLE.rollout }),
+});
+const ONCE = { "Idempotency-Key": "required: the same key and body again posts nothing more" };
+const POSTED_HEADERS = { ...CREATED_HEADERS, location: "the entries of its source" };
+
+export const ledgerOperations: readonly Operation[] = [
+  {
+    id: "listPrices",
+    route: "GET /v1/prices",
+    permission: "caller",
+    reach: "organization",
+    summary: "Read what the platform asks: the list in force, then those that are to come",
+    query: PricesQuery,
+    reply: { description: "Lists of prices", schema: PriceLists },
+    errors: ["forbidden", "not_found"],
+    handle: listPrices,
+  },
+  {
+    id: "createPriceList",
+    route: "POST /v1/prices",
+    permission: "operator",
+    reach: "organization",
+    summary: "Add a list of prices, which never changes and takes the place of the one before at its time",
+    description:
+      "Runs keep the list they began with. Of two lists that begin at the same time the later made is in force.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: PriceListRequest },
+    reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },
+    errors: ["conflict", "idempotency_conflict"],
+    handle: createPrices,
+  },
+  {
+    id: "getBalance",
+    route: "GET /v1/balance",
+    permission: ["billing:read", "operator"],
+    reach: "organization",
+    summary: "Read what your organisation has, and what of it is reserved",
+    query: OrganizationQuery,
+    reply: { description: "The balance", schema: BalanceView },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { env, services, caller, asked } = aboutOne(context);
+      return context.json(unwrap(await services.readBalance(env, caller, asked)));
+    },
+  },
+  {
+    id: "listLedgerEntries",
+    route: "GET /v1/ledger",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read the entries of the ledger, newest first",
+    description:
+      "What is posted never changes: what turns out wrong is set right by another entry. Entries of closed months are read from their copies.",
+    query: LedgerQuery,
+    reply: { description: "A page of entries", schema: LedgerEntryList },
+    handle: listEntries,
+  },
+  {
+    id: "verifyLedger",
+    route: "GET /v1/ledger/verification",
+    permission: ["billing:read", "operator"],
+    reach: "organization",
+    summary: "Add the ledger up again, and compare it with its copies",
+    description:
+      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`.",
+    query: OrganizationQuery,
+    reply: { description: "What was found", schema: LedgerVerification },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { env, services, caller, asked } = aboutOne(context);
+      return context.json(unwrap(await services.verifyLedger(env, caller, asked)));
+    },
+  },
+  {
+    id: "createTopUp",
+    route: "POST /v1/top-ups",
+    permission: "operator",
+    reach: "organization",
+    summary: "Post money that an organisation paid in",
+    headers: ONCE,
+    body: { schema: TopUpRequest },
+    reply: { status: 201, description: "What was posted", schema: PostedEntry, headers: POSTED_HEADERS },
+    errors: ["not_found", "idempotency_conflict"],
+    handle: createTopUp,
+  },
+  {
+    id: "createAdjustment",
+    route: "POST /v1/adjustments",
+    permission: "operator",
+    reach: "organization",
+    summary: "Post a refund, a dispute or a correction about something that is in the ledger",
+    description: "It may make the balance negative: then no run of the organisation goes on before money comes in.",
+    headers: ONCE,
+    body: { schema: AdjustmentRequest },
+    reply: {
+      status: 201,
+      description: "What was posted",
+      schema: PostedEntry,
+      example: {
+        entry: {
+          kind: "correction",
+          period: "adj_3hd6ks9g1yr2jpe7ma4q8vbn8c0tz5xw",
+          amount_micros: -260,
+          lines: [
+            { account: "balance", micros: -260 },
+            { account: "corrections", micros: 260 },
+          ],
+          note: "charged before the outage was known",
+        },
+        balance_micros: 4_999_740,
+      },
+      headers: POSTED_HEADERS,
+    },
+    errors: ["not_found", "idempotency_conflict"],
+    handle: createAdjustment,
+  },
+];
+
+function aboutOne(context: ApiContext) {
+  const { organization } = readQuery(context, OrganizationQuery);
+  const { services, caller } = context.var;
+  return { env: context.env, services, caller, asked: organization ?? null };
+}
+
+async function listPrices(context: ApiContext): Promise<Response> {
+  const { version } = readQuery(context, PricesQuery);
+  const { services, now } = context.var;
+  const data = unwrap(await services.readPrices(context.env, version ?? null, now()));
+  return context.json({ object: "list", data } satisfies PriceLists);
+}
+
+async function createPrices(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, PriceListRequest);
+  const { services, caller } = context.var;
+  const { value, replayed } = unwrap(await services.createPriceList(context.env, caller, request, options));
+  return madeReply(context, `/v1/prices?version=${value.version}`, value, replayed);
+}
+
+async function listEntries(context: ApiContext): Promise<Response> {
+  const { after, limit, kind, run_id, source_id } = readQuery(context, LedgerQuery);
+  const { services, caller } = context.var;
+  const of = { kind: kind ?? null, run_id: run_id ?? null, source_id: source_id ?? null };
+  const asked = { ...of, before: after ?? null, limit: limit + 1 };
+  return context.json(pageOfEntries(unwrap(await services.readLedger(context.env, caller, asked)), limit));
+}
+
+/** An entry is known by its number. */
+function pageOfEntries(read: readonly LedgerEntry[], limit: number) {
+  const data = read.slice(0, limit);
+  const [first_id = null, last_id = null] = [data[0], data.at(-1)].map((one) => one && String(one.number));
+  return { object: "list", data, first_id, last_id, has_more: read.length > limit } as const;
+}
+
+async function createTopUp(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, TopUpRequest);
+  const { services, caller } = context.var;
+  const { value, id, replayed } = unwrap(await services.createTopUp(context.env, caller, request, options));
+  return madeReply(context, `/v1/ledger?source_id=${id}`, value, replayed);
+}
+
+async function createAdjustment(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, AdjustmentRequest);
+  const { services, caller } = context.var;
+  const { value, id, replayed } = unwrap(await services.createAdjustment(context.env, caller, request, options));
+  return madeReply(context, `/v1/ledger?source_id=${encodeURIComponent(id)}`, value, replayed);
+}
+
+/** What was made and has no address of its own: it is found by a query. */
+function madeReply(context: ApiContext, location: string, value: object, replayed: boolean): Response {
+  context.header("location", location);
+  if (replayed) context.header("idempotent-replayed", "true");
+  return context.json(value, 201);
+}

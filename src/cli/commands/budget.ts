@@ -1,0 +1,111 @@
+/** `rollcall budget …`: what may be charged in a month. */
+import { BUDGET_TARGETS, type BudgetView } from "../../contract/billing.ts";
+import { defined } from "../argument-values.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
+import { dollarsText, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+import { microsOf } from "./ledger.ts";
+
+const HEADER = ["budget", "for", "a month", "spent", "reserved", "crossed"];
+const LIMIT_FLAG = { value: "DOLLARS", says: "for each month of UTC, such as 20 or 0.50" } as const;
+
+const LIST = command({
+  name: "budget list",
+  reads: true,
+  says: "budgets, with what is spent of each this month",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.budgets({ limit: 100 }, { signal }));
+      const none = "No budgets. Make one with: rollcall budget create organization --limit DOLLARS";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const CREATE = command({
+  name: "budget create",
+  takes: "<organization|project|key>",
+  says: "say what may be charged in a month: in all, for a project, for a key or a person",
+  more: "Runs that it does not cover wait, and go on when it is raised or the month is over. A new one is refused.",
+  flags: {
+    target: { value: "ID", says: "the project, by id or name; the key or the person, by id" },
+    limit: LIMIT_FLAG,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const named = line.one("what it is for: organization, project or key");
+    const target_kind = BUDGET_TARGETS.find((one) => one === named);
+    if (target_kind === undefined) throw usageError(`${named} is not one of ${BUDGET_TARGETS.join(", ")}`);
+    const target_id = line.text("target");
+    if (target_kind !== "organization" && target_id === undefined) {
+      throw usageError(`--target: say which ${target_kind}: --target ID`, "target");
+    }
+    const request = { target_kind, ...defined({ target_id }), limit_micros: microsOf(line, "limit") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const budget = await client.createBudget(request, { signal });
+      return { json: budget, text: () => budgetText(budget) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "budget show",
+  takes: "<budget>",
+  reads: true,
+  says: "a budget, and what is spent of it this month",
+  what: "a budget, by its id",
+  ask: (client, id, options) => client.getBudget(id, options),
+  text: budgetText,
+});
+
+const SET = command({
+  name: "budget set",
+  takes: "<budget>",
+  says: "raise or lower a budget; runs that waited for it go on within seconds",
+  flags: { limit: LIMIT_FLAG, ...PLATFORM_FLAGS },
+  run(line) {
+    const id = line.one("a budget, by its id");
+    const patch = { limit_micros: microsOf(line, "limit") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const budget = await client.updateBudget(id, patch, { signal });
+      return { json: budget, text: () => budgetText(budget) };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "budget delete",
+  takes: "<budget>",
+  says: "delete a budget: nothing is held back by it any more",
+  what: "a budget, by its id",
+  ask: (client, id, options) => client.deleteBudget(id, options),
+  text: ({ id }) => `${id} is deleted`,
+});
+
+function budgetText(budget: BudgetView): string {
+  return safeDetails({
+    budget: budget.id,
+    for: `${budget.target_kind} ${budget.target_id}`,
+    "a month": dollarsText(budget.limit_micros),
+    "spent this month": dollarsText(budget.spent_micros),
+    reserved: dollarsText(budget.reserved_micros),
+    crossed: crossedText(budget) || null,
+    changed: timeText(budget.updated_at),
+  });
+}
+
+function rowOf(budget: BudgetView): string[] {
+  const { id, target_kind, target_id, limit_micros, spent_micros, reserved_micros } = budget;
+  const amounts = [limit_micros, spent_micros, reserved_micros].map(dollarsText);
+  return [id, target_kind === "organization" ? target_kind : target_id, ...amounts, crossedText(budget)];
+}
+
+function crossedText({ thresholds_crossed }: BudgetView): string {
+  return thresholds_crossed.map((percent) => `${percent} %`).join(", ");
+}
+
+export const BUDGET_COMMANDS = [LIST, CREATE, SHOW, SET, DELETE] as const;

@@ -1,0 +1,231 @@
+/** `rollcall prices`, `balance`, `ledger …`, `top-up`, `adjust`: what is asked for, paid and charged. */
+import { randomUUID } from "node:crypto";
+import { ADJUSTMENT_KINDS, type BalanceView, type PostedEntry } from "../../contract/billing.ts";
+import { ENTRY_KINDS, type LedgerEntry, type PriceList } from "../../contract/money.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, usageError } from "../exit.ts";
+import { type LedgerFindings, verifyLedgers } from "../ledger-verification.ts";
+import { onPlatform } from "../on-platform.ts";
+import { countText, dollarsText, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+
+const ENTRY_HEADER = ["number", "kind", "amount", "about", "posted"];
+const ORG_FLAG = { value: "ID", says: "for an operator: another organisation" } as const;
+const ONCE_FLAG = { value: "KEY", says: "its Idempotency-Key: with the same key it is posted once" } as const;
+const MICROS_PER_DOLLAR = 1_000_000;
+
+const PRICES = command({
+  name: "prices",
+  reads: true,
+  says: "what the platform asks: the list in force, then those that are to come",
+  flags: { version: { value: "TEXT", says: "this list alone" }, ...PLATFORM_FLAGS },
+  run(line) {
+    line.none();
+    const query = { version: line.text("version") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const lists = await client.listPrices(query, { signal });
+      return { json: lists, text: () => lists.data.map(pricesText).join("\n\n") };
+    });
+  },
+});
+
+const BALANCE = command({
+  name: "balance",
+  reads: true,
+  says: "what the organisation has, and what of it is reserved for runs",
+  flags: { org: ORG_FLAG, ...PLATFORM_FLAGS },
+  run(line) {
+    line.none();
+    const query = { organization: line.text("org") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const balance = await client.getBalance(query, { signal });
+      return { json: balance, text: () => balanceText(balance) };
+    });
+  },
+});
+
+const LIST = command({
+  name: "ledger list",
+  reads: true,
+  says: "entries of the ledger, newest first",
+  flags: {
+    limit: { short: "n", value: "N", says: "at most so many; default 20" },
+    kind: { value: "KIND", choices: ENTRY_KINDS, says: "of one kind" },
+    run: { value: "RUN", says: "of one run" },
+    source: { value: "ID", says: "about this: a rollout, a payment" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const most = line.count("limit", 1) ?? 20;
+    const kind = ENTRY_KINDS.find((one) => one === line.text("kind"));
+    const query = { kind, run_id: line.text("run"), source_id: line.text("source"), limit: Math.min(most, 100) };
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const data: LedgerEntry[] = [];
+      let more = false;
+      for await (const entry of client.ledgerEntries(query, { signal })) {
+        more = data.length >= most;
+        if (more) break;
+        data.push(entry);
+      }
+      const [first_id, last_id] = [data[0], data.at(-1)].map((one) => (one === undefined ? null : String(one.number)));
+      const json = { object: "list", data, first_id, last_id, has_more: more };
+      return { json, text: () => listText(data, { header: ENTRY_HEADER, rowOf: entryRow, none: "No entries.", room }) };
+    });
+  },
+});
+
+const VERIFY = command({
+  name: "ledger verify",
+  reads: true,
+  says: "add the ledger up again and compare it with its copies; exit 1 where anything differs",
+  more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key reaches.
+--wait: so many seconds for what is not in the books, or not copied, yet; what is left then is exit 1 too.`,
+  flags: {
+    deep: { says: "each rollout of each run, too" },
+    wait: { value: "S", says: "seconds to wait for what is on its way; default 0" },
+    org: { ...ORG_FLAG, repeatable: true },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    line.none();
+    const named = line.all("org");
+    const [deep, wait] = [line.on("deep"), line.number("wait") ?? 0];
+    if (wait < 0) throw usageError("--wait: must be 0 seconds at least", "wait");
+    if (deep && named.length > 0)
+      throw usageError("--deep: not beside --org: a key reads its own rollouts only", "deep");
+    return onPlatform(line, async (session) => {
+      const organizations = named.length === 0 ? null : named;
+      const asked = { organizations, deep, waitMs: wait * 1000, say: session.term.say };
+      const found = await verifyLedgers(session, asked);
+      return { json: found, text: () => findingsText(found, deep), exit: found.ok ? EXIT.good : EXIT.bad };
+    });
+  },
+});
+
+const TOP_UP = command({
+  name: "top-up",
+  takes: "<organisation>",
+  says: "for an operator: post money that an organisation paid in",
+  flags: {
+    amount: { value: "DOLLARS", says: "such as 25 or 0.50" },
+    note: { value: "TEXT", says: "what it was" },
+    once: ONCE_FLAG,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const organization = line.one("an organisation, by its id");
+    const request = { organization, amount_micros: microsOf(line, "amount"), ...defined({ note: line.text("note") }) };
+    return onPlatform(line, async ({ client, signal }) => {
+      const posted = await client.createTopUp(request, { signal, idempotencyKey: line.text("once") ?? randomUUID() });
+      return { json: posted, text: () => postedText(posted) };
+    });
+  },
+});
+
+const ADJUST = command({
+  name: "adjust",
+  takes: "<organisation>",
+  says: "for an operator: post a refund, a dispute or a correction about something in the ledger",
+  flags: {
+    kind: { value: "KIND", choices: ADJUSTMENT_KINDS, says: "what it is; default correction" },
+    amount: { value: "DOLLARS", says: "what it does to the balance: -0.26 takes away" },
+    source: { value: "ID", says: "what it is about: a rollout, a payment" },
+    note: { value: "TEXT", says: "why" },
+    once: ONCE_FLAG,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const organization = line.one("an organisation, by its id");
+    const [source, note] = [line.text("source"), line.text("note")];
+    if (source === undefined) throw usageError("--source: say what it is about: --source ID", "source");
+    if (note === undefined) throw usageError('--note: say why: --note "charged twice"', "note");
+    const kind = ADJUSTMENT_KINDS.find((one) => one === line.text("kind")) ?? "correction";
+    const request = { organization, kind, amount_micros: microsOf(line, "amount"), source, note };
+    return onPlatform(line, async ({ client, signal }) => {
+      const posted = await client.createAdjustment(request, {
+        signal,
+        idempotencyKey: line.text("once") ?? randomUUID(),
+      });
+      return { json: posted, text: () => postedText(posted) };
+    });
+  },
+});
+
+/** Of a flag that holds dollars, exactly: a double is nobody's money. */
+export function microsOf<Name extends string>(line: CommandLine<Name>, flag: Name): number {
+  const text = line.text(flag);
+  if (text === undefined) throw usageError(`--${flag}: say how many dollars: --${flag} 25`, flag);
+  const [, sign, whole = "", decimals = ""] = /^(-?)\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  if (sign === undefined) throw usageError(`--${flag}: ${text} is no amount such as 25, 0.50 or -0.000260`, flag);
+  const micros = Number(whole) * MICROS_PER_DOLLAR + Number(decimals.padEnd(6, "0"));
+  return sign === "-" ? -micros : micros;
+}
+
+function pricesText({ version, effective_from, fees, models }: PriceList): string {
+  return safeDetails({
+    prices: version,
+    from: effective_from === 0 ? "the beginning" : timeText(effective_from),
+    "a rollout": dollarsText(fees.rollout_micros),
+    "1,000 turns": dollarsText(fees.thousand_turns_micros),
+    scoring: dollarsText(fees.scoring_micros),
+    "a batch pushed": dollarsText(fees.push_micros),
+    "a GB stored a day": dollarsText(fees.gb_day_micros),
+    ...Object.fromEntries(models.map((one) => [one.model, tokensText(one)])),
+  });
+}
+
+function tokensText(one: PriceList["models"][number]): string {
+  const { input_per_mtok_micros, cached_input_per_mtok_micros, output_per_mtok_micros } = one;
+  const prices = [input_per_mtok_micros, cached_input_per_mtok_micros, output_per_mtok_micros].map(dollarsText);
+  return `${prices.join(", ")} for a million tokens in, cached, out`;
+}
+
+function balanceText(balance: BalanceView): string {
+  const { billing, available_micros, credit_limit_micros, behind_since } = balance;
+  return safeDetails({
+    balance: dollarsText(balance.balance_micros),
+    reserved: dollarsText(balance.reserved_micros),
+    available: available_micros === null ? "any" : dollarsText(available_micros),
+    billing,
+    "credit limit": billing === "postpaid" ? creditText(credit_limit_micros) : null,
+    entries: countText(balance.entries),
+    "copies behind since": behind_since === null ? null : timeText(behind_since),
+  });
+}
+
+export function creditText(micros: number | null): string {
+  return micros === null ? "no limit" : dollarsText(micros);
+}
+
+function entryRow({ number, kind, amount_micros, source_id, period, posted_at }: LedgerEntry): string[] {
+  const about = period === "" ? source_id : `${source_id} ${period}`;
+  return [String(number), kind, dollarsText(amount_micros), about, timeText(posted_at)];
+}
+
+function postedText({ organization_id, entry, balance_micros }: PostedEntry): string {
+  return safeDetails({
+    organisation: organization_id,
+    posted: entry === null ? "before, in a month that is closed" : dollarsText(entry.amount_micros),
+    entry: entry && String(entry.number),
+    balance: dollarsText(balance_micros),
+  });
+}
+
+function findingsText(found: LedgerFindings, deep: boolean): string {
+  const lines = found.differences.map(({ org, what, entry_id, expected, actual }) => {
+    const entry = entry_id === null ? "" : `, entry ${entry_id}`;
+    return `${org}${entry}: ${what} (expected ${expected}, found ${actual})`;
+  });
+  const about = safeDetails({
+    ledger: found.ok ? "adds up" : "does NOT add up",
+    entries: countText(found.entries),
+    ...Object.fromEntries(Object.entries(found.balance_micros).map(([org, micros]) => [org, dollarsText(micros)])),
+    "rollouts checked": deep ? countText(found.rollouts_checked) : null,
+    "on their way": found.undrained === 0 ? null : countText(found.undrained),
+  });
+  return [about, ...lines].join("\n");
+}
+
+export const LEDGER_COMMANDS = [PRICES, BALANCE, LIST, VERIFY, TOP_UP, ADJUST] as const;

@@ -1,0 +1,129 @@
+/**
+ * Whether ledgers are right: each adds up and agrees with its copies, and with `deep` every rollout was charged what is
+ * stored of it. What was done a moment ago may be on its way to the books still: it is waited for as long as is said.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RollcallClient } from "../sdk/client.ts";
+
+const LOOK_EVERY_MS = 500;
+
+/** Where a ledger is asked about. */
+export interface LedgerPlace {
+  readonly client: RollcallClient;
+  readonly inProject: (id: string) => RollcallClient;
+  readonly signal: AbortSignal;
+}
+
+export interface LedgersAsked {
+  /** Ids; for an operator any. Null: the key's own. */
+  readonly organizations: readonly string[] | null;
+  readonly deep: boolean;
+  /** For what is not in the books yet. */
+  readonly waitMs: number;
+  readonly say: (line: string) => void;
+}
+
+export interface Difference {
+  readonly org: string;
+  readonly what: string;
+  readonly entry_id: string | null;
+  readonly expected: number | string | null;
+  readonly actual: number | string | null;
+}
+
+export interface LedgerFindings {
+  readonly ok: boolean;
+  readonly organizations: number;
+  readonly entries: number;
+  /** By organisation. */
+  readonly balance_micros: Readonly<Record<string, number>>;
+  readonly differences: readonly Difference[];
+  /** Ends without an entry, and entries without a copy. */
+  readonly undrained: number;
+  readonly rollouts_checked: number;
+}
+
+export async function verifyLedgers(place: LedgerPlace, asked: LedgersAsked): Promise<LedgerFindings> {
+  const until = Date.now() + asked.waitMs;
+  for (;;) {
+    const found = await lookOnce(place, asked);
+    if (found.undrained === 0 || Date.now() >= until) return found;
+    asked.say(`${found.undrained} not in the books or not copied yet`);
+    await sleep(Math.min(LOOK_EVERY_MS, until - Date.now()), undefined, { signal: place.signal });
+  }
+}
+
+async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAsked): Promise<LedgerFindings> {
+  const all = { entries: 0, undrained: 0, rollouts_checked: 0 };
+  const balance_micros: Record<string, number> = {};
+  const differences: Difference[] = [];
+  const { client, signal } = place;
+  for (const organization of organizations ?? [undefined]) {
+    const found = await client.verifyLedger({ organization }, { signal });
+    const org = found.organization_id;
+    balance_micros[org] = found.balance_micros;
+    all.entries += found.entries;
+    all.undrained += found.uncopied;
+    differences.push(
+      ...found.differences.map(({ entry, ...one }) => ({
+        org,
+        entry_id: entry === null ? null : String(entry),
+        ...one,
+      })),
+    );
+    if (found.balance_micros !== found.recomputed_micros) {
+      const [expected, actual] = [found.recomputed_micros, found.balance_micros];
+      differences.push({
+        org,
+        what: "the balance is not what its entries add up to",
+        entry_id: null,
+        expected,
+        actual,
+      });
+    }
+  }
+  // A key reads rollouts of its own organisation only.
+  for (const run of deep ? await runsOf(place) : []) {
+    const { checked, unsettled, found } = await chargesOf(place, run);
+    all.rollouts_checked += checked;
+    all.undrained += unsettled;
+    differences.push(...found);
+  }
+  const ok = differences.length === 0 && all.undrained === 0;
+  return { ok, organizations: Object.keys(balance_micros).length, balance_micros, differences, ...all };
+}
+
+interface RunPlace {
+  readonly id: string;
+  readonly organization: string;
+  readonly client: RollcallClient;
+}
+
+async function runsOf({ client, inProject, signal }: LedgerPlace): Promise<RunPlace[]> {
+  const runs: RunPlace[] = [];
+  const { organization } = await client.whoAmI({ signal });
+  for await (const { id } of client.projects({ limit: 100 }, { signal })) {
+    const project = inProject(id);
+    for await (const run of project.runs({ limit: 100 }, { signal })) {
+      runs.push({ id: run.id, organization: organization.id, client: project });
+    }
+  }
+  return runs;
+}
+
+async function chargesOf({ signal }: LedgerPlace, { id, organization, client }: RunPlace) {
+  const found: Difference[] = [];
+  let [checked, unsettled] = [0, 0];
+  for (let after: number | undefined; ; ) {
+    const slice = await client.auditCharges(id, { after }, { signal });
+    checked += slice.checked;
+    unsettled += slice.unsettled;
+    found.push(
+      ...slice.differences.map(({ rollout_id, what, expected, actual }) => {
+        return { org: organization, what: `${rollout_id}: ${what}`, entry_id: null, expected, actual };
+      }),
+    );
+    if (slice.next === null) return { checked, unsettled, found };
+    after = slice.next;
+  }
+}

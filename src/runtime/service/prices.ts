@@ -1,0 +1,71 @@
+/** Lists of prices: anybody with a key reads them, an operator adds one. None is ever changed. */
+import type { Caller } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { PriceList, PriceListRequest } from "../../contract/money.ts";
+import { ofOrganization } from "../../contract/scope.ts";
+import { findPriceList, insertPriceList, pricesFrom } from "../../db/price-lists.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+
+const OPERATION = "createPriceList";
+
+/** The list in force and those to come; with a version that one alone. `now`: epoch milliseconds. */
+export async function readPrices(env: Env, version: string | null, now: number): Promise<Result<PriceList[]>> {
+  if (version === null) return { ok: true, value: await pricesFrom(env.DB, Math.floor(now / 1000)) };
+  const found = await findPriceList(env.DB, version);
+  return found === null ? refuse("not_found", `no prices ${version}`, "version") : { ok: true, value: [found] };
+}
+
+export async function createPriceList(
+  env: Env,
+  caller: Caller,
+  { version, effective_from, fees, models }: PriceListRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: PriceList; replayed: boolean }>> {
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const { now } = options;
+  if (effective_from < Math.floor(now / 1000)) {
+    return refuse(
+      "invalid_request",
+      "effective_from: is over already: prices change from now on, or later",
+      "effective_from",
+    );
+  }
+  const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
+  if (twice !== undefined) {
+    return refuse("invalid_request", `models: names ${twice.model} at ${twice.base_url} twice`, "models");
+  }
+  const row = { version, effective_from, prices: { fees, models }, created_at: now, created_by: caller.who };
+  const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
+  const outcome = await insertPriceList(env.DB, row, made);
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  if (outcome === "version_taken") {
+    return refuse(
+      "conflict",
+      `there are prices ${version} already, and prices never change: name another version`,
+      "version",
+    );
+  }
+  if (outcome === "full") {
+    return refuse("conflict", `${LIMITS.comingPrices} lists are to come, which is as many as may`, null);
+  }
+  return {
+    ok: true,
+    value: { value: { object: "price_list", version, effective_from, fees, models }, replayed: false },
+  };
+}
+
+type Offer = PriceListRequest["models"][number];
+
+function isSameModel(one: Offer, other: Offer): boolean {
+  const at = ({ base_url }: Offer) => base_url.replace(/\/+$/, "");
+  return one.model === other.model && at(one) === at(other);
+}
+
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (version) => findPriceList(env.DB, version));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: found.value, replayed: true } } as const;
+}

@@ -1,0 +1,76 @@
+/** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
+import type { BalanceView, LedgerVerification } from "../../contract/billing.ts";
+import { type Caller, permits } from "../../contract/identity.ts";
+import type { LedgerEntry } from "../../contract/money.ts";
+import { findOrganization } from "../../db/organizations.ts";
+import { seconds } from "../../db/page.ts";
+import type { BalanceState, EntriesQuery } from "../contract/money-wire.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import { accountObject } from "../kit/names.ts";
+import { refuseOneProject } from "./organizations.ts";
+
+/** `asked`: another organisation, which an operator alone may name; null: the caller's. */
+export async function readBalance(env: Env, caller: Caller, asked: string | null): Promise<Result<BalanceView>> {
+  const organization = await organizationOf(env, caller, asked);
+  if (!organization.ok) return organization;
+  const id = organization.value;
+  return { ok: true, value: balanceViewOf(id, await accountObject(env, id).balance(id)) };
+}
+
+/** Entries of the caller's organisation, newest first. */
+export async function readLedger(env: Env, caller: Caller, query: EntriesQuery): Promise<Result<LedgerEntry[]>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  return { ok: true, value: [...(await accountObject(env, caller.orgId).entries(query))] };
+}
+
+/** Adds all of it up again, and compares what is kept in more than one place. */
+export async function verifyLedger(
+  env: Env,
+  caller: Caller,
+  asked: string | null,
+): Promise<Result<LedgerVerification>> {
+  const organization = await organizationOf(env, caller, asked);
+  if (!organization.ok) return organization;
+  const id = organization.value;
+  const { entries, balance_micros, recomputed_micros, differences, uncopied } = await accountObject(env, id).verify(id);
+  const ok = differences.length === 0 && balance_micros === recomputed_micros;
+  const found = { ok, entries, balance_micros, recomputed_micros, differences: [...differences], uncopied };
+  return { ok: true, value: { object: "ledger_verification", organization_id: id, ...found } };
+}
+
+async function organizationOf(env: Env, { orgId, projectId, permissions }: Caller, asked: string | null) {
+  if (asked !== null && permissions.includes("operator")) {
+    const found = await findOrganization(env.DB, asked);
+    return found === null ? notFoundHere(asked) : ({ ok: true, value: asked } as const);
+  }
+  if (asked !== null && asked !== orgId) return notFoundHere(asked);
+  if (!permits(permissions, "billing:read")) {
+    return refuse("forbidden", "organization: an operator names the one that is meant", "organization");
+  }
+  return refuseOneProject({ projectId }) ?? ({ ok: true, value: orgId } as const);
+}
+
+function notFoundHere(asked: string): Result<never> {
+  return refuse("not_found", `no organization ${asked}`, "organization");
+}
+
+export function balanceViewOf(
+  organization_id: string,
+  { billing, balance_micros, reserved_micros, credit_limit_micros, entries, uncopied, behind_since }: BalanceState,
+): BalanceView {
+  const below = billing === "postpaid" ? credit_limit_micros : 0;
+  const unbounded = billing === "off" || below === null;
+  return {
+    object: "balance",
+    organization_id,
+    billing,
+    balance_micros,
+    reserved_micros,
+    available_micros: unbounded ? null : Math.max(0, balance_micros - reserved_micros + below),
+    credit_limit_micros,
+    entries,
+    uncopied,
+    behind_since: behind_since === null ? null : seconds(behind_since),
+  };
+}
