@@ -89,7 +89,7 @@ interface Standing {
 }
 
 async function ask<T>({ url, key }: Where, method: string, path: string, body?: object): Promise<T> {
-  const json = body === undefined ? {} : { "content-type": "application/json" };
+  const json = body === undefined ? {} : { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
   const response = await fetch(new URL(path, url), {
     method,
     headers: { authorization: `Bearer ${key}`, "rollcall-project": "default", ...json },
