@@ -13,6 +13,7 @@ import { AuthenticationError, InvalidModelResponseError, ModelError, type Rollou
 import type { Message, Messages, ToolDefinition } from "../contract/messages.ts";
 import type { Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
+import type { CallSize } from "../core/billing/allowance.ts";
 import { readChatCompletion } from "../core/rollout/chat-completion.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
@@ -52,6 +53,8 @@ export type CallOutcome<Response = ModelResponse> =
       readonly retry_after_ms: number | null;
       /** The reply's status; absent where no reply came, or one of 200 could not be used. */
       readonly status?: number;
+      /** It left, and nobody knows what its endpoint made of it: tokens may have been sampled. */
+      readonly lost?: boolean;
     };
 
 /** What a 400 says when the context overflows, lower-cased (vLLM's and other engines' phrases, by verifiers' list). */
@@ -65,6 +68,9 @@ const OVERFLOW_PHRASES = [
   "prompt_too_long",
   "prompt is too long",
 ];
+
+/** Said by whoever stands before the engine, and gave up waiting for it: it may have done its work. */
+const GAVE_UP_WAITING = [408, 499, 502, 504, 520, 521, 522, 523, 524];
 
 const USER_AGENT = `OpenAI/JS ${VERSION}`;
 /** Sent where there is no key: servers that want none ignore it. */
@@ -143,7 +149,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function requestBody(call: ModelCall): Record<string, unknown> {
+function requestBody(call: Parameters<typeof sizeOfCall>[0]): Record<string, unknown> {
   const { extra_body, ...asked } = call.sampling;
   const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
   return {
@@ -153,6 +159,35 @@ function requestBody(call: ModelCall): Record<string, unknown> {
     ...sampling,
     ...extra_body,
   };
+}
+
+/** Tokens that a picture, a sound or a file may stand for: its bytes may be anywhere. */
+const TOKENS_PER_PART = 16_384;
+
+/** What a call can take at most. */
+export function sizeOfCall(call: Pick<ModelCall, "model" | "messages" | "tools" | "sampling">): CallSize {
+  const body = requestBody(call);
+  const { length: messages } = call.messages;
+  const parts = call.messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  const opaque = parts.filter(({ type }) => type !== "text").length;
+  return { bytes: bytesOf(body) + opaque * TOKENS_PER_PART, messages, most_tokens: mostTokens(body) };
+}
+
+/** The same of a call of an embedding model, which answers with no tokens. */
+export function sizeOfEmbeddings({ texts }: Pick<EmbeddingCall, "texts">): CallSize {
+  return { bytes: bytesOf(texts), messages: texts.length, most_tokens: 0 };
+}
+
+function bytesOf(body: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(body)).length;
+}
+
+/** Engines differ in which of the limits they heed, and sample as many replies as they are asked for. */
+function mostTokens(body: Readonly<Record<string, unknown>>): number | null {
+  const numberIn = (field: string) => (typeof body[field] === "number" ? [body[field]] : []);
+  const limits = ["max_tokens", "max_completion_tokens"].flatMap(numberIn);
+  const replies = Math.max(1, ...["n", "best_of"].flatMap(numberIn));
+  return limits.length === 0 ? null : Math.ceil(Math.max(...limits) * replies);
 }
 
 /** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */
@@ -165,14 +200,14 @@ function wireMessage(message: Message): Message {
 
 function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
-  if (thrown instanceof InvalidModelResponseError) return failure(thrown, true, null);
+  if (thrown instanceof InvalidModelResponseError) return { ...failure(thrown, true, null), lost: true };
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);
   if (thrown instanceof AddressRefused) return failure(error, false, null);
   // The connection, or a body that broke off.
-  if (!(thrown instanceof APIError)) return failure(error, true, null);
+  if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
-  if (status === undefined) return failure(error, true, null);
+  if (status === undefined) return { ...failure(error, true, null), lost: true };
   if (status === 401 || status === 403) {
     return failure(new AuthenticationError(message), false, null);
   }
@@ -182,7 +217,8 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
     return failure(new ModelError(moved), false, null);
   }
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
-  return { ...failure(error, retryable, retryAfter(thrown.headers)), status };
+  const lost = GAVE_UP_WAITING.includes(status) ? { lost: true } : {};
+  return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
 }
 
 function failure(

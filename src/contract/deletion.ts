@@ -17,7 +17,8 @@ export const DeletionView = named("Deletion", {
   target_id: z.string().describe("of what is deleted").meta({ example: EXAMPLE.run }),
   state: z.enum(DELETION_STATES).describe("`queued` until the first of it is under way, then `running`, then `done`"),
   counts: CountsByName.describe(
-    "what is gone so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database",
+    "what is gone so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database; " +
+      "of an organization that was charged also `ledger_entries`, and the last `balance_micros` or `owed_micros`",
   ).meta({ example: { runs: 1, objects: 3, files: 12, bytes: 1_048_576, rows: 2 } }),
   created_at: Seconds,
   finished_at: Seconds.nullable().describe("when the last of it was gone"),

@@ -27,10 +27,17 @@ export const EndpointKey = z
   .max(4096)
   .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
 
+const Micros = Count.describe("micro-dollars for a million tokens");
+export const Prices = z.strictObject({
+  input_per_mtok_micros: Micros.meta({ example: 150_000 }),
+  output_per_mtok_micros: Micros.meta({ example: 600_000 }),
+});
+
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = namedInput("InlineEndpoint", {
   base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
+  prices: Prices.optional().describe("of its tokens: a run with max_cost_micros counts by them").meta({ example: {} }),
 });
 
 export const EndpointOrName = z.union([NonEmpty, InlineEndpoint]);
@@ -44,12 +51,6 @@ export const ResourceName = z
     error: "must be 1 to 63 letters, digits, dots, dashes or underscores, a letter or digit first",
   })
   .refine((name) => !/^(ep|ds|sec)_/.test(name), { error: "must not look like an id" });
-
-const Micros = Count.describe("micro-dollars for a million tokens");
-export const Prices = z.strictObject({
-  input_per_mtok_micros: Micros.meta({ example: 150_000 }),
-  output_per_mtok_micros: Micros.meta({ example: 600_000 }),
-});
 
 export const EndpointRequest = namedInput("EndpointRequest", {
   name: ResourceName.meta({ example: "qwen" }),

@@ -69,6 +69,12 @@ export const EvalRequest = z.strictObject({
   min_scored: Share.default(0.95).describe(
     "share of the planned rollouts that must get a score, else the run fails: too_few_scored",
   ),
+  max_cost_micros: Positive.max(LIMITS.maxCostMicros)
+    .optional()
+    .describe(
+      "what the run may cost in all, in micro-dollars: with what it cannot go beyond, the rest ends cancelled: budget. Every call needs max_tokens, every endpoint prices",
+    )
+    .meta({ example: 5_000_000 }),
   metadata: Metadata.default({}).meta({ example: { branch: "main" } }),
 });
 export type EvalRequest = z.infer<typeof EvalRequest>;

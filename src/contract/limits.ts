@@ -121,6 +121,8 @@ export const LIMITS = {
   batchRollouts: 65_536,
   holdoutTasks: 10_000,
   rolloutsPerRun: 1_000_000,
+  /** A million dollars: every sum of it is exact. */
+  maxCostMicros: 1_000_000_000_000,
   metadataPairs: 16,
   metadataKeyCharacters: 64,
   metadataValueCharacters: 512,

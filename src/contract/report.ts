@@ -33,6 +33,13 @@ const Reward = z.object({
 });
 const Metrics = z.record(z.string(), Estimate);
 
+/** Of a kill, a timeout, a connection that broke, a reply without usage. */
+export const LostUsage = z.object({
+  calls: Count,
+  micros: Count.nullable().describe("the most that they can have cost; null in a run without a cap"),
+});
+export type LostUsage = z.infer<typeof LostUsage>;
+
 export const RunReport = named("RunReport", {
   reward: Reward,
   metrics: Metrics.describe("of all tasks; of a group of environments also apart, in members").meta({
@@ -70,7 +77,11 @@ export const RunReport = named("RunReport", {
       "what the platform charges for the rollouts: what its ledger has of them",
     ),
     judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
+    lost: LostUsage.optional().describe("calls of which nobody knows what they took; absent where there were none"),
   }),
+  counted_micros: Count.optional().describe(
+    "counted against max_cost_micros so far, of what has ended, lost calls at their bounds; absent without a cap",
+  ),
   calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
     example: 2,
   }),

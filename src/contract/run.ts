@@ -61,6 +61,7 @@ export const FLOW_STATES = [
   "rate_limited",
   "endpoint_down",
   "over_limit",
+  "over_budget",
   "object_unreadable",
   "storage_full",
   "over_budget",

@@ -181,6 +181,7 @@ export function asEval(asked: TrainingRequest): EvalRequest {
     ...{ environment, environment_args, model, endpoint, judges, judge_cache, sampling, shuffle },
     ...{ seed, max_concurrent, limits, metadata, kind: "eval", num_examples: -1, min_scored: 0 },
     ...(name !== undefined && { name }),
+    ...(asked.max_cost_micros !== undefined && { max_cost_micros: asked.max_cost_micros }),
     ...(dataset !== undefined && { dataset }),
     rollouts_per_example: asked.group_size,
   };

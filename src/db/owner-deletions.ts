@@ -16,6 +16,8 @@ import {
   idempotencyKeys,
   invitations,
   judgeVerdicts,
+  ledgerCopies,
+  ledgerMonths,
   members,
   organizations,
   people,
@@ -23,6 +25,7 @@ import {
   runs,
   secrets,
   trainerTokens,
+  usageHours,
 } from "./schema.ts";
 import {
   type Condition,
@@ -136,7 +139,10 @@ function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condi
   return inArray(sql`rowid`, rows);
 }
 
-const OF_ORGANIZATION: readonly OrganizationTable[] = [apiKeys, budgets, invitations, members, organizations];
+const OF_ORGANIZATION: readonly OrganizationTable[] = [
+  ...[apiKeys, invitations, members, organizations],
+  ...[budgets, ledgerCopies, ledgerMonths, usageHours],
+];
 
 /** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */
 export async function countRowsOfOrganization(

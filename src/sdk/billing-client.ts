@@ -15,7 +15,7 @@ export class BillingClient extends LedgerClient {
 
   /** One page of buckets, the earliest first. */
   getUsage({ group_by, ...query }: UsageQuery = {}, options: CallOptions = {}): Promise<UsagePage> {
-    return this.#requests.json(`/usage${search({ ...query, group_by: group_by?.join(",") })}`, options);
+    return this.#requests.json(`/usage${search({ ...query, group_by: group_by?.join(",") || undefined })}`, options);
   }
 
   /** Every bucket of the time. */
@@ -30,7 +30,7 @@ export class BillingClient extends LedgerClient {
 
   /** The same page as `getUsage` gives, as CSV. */
   usageCsv({ group_by, ...query }: UsageQuery = {}, options: CallOptions = {}): Promise<string> {
-    const path = `/usage/csv${search({ ...query, group_by: group_by?.join(",") })}`;
+    const path = `/usage/csv${search({ ...query, group_by: group_by?.join(",") || undefined })}`;
     return this.#requests.read(path, options, (reply) => reply.text());
   }
 

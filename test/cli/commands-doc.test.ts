@@ -174,6 +174,9 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "person role": { json: { object: "person", role: "viewer" } },
   "person remove": { json: DELETED },
   "audit-log": { text: /^entry +at +who/, json: LIST },
+  usage: { text: /^Nothing was used\.|^(day|hour) +.*charged|^start_time,end_time,/ },
+  "statement list": { text: /^No month is closed yet/ },
+  "statement show": { text: /^month,account,micros\r?\n/ },
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
 };
 

@@ -10,6 +10,7 @@ import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
+import * as ledger from "../../src/db/ledger.ts";
 import * as months from "../../src/db/ledger-months.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as past from "../../src/db/past-runs.ts";
@@ -177,6 +178,25 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   ],
   updateOrganization: (d1, { orgId }) =>
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
+  readTerms: async (d1, { orgId }) => Object.values(await ledger.readTerms(d1, orgId)),
+  ownersOf: async (d1, { orgId }, mark) => {
+    await people.changeRole(d1, orgId, `per_${mark}`, "owner");
+    return await ledger.ownersOf(d1, orgId, 5);
+  },
+  writeUsageHours: (d1, { orgId }, mark) => {
+    const bucket = { project_id: `pj_${mark}`, hour: 3600, payer: `key_${mark}`, environment: "e", model: "m" };
+    return ledger.writeUsageHours(d1, orgId, [{ ...bucket, kind: "eval", counts: { turns: 7 }, lines: {} }]);
+  },
+  writeLedgerCopy: (d1, { orgId }) => {
+    const row = { balance_micros: 7, reserved_micros: 1, last_entry: 5, copied_at: 2000, behind_since: null };
+    return ledger.writeLedgerCopy(d1, orgId, row);
+  },
+  readLedgerCopy: async (d1, { orgId }) => (await ledger.readLedgerCopy(d1, orgId))?.org_id,
+  writeLedgerMonth: (d1, { orgId }, mark) => {
+    const sums = { opening_micros: 1, closing_micros: 2, accounts: {}, sha256: "s", closed_at: 2000 };
+    return ledger.writeLedgerMonth(d1, orgId, { month: mark, first_entry: 1, last_entry: 2, ...sums });
+  },
+  readLedgerMonths: (d1, { orgId }) => ledger.readLedgerMonths(d1, orgId),
   insertProject: (d1, { orgId }, mark) => {
     const row = {
       id: `${mark}-${crypto.randomUUID()}`,

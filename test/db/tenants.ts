@@ -12,6 +12,7 @@ import {
   idempotencyKeys,
   invitations,
   judgeVerdicts,
+  ledgerCopies,
   ledgerMonths,
   members,
   organizations,
@@ -32,8 +33,9 @@ export interface Tenant {
 }
 
 export const TENANT_TABLES = {
-  ...{ apiKeys, budgets, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ ledgerMonths, organizations, projects, runs, secrets, trainerTokens, usageHours },
+  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ organizations, projects, runs, secrets, trainerTokens },
+  ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
 
 /** Two projects of one organisation, and a third of another. */
@@ -75,9 +77,6 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
   const verdict = { value: 1, reason: mark };
-  const used = { hour: 0, payer: mark, environment: "e", model: "m", kind: "eval", counts: {}, lines: {} };
-  const accounts = { [mark]: 1 };
-  const entries = { first_entry: 1, last_entry: 1, opening_micros: 0, closing_micros: 0, accounts };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
     d1
@@ -87,10 +86,6 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(members).values({ org_id: scope.orgId, person_id: `per_${mark}`, role: "developer", ...at }),
     d1.insert(invitations).values({ ...invitation, org_id: scope.orgId, invited_by: "key_1", ...at, expires_at: 9000 }),
     d1.insert(apiKeys).values(key),
-    d1.insert(budgets).values({
-      ...{ id: `bud_${mark}`, org_id: scope.orgId, target_kind: "project", target_id: scope.projectId },
-      ...{ limit_micros: 5, ...at, updated_at: 1000 },
-    }),
     d1.insert(deletions).values({ id: `del_${mark}`, ...owner, ...about, requested_by: "key_1", ...at }),
     d1.insert(trainerTokens).values({ hash: `token-${mark}`, ...owner, run_id: run.id, ...at }),
     d1.insert(endpoints).values({ ...endpoint, ...owner, name: "name" }),
@@ -105,11 +100,29 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
-    d1.insert(usageHours).values({ ...used, ...owner }),
-    d1
-      .insert(ledgerMonths)
-      .values({ org_id: scope.orgId, month: `m-${mark}`, ...entries, sha256: mark, closed_at: 1000 }),
+    ...moneyOf({ scope, mark }),
   ]);
+}
+
+/** Budgets and copies of the books. Those of an organisation bear the mark of its first tenant. */
+function moneyOf({ scope, mark }: Tenant) {
+  const d1 = drizzle(env.DB);
+  const org = { org_id: scope.orgId };
+  const budget = { ...org, target_kind: "project" as const, target_id: scope.projectId, limit_micros: 5 };
+  const sums = { opening_micros: 0, closing_micros: 0, accounts: { [mark]: 0 }, sha256: mark, closed_at: 1000 };
+  const use = { environment: "e", model: "m", kind: "eval", counts: { turns: 1 }, lines: {} };
+  // Unlike another tenant's.
+  const balance_micros = Math.floor(Math.random() * 1e12);
+  const copy = { balance_micros, reserved_micros: 0, last_entry: 1, copied_at: 1000 };
+  return [
+    d1.insert(budgets).values({ ...budget, id: `bud_${mark}`, created_at: 1000, updated_at: 1000 }),
+    d1
+      .insert(ledgerCopies)
+      .values({ ...org, ...copy })
+      .onConflictDoNothing(),
+    d1.insert(ledgerMonths).values({ ...org, ...sums, month: mark, first_entry: 1, last_entry: 1 }),
+    d1.insert(usageHours).values({ ...org, ...use, project_id: scope.projectId, hour: 3600, payer: `key_${mark}` }),
+  ] as const;
 }
 
 /** The rows of the tenant, and those of its organisation that are no project's; of other tables, what bears its mark. */
@@ -127,7 +140,9 @@ export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Recor
       ] as const;
     }
     const rows: unknown[] = await d1.select().from(table);
-    const own = (row: string) => row.includes(mark) && row.includes(scope.orgId);
+    // The copy of the balance is the organisation's alone.
+    const marked = name === "ledgerCopies" ? "" : mark;
+    const own = (row: string) => row.includes(marked) && row.includes(scope.orgId);
     return [name, rows.filter((row) => own(JSON.stringify(row)))] as const;
   });
   return Object.fromEntries(await Promise.all(found));

@@ -10,6 +10,7 @@ import { NETWORK_BINDING } from "../../src/local/miniflare.ts";
 import { Boot, endBoots } from "./boot.ts";
 import { MOST_TURNS } from "./fault-model.ts";
 import { bundleFaultWorker } from "./fault-worker.ts";
+import { playCapPlans } from "./max-cost/play.ts";
 import { type FaultPlan, placedAgain, planOf, sabotaged } from "./plan.ts";
 import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
 import { playPlan, type Stage } from "./play-plan.ts";
@@ -31,6 +32,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --tenants N       so many organisations share the platform, each with a run of its own; default 1
       --judges          every plan asks judges; else one in six
       --billing         their organisations pay for them, and the ledger is checked after each
+      --max-cost        runs with a cap of their own, held to the models' own book of tokens
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
       --sabotage        drop every message and silence the sweep: every plan must fail
@@ -51,6 +53,7 @@ const OPTIONS = {
   tenants: { type: "string", default: "1" },
   billing: { type: "boolean", default: false },
   training: { type: "boolean", default: false },
+  "max-cost": { type: "boolean", default: false },
   "no-network-binding": { type: "boolean", default: false },
   sabotage: { type: "boolean", default: false },
   "ends-within": { type: "string", default: "240" },
@@ -80,9 +83,8 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   // For every platform that is booted from here.
   if (values["no-network-binding"]) process.env[NETWORK_BINDING] = "off";
   await bundleFaultWorker();
-  if (values.training) {
-    return await playTrainingPlans(seeds, { port: port + 10, endsWithinMs }, values.json);
-  }
+  const others = otherPlans(seeds, rollouts, { port: port + 10, endsWithinMs }, values);
+  if (others !== null) return await others;
   const calm = await new Boot(port, "").start();
   const stage = { calm, port: port + 10, endsWithinMs };
   const plans: PlanReport[] = [];
@@ -98,6 +100,17 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   const failed = plans.filter(({ ok }) => !ok).length;
   if (values.json) printJson({ plans, failed });
   return failed === 0 ? EXIT.good : EXIT.bad;
+}
+
+/** Plans of another kind, where they were asked for. */
+function otherPlans(
+  seeds: readonly number[],
+  rollouts: number,
+  stage: { readonly port: number; readonly endsWithinMs: number },
+  { training, json, "max-cost": capped }: { training: boolean; json: boolean; "max-cost": boolean },
+): Promise<ExitCode> | null {
+  if (training) return playTrainingPlans(seeds, stage, json);
+  return capped ? playCapPlans(seeds, rollouts, stage, json) : null;
 }
 
 /** Again, as long as a kill hit nothing in flight: each time with that kill earlier. */

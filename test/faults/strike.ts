@@ -12,14 +12,17 @@ const FIRST_CALL_WITHIN_MS = 15_000;
 const LAST_CALL_WITHIN_MS = 3000;
 const LOOK_EVERY_MS = 5;
 
+/** As much of a model as is struck at. */
+type Held = Pick<FaultModel, "hold" | "times">;
+
 interface Target {
   readonly served: Served;
   readonly directory: string;
   /** The next start of the platform on its directory. */
   readonly serveAgain: () => Promise<Served>;
-  readonly model: FaultModel;
+  readonly model: Held;
   /** Whatever else the platform calls. */
-  readonly silent: readonly FaultModel[];
+  readonly silent: readonly Held[];
   /** Rollouts in flight at this moment, at least. */
   readonly in_flight: number;
   /** False: the run was cancelled, and the model may be asked nothing more. */
@@ -48,7 +51,7 @@ export async function strike(
   }
 }
 
-async function firstCall(model: FaultModel, after: number, withinMs: number): Promise<number | null> {
+async function firstCall(model: Held, after: number, withinMs: number): Promise<number | null> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     const called = model.times.find((at) => at > after);

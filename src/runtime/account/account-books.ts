@@ -42,8 +42,11 @@ const TERMS_KEPT_MS = 5 * 60_000;
 const TERMS = "terms";
 const NOTICES_A_SLICE = 50;
 
+/** The object that holds them. */
+type Holder = Pick<DurableObjectState, "storage" | "waitUntil">;
+
 export class AccountBooks {
-  readonly #ctx: DurableObjectState;
+  readonly #ctx: Holder;
   readonly #env: Env;
   readonly #now: () => number;
   readonly #books: Books;
@@ -54,7 +57,7 @@ export class AccountBooks {
   /** As it stands on disk. */
   #keptTerms: Terms | null | undefined;
 
-  constructor(ctx: DurableObjectState, env: Env, now: () => number) {
+  constructor(ctx: Holder, env: Env, now: () => number) {
     this.#ctx = ctx;
     this.#env = env;
     this.#now = now;

@@ -36,6 +36,8 @@ export type TurnOutcome<Response = ModelResponse> =
       readonly status?: number;
       /** With another key: none of the tries that are counted. */
       readonly free?: boolean;
+      /** It left, and nobody knows what its endpoint made of it. */
+      readonly lost?: boolean;
     };
 
 /** No call left: the environment could not say what to ask with. */

@@ -2,7 +2,7 @@
 import type { Usage } from "../../contract/messages.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import type { VerdictValue } from "../../core/rubrics/verdict.ts";
-import type { RunSpec, Unit } from "./wire.ts";
+import type { RunSpec, Spending, Unit } from "./wire.ts";
 
 export type AskOutcome =
   | {
@@ -29,6 +29,8 @@ export type AskOutcome =
       readonly unauthorized?: boolean;
       /** With another key: none of the tries that are counted. */
       readonly free?: boolean;
+      /** It left, and nobody knows what its endpoint made of it. */
+      readonly lost?: boolean;
     };
 
 /** What the run had on record of an ask: `calls` made so far, and how many `replies` they got. */
@@ -80,6 +82,8 @@ export interface JudgingUnit {
   /** A call that takes longer is hung up on: others wait behind it. Absent: it has its whole time. */
   readonly patience_ms?: number;
   readonly settled: readonly KnownResult[];
+  /** What its asks may spend while this claim lasts, in micro-dollars; absent in a run without a cap. */
+  readonly allowance_micros?: number;
   /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
   readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
 }
@@ -94,6 +98,17 @@ export interface JudgementRequest {
   readonly claim?: number;
   /** It was given back because its judge did not answer in time for those who wait behind it. */
   readonly silent?: boolean;
+  /** In a run with a cap: what those calls may take at most, all tries included, in micro-dollars. */
+  readonly bound_micros?: number;
+  /** What its asks took while the claim lasted. Absent: nobody knows. */
+  readonly spent?: Spending;
   /** It was given back because something broke: so many times, and it is given up. */
   readonly failed?: boolean;
+}
+
+/** What asking for a unit's judgements took, by whoever had the claim. */
+export interface ClaimSpending {
+  readonly unit: number;
+  readonly claim: number;
+  readonly spent: Spending;
 }

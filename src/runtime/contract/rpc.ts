@@ -13,7 +13,7 @@ import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rol
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, RequestsAsk, RequestsGrant } from "./account-wire.ts";
 import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
-import type { JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
+import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type {
   InFlightEntry,
   InFlightQuery,
@@ -28,6 +28,8 @@ import type {
 } from "./run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type {
+  AllowanceAsk,
+  AllowanceReply,
   Delivery,
   RetryOrder,
   RetryRefusal,
@@ -123,10 +125,12 @@ export interface RunRpc {
   admit(places: readonly RolloutSlot[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
   /** Final reports of rollouts. Repeated, they change nothing. What came of each, in their order. */
   answered(reports: readonly RolloutReport[]): Promise<Answered[]>;
+  /** Rollouts of a run with a cap ask for more, before calls that they could not pay. In their order. */
+  allow(asks: readonly AllowanceAsk[]): Promise<AllowanceReply[]>;
   /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
   unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
   /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
-  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): Promise<void>;
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): Promise<void>;
   /** These units have no scores before judges have answered; or they are given back so. */
   requestJudgements(requests: readonly JudgementRequest[]): Promise<void>;
   /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
@@ -207,6 +211,8 @@ export interface RolloutRpc {
   /** How they stand, in the order asked for; wakes those that should be running and are not. */
   ask(ids: readonly string[]): Promise<RolloutStanding[]>;
   cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]>;
+  /** There may be enough for the calls that these wait to pay for: they ask again. */
+  askAgain(ids: readonly string[]): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(id: string): Promise<Rollout | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still to be. */

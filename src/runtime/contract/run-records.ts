@@ -150,6 +150,15 @@ export type RolloutEntry = {
   judge_micros: number | null;
   /** JSON: each result of its judges, and what it cost. */
   judgements: string | null;
+  /** Micro-dollars, in a run with a cap: what it may spend in all, and from its end on what it spent, its judges included. */
+  ceiling: number;
+  spent_micros: number;
+  /** The last of its asks that was heard, and what it waits for: micro-dollars of its next call; 0: for nothing. */
+  asked: number;
+  needs: number;
+  /** Calls of which nobody knows what they took, and the most that can be. */
+  lost_calls: number;
+  lost_micros: number;
   /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and where nothing is charged. */
   charge: string | null;
 };

@@ -11,6 +11,7 @@ import type { Usage } from "../../contract/messages.ts";
 import type { EnvironmentPin, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { CeilingAsk, CostPrices, LostCalls } from "../../core/billing/allowance.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 
@@ -50,6 +51,35 @@ export interface RolloutSpec extends RolloutSlot {
   readonly policy_version?: number;
   /** and the resets of the run before it began. */
   readonly policy_generation?: number;
+  /** In a run with a cap. */
+  readonly budget?: RolloutBudget;
+}
+
+/** What a rollout may spend before it asks its run for more, in micro-dollars. */
+export interface RolloutBudget {
+  readonly ceiling: number;
+  /** What it counts for from its start, whatever it does: part of the ceiling. */
+  readonly base: number;
+  readonly prices: CostPrices;
+}
+
+/** A rollout of a run with a cap asks for more. */
+export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
+  /** Counts its asks: what an earlier one asked for is void. */
+  readonly asks: number;
+}
+
+/** `ceiling`: what it may spend in all; null: not enough for its next call, and it waits. `over`: nobody awaits its end. */
+export interface AllowanceReply {
+  readonly ceiling: number | null;
+  readonly over?: boolean;
+}
+
+/** What something took out of a run's cap. */
+export interface Spending {
+  /** In micro-dollars, lost calls at their bounds; 0 in a run without a cap. */
+  readonly micros: number;
+  readonly lost: LostCalls;
 }
 
 /** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
@@ -87,6 +117,8 @@ export interface RolloutReport extends RolloutSlot {
   /** Calls that were answered with 429. */
   readonly limited?: number;
   readonly usage: Usage;
+  /** Absent of one that was never begun. */
+  readonly spent?: Spending;
   readonly started_at: number;
   readonly ended_at: number;
   /** Its scores, where it was scored in its own object. */
@@ -111,6 +143,8 @@ export interface Starter extends RolloutSlot {
   readonly policy_version?: number;
   /** and the resets of the run so far. */
   readonly policy_generation?: number;
+  /** In a run with a cap: what it may spend before it asks for more. */
+  readonly ceiling?: number;
 }
 
 /** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */

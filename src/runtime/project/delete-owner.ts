@@ -15,7 +15,7 @@ import {
   projectsOf,
   runsOf,
 } from "../../db/owner-deletions.ts";
-import { auditObject, ownerFolder, projectObject } from "../kit/names.ts";
+import { accountObject, auditObject, ownerFolder, projectObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -52,6 +52,16 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
 export async function organizationSlice(slice: Slice, orgId: string, job: Job): Promise<Outcome> {
   const { env, subrequests } = slice;
   switch (job.step) {
+    case "books": {
+      const { entries, balance_micros } = await subrequests.object(() => accountObject(env, orgId).balance(orgId));
+      const left = balance_micros < 0 ? { owed_micros: -balance_micros } : { balance_micros };
+      const had = entries === 0 ? {} : { ledger_entries: entries, ...left };
+      return goOn({ ...job, counts: { ...job.counts, ...had }, step: "account" });
+    }
+    case "account":
+      // Before its files: it writes some by itself.
+      await subrequests.object(() => accountObject(env, orgId).forget());
+      return goOn({ ...job, step: "files" });
     case "files":
       return await filesSlice(slice, job, ownerFolder({ orgId, projectId: null }), "rows");
     case "rows": {
@@ -80,5 +90,5 @@ async function deleteProjects(slice: Slice, orgId: string, job: Job): Promise<Ou
     const order = { id: begun.id, kind: begun.kind, target_id: projectId };
     await subrequests.object(() => projectObject(env, owner).deleteAll(owner, order));
   }
-  return projects.length > 0 ? waitUntil(now + LOOK_MS) : goOn({ ...job, step: "files" });
+  return projects.length > 0 ? waitUntil(now + LOOK_MS) : goOn({ ...job, step: "books" });
 }

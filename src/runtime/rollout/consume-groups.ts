@@ -5,6 +5,7 @@
 
 import { EnvError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { baseCost, policyCosts } from "../../core/billing/run-costs.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { RoutedRow } from "../../core/environments/contract.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
@@ -158,11 +159,17 @@ async function orderOf(
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
-    return { scope, run_id, ...place, ...task, ...pinned, ...call, ...dispatched, scored_in_place };
+    const paid = { ...call, ...budgetOf(spec, member) };
+    return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;
     return failedAtStart(member, "environment", thrown);
   }
+}
+
+function budgetOf(spec: RunSpec, { ceiling }: Starter): Pick<RolloutSpec, "budget"> {
+  if (ceiling === undefined) return {};
+  return { budget: { ceiling, base: baseCost(spec, false), prices: policyCosts(spec) } };
 }
 
 function isAboutTheRow(thrown: unknown): thrown is Error {

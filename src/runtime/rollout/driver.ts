@@ -2,7 +2,7 @@
  * Drives one rollout from where its storage left it to its end, inside the alarm of the object, beside other rollouts.
  *
  * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
- * write is safe). Its answer, the environment's reply, the new state and the next intent are one write if the hook does
+ * write is safe), and so is what the call may take, in a run with a cap. Its answer, the environment's reply, the new state and the next intent are one write if the hook does
  * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
  * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
  * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one.
@@ -15,9 +15,10 @@ import {
   type SerializedError,
   serializeError,
 } from "../../contract/errors.ts";
+import { type CallSize, type CostPrices, wantedFor } from "../../core/billing/allowance.ts";
 import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
-import type { RolloutSpec } from "../contract/wire.ts";
+import type { AllowanceReply, RolloutSpec } from "../contract/wire.ts";
 import type { HoldCall } from "../endpoint/call.ts";
 import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
@@ -25,6 +26,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { Apart } from "../run/apart.ts";
 import { afterCall } from "./call-outcome.ts";
 import type { CallModel, Departure } from "./model-call.ts";
+import { afterAsk, afterOutcome, asking, mayCall, type PurseAsk, withCall } from "./purse.ts";
 import type { RolloutStore } from "./store.ts";
 
 export interface DriverParts {
@@ -34,6 +36,8 @@ export interface DriverParts {
   readonly callModel: CallModel;
   /** Asked before a failed call is tried again. */
   readonly hold: HoldCall;
+  /** Of a rollout whose run has a cap; null for any other. */
+  readonly allowance: Allowance | null;
   readonly now: () => number;
   readonly clock: StageClock;
   /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
@@ -46,11 +50,23 @@ export interface DriverParts {
   readonly suspect: Suspect | null;
 }
 
+/** How calls are paid for. */
+export interface Allowance {
+  readonly prices: CostPrices;
+  /** Of the outstanding call; null where none will leave. */
+  readonly sizeOf: (rollout: Rollout) => CallSize | null;
+  /** Asks the run for more. */
+  readonly ask: (ask: PurseAsk) => Promise<AllowanceReply>;
+}
+
 /** The reason of a cancel after which nothing of the environment runs any more. */
 const SHED: CancelReason = "overload";
 
 /** Of all rollouts that are told to stop, in this process. */
 const ENDS = new Apart();
+
+/** How long a run is given to say what may be spent, before it is asked how its rollout stands. */
+const ASK_MS = 5000;
 
 const DOING = {
   setup: "its environment set it up",
@@ -96,7 +112,7 @@ export class RolloutDriver {
         return { done: rollout };
       }
       const at = now();
-      const notBefore = effect.kind === "sample" ? effect.not_before : 0;
+      const notBefore = effect.kind === "sample" ? Math.max(effect.not_before, store.purse().again_at) : 0;
       // However short its time, an alarm takes one step: else none would ever be taken.
       if (notBefore > at || !(first || this.#mayBegin(effect))) {
         store.save(rollout);
@@ -151,10 +167,31 @@ export class RolloutDriver {
     const held = await this.#parts.hold(rollout);
     // Told to stop meanwhile: the call does not leave.
     if (this.#cancel !== null) return held;
-    return held === rollout ? await this.#sample(rollout) : held;
+    if (held !== rollout) return held;
+    const bound = await this.#boundOf(rollout);
+    return bound === null ? rollout : await this.#sample(rollout, bound);
   }
 
-  async #sample(before: Rollout): Promise<Rollout> {
+  /** What the call can take at most, once it is paid for; null while it is not: it waits, or was told to stop. */
+  async #boundOf(rollout: Rollout): Promise<number | null> {
+    const { store, now, allowance } = this.#parts;
+    const size = allowance?.sizeOf(rollout) ?? null;
+    // In a run without a cap nothing is paid for, and a call that will not leave says so itself.
+    if (allowance === null || size === null) return 0;
+    const { need, wish } = wantedFor(allowance.prices, size);
+    if (mayCall(store.purse(), need)) return need;
+    const asked = asking(store.purse());
+    store.setPurse(asked);
+    store.save(rollout);
+    this.nextEventAt = now() + ASK_MS;
+    const reply = await allowance.ask({ asks: asked.asks, spent: asked.spent, need, wish });
+    if (reply.over === true) this.#cancel ??= "budget";
+    if (this.#cancel !== null) return null;
+    store.setPurse(afterAsk(asked, reply, now()));
+    return mayCall(store.purse(), need) ? need : null;
+  }
+
+  async #sample(before: Rollout, bound: number): Promise<Rollout> {
     const { spec, store, now, deadline, mayBegin } = this.#parts;
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
@@ -167,6 +204,7 @@ export class RolloutDriver {
         // Of a training run: which weights the call met is told by when it was under way.
         const at = spec.policy_version === undefined ? {} : { at: now() };
         rollout = advance(before, { type: "sent", ...at });
+        store.setPurse(withCall(store.purse(), bound));
         store.save(rollout);
         left.resolve();
       },
@@ -175,6 +213,7 @@ export class RolloutDriver {
     };
     const outcome = await this.#depart(departure, () => rollout, left.promise);
     if (outcome.kind === "later") return rollout;
+    store.setPurse(afterOutcome(store.purse(), outcome, spec.budget));
     const at = now();
     // Cut short by what the next step handles.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;

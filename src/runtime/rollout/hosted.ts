@@ -22,7 +22,7 @@ import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollo
 import { buildTask } from "../../core/rollout/task.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Answered } from "../contract/rpc.ts";
-import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
+import type { AllowanceAsk, AllowanceReply, RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
 import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -41,10 +41,11 @@ import {
   storableTrajectory,
 } from "../trajectory/rollout-report.ts";
 import { storeTrajectory } from "../trajectory/store.ts";
-import { endedWithoutHooks, RolloutDriver } from "./driver.ts";
+import { type Allowance, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { modelCaller } from "./model-call.ts";
+import { callSizer, modelCaller } from "./model-call.ts";
+import { spendingOf } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
@@ -63,6 +64,8 @@ export interface Host {
   readonly mayBegin: (longestMs: number) => boolean;
   /** Lets the rollout go on at once. */
   readonly wake: () => Promise<void>;
+  /** Asks the run for more than a rollout may spend so far. */
+  readonly allow: (spec: RolloutSpec, ask: AllowanceAsk) => Promise<AllowanceReply>;
   /** Hands the final report to the run. */
   readonly report: (spec: RolloutSpec, report: RolloutReport) => Promise<Answered>;
 }
@@ -123,6 +126,14 @@ export class HostedRollout {
     this.#store.requestCancel(reason);
     this.#driver?.cancel(reason);
     // One that sleeps until its next try must hear of it now, and so must one that is about to.
+    await this.#host.wake();
+  }
+
+  /** It waits for what is left of its run's cap no longer; one that waits for anything else goes on waiting. */
+  async askAgain(): Promise<void> {
+    const purse = this.#store.purse();
+    if (purse.again_at <= this.#host.now()) return;
+    this.#store.setPurse({ ...purse, again_at: 0 });
     await this.#host.wake();
   }
 
@@ -256,6 +267,7 @@ export class HostedRollout {
       harness,
       callModel: modelCaller(spec, environment, open, calls),
       hold: callHolder(env, spec, now),
+      allowance: this.#allowanceOf(spec, environment),
       now,
       clock,
       deadline,
@@ -263,6 +275,16 @@ export class HostedRollout {
       onDisk: () => ctx.storage.sync(),
       suspect,
     });
+  }
+
+  #allowanceOf(spec: RolloutSpec, environment: AnyEnvironment): Allowance | null {
+    if (spec.budget === undefined) return null;
+    const { group, slot, attempt, budget } = spec;
+    return {
+      prices: budget.prices,
+      sizeOf: callSizer(spec, environment),
+      ask: (ask) => this.#host.allow(spec, { group, slot, attempt, ...ask }),
+    };
   }
 
   /**
@@ -332,7 +354,8 @@ export class HostedRollout {
   }
 
   async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {
-    const { known, refused } = await this.#host.report(spec, report);
+    const spent = spendingOf(this.#store.purse(), spec.budget);
+    const { known, refused } = await this.#host.report(spec, { ...report, spent });
     if (refused !== undefined) throw new RefusedValueError(refused);
     if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
     this.#store.acknowledge();

@@ -5,7 +5,9 @@
  * Invariants. `leave` makes the intent durable and is called right before the call leaves; a call that could not leave was
  * none. Retries are not decided here, but in call-outcome.ts.
  */
+import { sizeOfCall } from "../../clients/inference.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
+import type { CallSize } from "../../core/billing/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
@@ -65,6 +67,14 @@ function askedSampling(
 ): Sampling {
   if (version === undefined) return mergeSampling(environment, run);
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
+}
+
+/** What the rollout's outstanding call can take at most; null where no call will leave. */
+export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout: Rollout) => CallSize | null {
+  return (rollout) => {
+    const call = turnCall(spec, rollout, environment);
+    return "kind" in call ? null : sizeOfCall(call);
+  };
 }
 
 /** A longer timer fires at once. */

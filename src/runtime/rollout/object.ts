@@ -13,8 +13,15 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { Answered, RolloutRpc, Serves, StopOrder } from "../contract/rpc.ts";
-import { type RolloutReport, type RolloutSpec, type RolloutStanding, START_MESSAGE_LIFE_MS } from "../contract/wire.ts";
+import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../contract/rpc.ts";
+import {
+  type AllowanceAsk,
+  type AllowanceReply,
+  type RolloutReport,
+  type RolloutSpec,
+  type RolloutStanding,
+  START_MESSAGE_LIFE_MS,
+} from "../contract/wire.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { type LogIds, logError } from "../kit/log.ts";
@@ -22,6 +29,7 @@ import { runObject } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { FactsTable } from "./facts.ts";
+import { Gathered } from "./gathered.ts";
 import { HostedRollout } from "./hosted.ts";
 
 /** The platform ends an alarm after 15 minutes. */
@@ -30,16 +38,13 @@ const ALARM_MS = 14 * 60_000;
 const ALARM_CALLS = 4000;
 /** One that could not even say why it failed is tried again after this. */
 const BROKEN_RETRY_MS = 30_000;
-/** Reports of rollouts that end together go in one call. */
-const GATHER_REPORTS_MS = 10;
 /** After its last use, where objects are retired at once: long enough for the run's next rollouts to come. */
 const RETIRE_AFTER_MS = 1000;
 
-/** A report on its way to the run, and who waits to hear what came of it. */
-interface WaitingReport {
-  readonly report: RolloutReport;
-  readonly answered: (answer: Answered) => void;
-  readonly failed: (why: unknown) => void;
+/** What a rollout tells or asks its run. */
+interface Sent<What> {
+  readonly spec: RolloutSpec;
+  readonly what: What;
 }
 
 export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
@@ -61,8 +66,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** Those of which what is stored could not be read when they were last looked at. */
   readonly #unreadable = new Set<string>();
   #changed: () => void = () => undefined;
-  #reports: WaitingReport[] = [];
-  #reportSoon: ReturnType<typeof setTimeout> | undefined;
+  readonly #reports: Gathered<Sent<RolloutReport>, Answered>;
+  readonly #asks: Gathered<Sent<AllowanceAsk>, AllowanceReply>;
   #retireLater: ReturnType<typeof setTimeout> | undefined;
   /** Requests while they are served. */
   #attending = 0;
@@ -70,6 +75,11 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#table = new FactsTable(ctx.storage.sql);
+    const most = () => this.#playing.size;
+    const unknown = { known: false };
+    this.#reports = new Gathered((sent) => this.#run(sent).answered(sent.map(({ what }) => what)), most, unknown);
+    const over = { ceiling: null, over: true };
+    this.#asks = new Gathered((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
   }
 
   async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {
@@ -100,6 +110,13 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       if (this.#isUnderWay(rollout_id) && this.#isReadable(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
     }
     return await this.ask(orders.map(({ rollout_id }) => rollout_id));
+  }
+
+  async askAgain(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      if (this.#isUnderWay(id) && this.#isReadable(id)) await this.#rollout(id).askAgain();
+    }
+    this.#retireSoon();
   }
 
   read(id: string): Rollout | null {
@@ -269,7 +286,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
           this.#wakeAt.set(id, this.now());
           await this.#wake();
         },
-        report: (spec, report) => this.#report(spec, report),
+        allow: (spec, ask) => this.#asks.add({ spec, what: ask }),
+        report: (spec, report) => this.#reports.add({ spec, what: report }),
       },
       id,
     );
@@ -277,33 +295,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return rollout;
   }
 
-  #report(spec: RolloutSpec, report: RolloutReport): Promise<Answered> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-    this.#reports.push({ report, answered: resolve, failed: reject });
-    const all = this.#reports.length >= this.#playing.size;
-    if (all) void this.#sendReports(spec);
-    else this.#reportSoon ??= setTimeout(() => void this.#sendReports(spec), GATHER_REPORTS_MS);
-    return promise;
-  }
-
   /** All rollouts here are of one run. */
-  async #sendReports({ scope, run_id }: RolloutSpec): Promise<void> {
-    clearTimeout(this.#reportSoon);
-    this.#reportSoon = undefined;
-    const waiting = this.#reports.splice(0);
-    const send = async (some: readonly WaitingReport[]) => {
-      const run = runObject(this.env, scope, run_id);
-      const answers = await run.answered(some.map(({ report }) => report));
-      for (const [index, { answered }] of some.entries()) answered(answers[index] ?? { known: false });
-    };
-    try {
-      await send(waiting);
-    } catch (thrown) {
-      const [only, ...others] = waiting;
-      // What is wrong with one is not the failure of those that went with it.
-      if (others.length > 0) await Promise.all(waiting.map((one) => send([one]).catch(one.failed)));
-      else only?.failed(thrown);
-    }
+  #run([first]: readonly Sent<unknown>[]): RunRpc {
+    if (first === undefined) throw new TypeError("nothing was sent to the run");
+    return runObject(this.env, first.spec.scope, first.spec.run_id);
   }
 
   async #attend<T>(work: () => Promise<T>): Promise<T> {

@@ -17,6 +17,7 @@ import type { RolloutSpec } from "../contract/wire.ts";
 import { bootId } from "../environment/suspects.ts";
 import { FACT, type FactsTable } from "./facts.ts";
 import { type FailedTries, NO_TRIES } from "./fault.ts";
+import { openPurse, type RolloutPurse, resumedPurse } from "./purse.ts";
 
 /** Ids are in the turns, and the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
@@ -25,6 +26,8 @@ type Head = Omit<Rollout, "turns" | "last_ids"> & {
   readonly boot: string;
   /** Heads written, this one included. */
   readonly writes: number;
+  /** Absent in a head that was written before there were any. */
+  readonly purse?: RolloutPurse;
 };
 
 /** A tool that must not run twice, begun in the reply to the last of so many turns. */
@@ -51,6 +54,8 @@ export class RolloutStore {
   #facts: Facts | null = null;
   /** The rollout with an answer that is not written yet. */
   #unwritten: Rollout | null = null;
+  /** As it is written with the next head. */
+  #purse: RolloutPurse | null = null;
 
   constructor(table: FactsTable, id: string) {
     this.#table = table;
@@ -82,7 +87,7 @@ export class RolloutStore {
     if (this.#unwritten !== null) return this.#unwritten;
     const { head, turns } = this.#read();
     if (head === null) return null;
-    const { answered, boot: _, writes: __, ...rollout } = head;
+    const { answered, boot: _, writes: __, purse: ___, ...rollout } = head;
     const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
     // The answer was written and then the process was killed: the call is over.
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
@@ -109,7 +114,7 @@ export class RolloutStore {
     const { turns, last_ids: _, ...rest } = rollout;
     const facts = this.#read();
     const changed = turns.filter((turn) => facts.turns[turn.index] !== turn);
-    const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1 };
+    const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1, purse: this.purse() };
     this.#table.write(this.#id, [
       ...changed.map((turn) => [FACT.turns, turn.index, turn] as const),
       [FACT.head, 0, head],
@@ -120,6 +125,24 @@ export class RolloutStore {
     if (facts.unrepeatable !== null) this.#table.delete(this.#id, FACT.unrepeatable);
     facts.unrepeatable = null;
     this.#askedSql = false;
+  }
+
+  purse(): RolloutPurse {
+    this.#purse ??= this.#storedPurse();
+    return this.#purse;
+  }
+
+  /** Written with the next head. */
+  setPurse(purse: RolloutPurse): void {
+    this.#purse = purse;
+  }
+
+  #storedPurse(): RolloutPurse {
+    const { spec, head, turns } = this.#read();
+    const budget = spec?.budget;
+    const purse = head?.purse ?? openPurse(budget ?? { ceiling: 0, base: 0 });
+    const behind = head !== null && turns.length > head.answered ? turns.at(-1) : undefined;
+    return resumedPurse(purse, behind ?? null, budget);
   }
 
   /** How many heads were written. */

@@ -88,6 +88,7 @@ function usedBy(row: RolloutEntry, carried: boolean): UseCounts {
     judge_calls: row.judge_calls,
     judge_input_tokens: row.judge_prompt_tokens,
     judge_output_tokens: row.judge_completion_tokens,
+    lost_calls: row.lost_calls,
   });
 }
 

@@ -47,6 +47,11 @@ export function cancelReasonOf({ stop }: RunHead, row: { readonly cancel: Cancel
   return stop?.code === STOPS_PLATFORM ? "overload" : row.cancel;
 }
 
+/** Whether no judge is asked any more. One whose cap is reached asks those that what is left covers. */
+export function stopsJudging({ stop }: Pick<RunHead, "stop">): boolean {
+  return stop?.kind === "cancel" && stop.reason !== "budget";
+}
+
 /** True while all that runs is to be told to stop. */
 export function stopsAll(head: RunHead): boolean {
   return cancelReasonOf(head, { cancel: null }) !== null;

@@ -16,6 +16,7 @@ import { rolloutHost } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { capFlow, startableWithin, Wakes } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
@@ -49,6 +50,7 @@ export class Dispatcher {
   readonly #openings: Openings;
   readonly #leases: RunLeases;
   readonly #outbox: Outbox;
+  readonly #wakes: Wakes;
   /** Rollouts whose objects did not open when they were last asked, by `seq`. */
   readonly #unreadable = new Map<number, string>();
 
@@ -59,6 +61,7 @@ export class Dispatcher {
     this.#openings = openings;
     this.#leases = leases;
     this.#outbox = new Outbox(env, store, now);
+    this.#wakes = new Wakes(env, store);
   }
 
   toScore(unit: number | null): void {
@@ -96,13 +99,15 @@ export class Dispatcher {
     const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows);
     if (spec.rescore !== undefined) {
       // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
-      return Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
+      const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
+      return startableWithin(this.#store, spec, more);
     }
     const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
     const room = this.#leases.rolloutRoom();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    return Math.max(0, Math.min(window - head.running, room, more, funded));
+    const count = Math.max(0, Math.min(window - head.running, room, more, funded));
+    return startableWithin(this.#store, spec, count);
   }
 
   /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
@@ -118,6 +123,8 @@ export class Dispatcher {
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
+    const capped = capFlow(this.#store, spec);
+    if (capped !== null) return capped;
     if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
     const unfunded = this.#leases.settling.flow(spec);
     if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
@@ -177,6 +184,11 @@ export class Dispatcher {
   /** Sends what has gathered. */
   async send(spec: RunSpec): Promise<void> {
     await this.#outbox.send(spec, this.#leases.messages());
+  }
+
+  /** Lets rollouts ask again that wait for what is left of the run's cap. */
+  async wakeNeedy(spec: RunSpec): Promise<void> {
+    await this.#wakes.send(spec);
   }
 
   /** True while rollouts are to be told to stop. */

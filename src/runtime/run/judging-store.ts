@@ -49,6 +49,13 @@ export type JudgingEntry = {
   /** Times in a row that somebody took it and nothing came back. */
   losses: number;
   ask_at: number;
+  /** Micro-dollars, in a run with a cap: what its next claim may take at most, what the claim under way was let out, */
+  needs: number;
+  allowance: number;
+  /** and what claims so far took, lost calls at their bounds. */
+  spent_micros: number;
+  lost_calls: number;
+  lost_micros: number;
 };
 
 export type VerdictEntry = {
@@ -100,7 +107,7 @@ export class JudgingStore {
     return this.#rows.one<JudgingEntry>("select * from judging where unit = ?", unit);
   }
 
-  addUnit(unit: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at">): void {
+  addUnit(unit: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at" | "needs">): void {
     this.#rows.insert("judging", { ...unit, stage: "waiting" });
   }
 
@@ -159,6 +166,28 @@ export class JudgingStore {
       now,
       limit,
     );
+  }
+
+  /** Of units that were sent and that nobody has taken yet: what their claims may take. */
+  neededBySent(): number {
+    const sum = "select ifnull(sum(needs), 0) as sum from judging where stage = 'sent'";
+    return this.#sql.exec<{ sum: number }>(sum).one().sum;
+  }
+
+  /** The same of all that nobody has taken. */
+  neededByUnclaimed(): number {
+    const sum = "select ifnull(sum(needs), 0) as sum from judging where stage != 'claimed'";
+    return this.#sql.exec<{ sum: number }>(sum).one().sum;
+  }
+
+  /** Units that are sent or claimed, and the least that one of the others needs. */
+  waitingForMoney(): { readonly under_way: number; readonly least: number | null } {
+    return this.#sql
+      .exec<{ under_way: number; least: number | null }>(
+        `select count(case when stage != 'waiting' then 1 end) as under_way,
+          min(case when stage = 'waiting' then needs end) as least from judging`,
+      )
+      .one();
   }
 
   unclaimed(limit: number): JudgingEntry[] {

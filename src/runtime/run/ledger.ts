@@ -15,6 +15,7 @@ import {
 } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
+import { letOut } from "../../core/billing/allowance.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Answered } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
@@ -22,6 +23,7 @@ import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
+import { ceilingAtStart, closeRollout } from "./cap.ts";
 import { chargedBy } from "./charging.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
@@ -63,8 +65,12 @@ export function dispatch(
         return hosts;
       });
     };
+    let out = 0;
     for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
-      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host: hostOf(carries) });
+      const host = hostOf(carries);
+      const ceiling = ceilingAtStart(spec, head, host === null, count);
+      out += ceiling;
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host, ceiling });
     }
     store.saveHead({
       ...head,
@@ -74,6 +80,7 @@ export function dispatch(
       in_flight: head.in_flight + count,
       running: head.running + count,
       gate: afterDispatch(head.gate, count, now),
+      cap: { ...head.cap, ...letOut(head.cap, out) },
       row_current: false,
     });
     return [...retries.map(({ place }) => place), ...firsts];
@@ -139,7 +146,7 @@ export function answer(
     if (row === null) return { known: false, unit: null };
     if (row.status !== "running") return { known: true, unit: null };
     store.hosts.leave(row.host);
-    const columns = columnsOf(report);
+    const columns = { ...columnsOf(report), ...closeRollout(store, spec, row, report.spent) };
     const head = store.head();
     store.saveHead({
       ...head,
@@ -212,6 +219,7 @@ export function giveUp(
   return store.transaction(() => {
     const current = store.bySeq(row.seq);
     if (current === null || current.status !== from) return null;
+    const closed = from === "running" ? closeRollout(store, spec, current, undefined) : {};
     if (from === "running") {
       store.hosts.drop(current.host);
       const head = store.head();
@@ -223,7 +231,7 @@ export function giveUp(
     end(
       store,
       current,
-      { ended_at, ...(failed === null ? {} : { error: failed }) },
+      { ...closed, ended_at, ...(failed === null ? {} : { error: failed }) },
       { outcome, reason, reward: null, record: null },
     );
     if (outcome === "unscored") {

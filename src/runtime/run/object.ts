@@ -8,7 +8,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
-import type { JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
+import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
 import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
 import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
@@ -27,17 +27,19 @@ import type {
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { nextRunAlarm, type RunClock } from "./alarm.ts";
+import { nextRunAlarm } from "./alarm.ts";
+import { takeAsks } from "./cap.ts";
 import { chargeEnd } from "./charging.ts";
 import { RunChores } from "./chores.ts";
+import { clockOf, needsOf, type RunParts } from "./clock.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
-import { type Needs, RunLeases } from "./leases.ts";
+import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { RunLeases } from "./leases.ts";
 import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
@@ -71,6 +73,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #chores: RunChores;
   readonly #suspects: RunSuspects;
   readonly #closing: RunClosing;
+  readonly #parts: RunParts;
   #asked = false;
   #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
@@ -96,6 +99,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#chores = new RunChores(env, this.#store, this.#views, now);
     this.#suspects = new RunSuspects(env, this.#store);
     this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
+    const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
+    this.#parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -111,7 +116,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#gather(spec);
-    return { spec, admitted: startersIn(this.#store, places, await this.#suspects.upTo()) };
+    return { spec, admitted: startersIn(this.#store, spec, places, await this.#suspects.upTo()) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -123,6 +128,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return taken.map(({ unit: _, ...answered }) => answered);
   }
 
+  allow(asks: Parameters<RunRpc["allow"]>[0]) {
+    // One that waits may have been the last that was under way.
+    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#gather(spec));
+  }
+
   async unitsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
@@ -131,7 +141,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return { spec, units };
   }
 
-  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[]): void {
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
+    if (of !== undefined) endClaim(this.#store, of);
     this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
   }
 
@@ -359,9 +370,11 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async #goOn(spec: RunSpec): Promise<void> {
     this.#dispatcher.cutSegments();
-    await this.#leases.renew(spec, () => this.#needs(spec));
+    await this.#leases.renew(spec, () => needsOf(this.#parts, spec));
     await this.#judging.renew(spec);
     this.#dispatcher.dispatch(spec);
+    this.#judging.passCap(spec);
+    await this.#dispatcher.wakeNeedy(spec);
     for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
     this.#dispatcher.cutSegments();
     this.#views.noteProgress(spec);
@@ -382,26 +395,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#arm(spec);
   }
 
-  #needs(spec: RunSpec): Needs {
-    const [traffic, judging] = [this.#dispatcher.traffic(spec), this.#judging.traffic(spec)];
-    return { permits: this.#dispatcher.need(spec), traffic, judging };
-  }
-
   async #arm(spec: RunSpec): Promise<void> {
-    const at = nextRunAlarm(this.#clock(spec));
+    const at = nextRunAlarm(clockOf(this.#parts, spec));
     if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
     this.#armedAt = at;
     await this.ctx.storage.setAlarm(at);
-  }
-
-  #clock(spec: RunSpec): RunClock {
-    return {
-      ...this.#chores.clock(spec),
-      untold: this.#dispatcher.untold(),
-      canDispatch: this.#dispatcher.room(spec) > 0,
-      endpointAt: this.#leases.nextAt(spec, this.#needs(spec)),
-      judgeAt: this.#judging.nextAt(spec),
-      trainingAt: this.#closing.isClosed ? null : this.#training.nextAt(spec),
-    };
   }
 }

@@ -4,7 +4,8 @@
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
 import { type JudgeUsage, sumOfCosts, type TokenPrices, tokenCost } from "../../contract/judgement.ts";
-import type { RunReport } from "../../contract/report.ts";
+import type { LostUsage, RunReport } from "../../contract/report.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
@@ -33,6 +34,8 @@ export type ReportRow = Pick<
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
   | "judge_micros"
+  | "lost_calls"
+  | "lost_micros"
   | "charge"
   | "finish_seq"
 >;
@@ -47,6 +50,8 @@ export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunRepor
 /** Sums of rows that come in any order, each once. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
+  readonly #capped: boolean;
+  readonly #lost = { lost_calls: 0, lost_micros: 0 };
   readonly #prices: TokenPrices | undefined;
   readonly #all: RewardSums;
   /** By the member of a group of environments, whose number is bounded. */
@@ -66,8 +71,10 @@ export class ReportSums {
     judge_micros: 0,
   };
 
-  constructor({ rollouts_per_example: rolloutsPerExample, money }: RunSpec) {
+  constructor(spec: RunSpec) {
+    const { rollouts_per_example: rolloutsPerExample, money } = spec;
     this.#rolloutsPerExample = rolloutsPerExample;
+    this.#capped = capOf(spec) !== null;
     this.#prices = money?.policy ?? undefined;
     this.#all = new RewardSums(rolloutsPerExample);
   }
@@ -77,6 +84,8 @@ export class ReportSums {
     this.#calls += row.calls;
     this.#promptTokens += row.prompt_tokens;
     this.#completionTokens += row.completion_tokens;
+    this.#lost.lost_calls += row.lost_calls;
+    this.#lost.lost_micros += row.lost_micros;
     this.#cachedTokens += row.cached_tokens;
     this.#policyMicros = sumOfCosts([this.#policyMicros, policyMicros(this.#prices, row)]);
     this.#chargedMicros += chargedBy(row);
@@ -103,6 +112,7 @@ export class ReportSums {
         cost_micros: this.#policyMicros,
         charged_micros: this.#chargedMicros,
         ...judgeUsage(this.#judges),
+        ...lostUsage(this.#lost, this.#capped),
       },
     };
   }
@@ -192,6 +202,14 @@ export function judgeUsage({
   const total_tokens = prompt_tokens + completion_tokens;
   const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
   return calls === 0 ? {} : { judge };
+}
+
+/** Nothing where every call was heard of. */
+export function lostUsage(
+  { lost_calls: calls, lost_micros: micros }: Pick<RolloutEntry, "lost_calls" | "lost_micros">,
+  capped: boolean,
+): { readonly lost?: LostUsage } {
+  return calls === 0 ? {} : { lost: { calls, micros: capped ? micros : null } };
 }
 
 /** Scores by name, rewards and metrics alike; the field calls all of them metrics. */

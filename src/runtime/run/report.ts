@@ -1,6 +1,7 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
@@ -39,7 +40,11 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
 
-const STOPPED = { user: "cancelled by the user", deadline: "its deadline has passed" } as const;
+const STOPPED = {
+  user: "cancelled by the user",
+  deadline: "its deadline has passed",
+  budget: "its max_cost_micros is reached",
+} as const;
 
 /** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
 const ROWS_WALKED_PER_S = 20_000;
@@ -102,11 +107,12 @@ export class LiveViews {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
-  /** What its trainer's batches are charged is no row's. */
+  /** What its trainer's batches are charged is no row's, nor is what judges took whose units were never scored. */
   #report(spec: RunSpec, head: RunHead): RunReport {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
-    return { ...report, usage: { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) } };
+    const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
+    return { ...report, usage, ...(capOf(spec) !== null && { counted_micros: head.cap.spent }) };
   }
 
   #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {

@@ -1,5 +1,6 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 import type { RunStatus } from "../../contract/run.ts";
+import { type CapBook, NEW_CAP, type Wanted } from "../../core/billing/allowance.ts";
 import type { HoldGrant } from "../contract/money-wire.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { JudgePace } from "../contract/wire.ts";
@@ -60,6 +61,7 @@ export const NEW_ROLLOUT = {
   ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
   ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
   ...{ cached_tokens: 0, charge: null, finish_seq: null },
+  ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0 },
 } as const satisfies Partial<RolloutEntry>;
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
@@ -76,6 +78,24 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "create unique index train_batches_pushed on train_batches (push_seq) where push_seq is not null",
     ],
   },
+  {
+    // Money of a run with `max_cost_micros`: what is let out to rollouts and to units that judges are asked for.
+    name: "cap",
+    statements: [
+      "alter table rollouts add column ceiling integer not null default 0",
+      "alter table rollouts add column spent_micros integer not null default 0",
+      "alter table rollouts add column asked integer not null default 0",
+      "alter table rollouts add column needs integer not null default 0",
+      "alter table rollouts add column lost_calls integer not null default 0",
+      "alter table rollouts add column lost_micros integer not null default 0",
+      "create index rollouts_that_wait on rollouts (needs) where status = 'running' and needs > 0",
+      "alter table judging add column needs integer not null default 0",
+      "alter table judging add column allowance integer not null default 0",
+      "alter table judging add column spent_micros integer not null default 0",
+      "alter table judging add column lost_calls integer not null default 0",
+      "alter table judging add column lost_micros integer not null default 0",
+    ],
+  },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -86,7 +106,7 @@ export interface RunHead {
   readonly stop:
     | {
         readonly kind: "cancel";
-        readonly reason: "user" | "deadline";
+        readonly reason: "user" | "deadline" | "budget";
         /** Epoch milliseconds. */
         readonly at: number;
       }
@@ -146,6 +166,13 @@ export interface RunHead {
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
   readonly books: RunBooks;
+  readonly cap: CapState;
+}
+
+/** Of a run with a cap, in micro-dollars. */
+export interface CapState extends CapBook {
+  /** What rollouts asked for when they asked first: the latest that was heard. */
+  readonly first: Wanted;
 }
 
 /** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */
@@ -198,6 +225,7 @@ export const NEW_HEAD: RunHead = {
   judge_paces: {},
   training: null,
   books: NEW_BOOKS,
+  cap: { ...NEW_CAP, first: { need: 0, wish: 0 } },
 };
 
 // A type, not an interface: SQLite cursors want an index signature.

@@ -1,8 +1,9 @@
 /** What a run's ended rollouts left behind, for rollouts of this run or another that take it over. */
 
+import { capOf } from "../../core/billing/run-costs.ts";
 import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
-import type { RolloutSlot, SourceSlot, Starter } from "../contract/wire.ts";
+import type { RolloutSlot, RunSpec, SourceSlot, Starter } from "../contract/wire.ts";
 import { cancelReasonOf } from "./control.ts";
 import { recordIn } from "./pages.ts";
 import type { RunStore } from "./store.ts";
@@ -32,13 +33,15 @@ export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEnt
 }
 
 /** Those that are still to be started: running, and nobody has asked them to stop. */
-export function startersIn(store: RunStore, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
+export function startersIn(store: RunStore, spec: RunSpec, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
   const head = store.head();
+  const capped = capOf(spec) !== null;
   return places.flatMap((place) => {
     const row = store.rollout(place);
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
     const group = head.training === null ? null : store.training.group(row.group_index);
-    const starter = { ...starterOf(row), ...(row.seq <= suspectUpTo && { suspect: true }) };
+    const paid = capped ? { ceiling: row.ceiling } : {};
+    const starter = { ...starterOf(row), ...paid, ...(row.seq <= suspectUpTo && { suspect: true }) };
     if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;
     const policy_generation = head.training?.trainer.generation ?? 0;

@@ -42,6 +42,8 @@ export function settle(store: RunStore, spec: RunSpec, now: number): void {
   appendEvent(store, `run.${status}`, { status, error });
 }
 
+const CUT_SHORT = { deadline: " before the deadline", budget: " within max_cost_micros" } as const;
+
 function verdictOf(
   store: RunStore,
   spec: RunSpec,
@@ -52,16 +54,15 @@ function verdictOf(
     const { code, message } = stop;
     return { status: "failed", error: { code, message } };
   }
-  const late = stop?.reason === "deadline";
-  if (stop !== null && !late) return { status: "cancelled", error: null };
-  if (spec.training !== undefined) return trainedVerdict(spec, head);
+  if (stop?.reason === "user") return { status: "cancelled", error: null };
+  const cut = stop === null ? "" : CUT_SHORT[stop.reason];
+  if (spec.training !== undefined) return trainedVerdict(spec, head, cut);
   const slots = slotsOf(spec, head);
   // A slot that was scored more than once counts once.
   const scored = head.retries_dispatched === 0 ? head.scored : store.scoredSlots();
   // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
   if (scored / slots >= spec.min_scored) return { status: "completed", error: null };
-  const when = late ? " before the deadline" : "";
-  const message = `${scored} of ${slots} rollouts were scored${when}; min_scored asks for ${spec.min_scored}`;
+  const message = `${scored} of ${slots} rollouts were scored${cut}; min_scored asks for ${spec.min_scored}`;
   return { status: "failed", error: { code: "too_few_scored", message } };
 }
 
@@ -71,10 +72,10 @@ export function trainsOn({ training: asked }: RunSpec, { training }: RunHead): b
   return training.trainer.acked_step < asked.max_steps;
 }
 
-function trainedVerdict(spec: RunSpec, head: RunHead): ReturnType<typeof verdictOf> {
+function trainedVerdict(spec: RunSpec, head: RunHead, cut: string): ReturnType<typeof verdictOf> {
   if (!trainsOn(spec, head)) return { status: "completed", error: null };
   const steps = `${head.training?.trainer.acked_step ?? 0} of ${spec.training?.max_steps ?? 0} steps`;
-  const message = `${steps} were trained before the deadline`;
+  const message = `${steps} were trained${cut}`;
   return { status: "failed", error: { code: "too_few_steps", message } };
 }
 

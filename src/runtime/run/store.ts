@@ -14,6 +14,7 @@ import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
 import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
+import { NeedyRollouts } from "./needy-rollouts.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
@@ -23,7 +24,7 @@ import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
-  judge_micros, charge, finish_seq`;
+  judge_micros, charge, lost_calls, lost_micros, finish_seq`;
 
 /** How a rollout ends. */
 export interface Ending {
@@ -47,6 +48,7 @@ export class RunStore {
   readonly #rows: Rows;
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
+  readonly needy: NeedyRollouts;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
   readonly hosts = new Hosts();
@@ -66,6 +68,7 @@ export class RunStore {
     this.#rows = new Rows(storage.sql);
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
+    this.needy = new NeedyRollouts(storage.sql);
     this.training = new TrainingStore(storage.sql);
     this.suspects = new SuspectStore(storage.sql);
   }
@@ -134,7 +137,12 @@ export class RunStore {
   /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
-    { id, at, askAt, ...how }: Pick<RolloutEntry, "id" | "carries" | "host"> & { at: number; askAt: number },
+    {
+      id,
+      at,
+      askAt,
+      ...how
+    }: Pick<RolloutEntry, "id" | "carries" | "host" | "ceiling"> & { at: number; askAt: number },
   ): void {
     // Counted here, and the row is made here as the table makes it: reading back what was inserted costs more than that.
     const seq = (this.#seq ?? this.lastSeq()) + 1;

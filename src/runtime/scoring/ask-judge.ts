@@ -4,10 +4,12 @@
  * `JudgeCache` keeps results that were paid for.
  */
 
-import { callEmbeddings, callModel } from "../../clients/inference.ts";
+import { callEmbeddings, callModel, sizeOfCall, sizeOfEmbeddings } from "../../clients/inference.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
+import { callBound } from "../../core/billing/allowance.ts";
+import { judgeCosts } from "../../core/billing/run-costs.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import { type ReadVerdict, readCosine, readVerdict } from "../../core/rubrics/verdict.ts";
@@ -51,6 +53,16 @@ export async function askJudge(
   } finally {
     hangUp.removeEventListener("abort", stop);
   }
+}
+
+/** What one call of a judge can take at most, in micro-dollars; by its run's prices. */
+export function askBound(spec: RunSpec, ask: JudgeAsk): number {
+  const target = spec.judges?.[ask.judge];
+  if (target === undefined) return 0;
+  const { messages, menu } = ask;
+  const call = { model: target.model, messages, tools: [], sampling: asSent({ ...target.sampling, ...ask.sampling }) };
+  const size = menu.kind === "cosine" ? sizeOfEmbeddings({ texts: messages.map(textOf) }) : sizeOfCall(call);
+  return callBound(judgeCosts(spec, ask.judge), size);
 }
 
 async function callJudge(
@@ -97,13 +109,13 @@ function readOutcome<Response>(
     case "prompt_too_long":
       return { ...none, error: "the question does not fit the judge's context", retryable: false };
     case "aborted":
-      return { ...none, error: `no answer within ${seconds} s`, retryable: true, silent: true };
+      return { ...none, error: `no answer within ${seconds} s`, retryable: true, silent: true, lost: true };
     case "unusable":
       return { ...none, error: outcome.error.message, retryable: false };
     case "failed": {
-      const { error, retryable, retry_after_ms, status, free } = outcome;
+      const { error, retryable, retry_after_ms, status, free, lost } = outcome;
       const unauthorized = error.error === "AuthenticationError";
-      const told = { ...(status !== undefined && { status }), ...(free && { free }) };
+      const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
       return { ...none, ...told, error: error.message, retryable, retry_after_ms, unauthorized };
     }
   }

@@ -9,17 +9,28 @@
 
 import { InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import {
+  callCost,
+  covers,
+  holdCall,
+  loseCall,
+  loseOpen,
+  newPurse,
+  type Purse,
+  settleCall,
+} from "../../core/billing/allowance.ts";
+import { judgeCosts } from "../../core/billing/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
-import type { Delivery, JudgementMessage } from "../contract/wire.ts";
+import type { Delivery, JudgementMessage, Spending } from "../contract/wire.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { type Addressed, askJudge, JudgeCache } from "./ask-judge.ts";
+import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, servedOf } from "./group-samples.ts";
 import {
@@ -79,10 +90,11 @@ async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means
     const group = { members, trajectories, newest_version: unit.newest_version, served };
     const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
-    await subrequests.object(() => run().scored(members, ...(samples ? [[samples]] : [])));
+    const of = { unit: unit.unit, claim, spent: judging.spent };
+    await subrequests.object(() => run().scored(members, samples ? [samples] : [], of));
   } else if (judging.goesOn) {
     const request = judgementRequestOf(spec, unit.unit, judged.pending, (key) => judging.notBefore(key));
-    const given = { ...request, claim, ...(judging.isSilent && { silent: true }) };
+    const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
     await subrequests.object(() => run().requestJudgements([given]));
   }
 }
@@ -104,6 +116,8 @@ class UnitJudging {
   readonly #recorded: Map<string, Recorded>;
   readonly #notBefore: Map<string, number>;
   readonly #until: number;
+  /** What the claim may spend; null in a run without a cap. */
+  #purse: Purse | null;
   #goesOn = true;
   #silent = false;
   #asked = 0;
@@ -115,6 +129,7 @@ class UnitJudging {
     this.#subrequests = subrequests;
     this.#firstLookMs = firstLookMs;
     this.#until = Date.now() + (taken.patience_ms ?? LAST_ASK_MS);
+    this.#purse = taken.allowance_micros === undefined ? null : newPurse(taken.allowance_micros);
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
     this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
@@ -128,6 +143,12 @@ class UnitJudging {
   /** True once a judge was hung up on, since others waited behind it. */
   get isSilent(): boolean {
     return this.#silent;
+  }
+
+  /** What the claim took: calls that nobody heard of are lost. */
+  get spent(): Spending {
+    const { spent, lost } = loseOpen(this.#purse ?? newPurse(0));
+    return { micros: spent, lost };
   }
 
   /** When an ask may be made again (epoch ms); 0 for any time. */
@@ -149,8 +170,11 @@ class UnitJudging {
     const lane = async (hangUp: AbortSignal) => {
       for (const addressed of open) {
         if (!this.#mayAsk()) return;
+        const bound = this.#hold(addressed.ask);
+        // Another claim asks it, which is let out what that needs.
+        if (bound === null) continue;
         this.#asked += 1;
-        await this.#askOne(addressed, given, hangUp);
+        await this.#askOne(addressed, given, hangUp, bound);
       }
     };
     const askAll = ({ signal }: AbortController) =>
@@ -175,19 +199,48 @@ class UnitJudging {
     }
   }
 
-  async #askOne(addressed: Addressed, given: Map<string, JudgeResult>, hangUp: AbortSignal): Promise<void> {
+  async #askOne(
+    addressed: Addressed,
+    given: Map<string, JudgeResult>,
+    hangUp: AbortSignal,
+    bound: number,
+  ): Promise<void> {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
     // The same for a call that was lost, another for one that was answered and is made anew.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
-    const call = (signal: AbortSignal) => askJudge(this.#env, spec, target, ask, key, signal);
+    let left = false;
+    const call = async (signal: AbortSignal) => {
+      left = true;
+      const came = await askJudge(this.#env, spec, target, ask, key, signal);
+      this.#settle(ask, bound, came);
+      return came;
+    };
     const outcome = await this.#subrequests.inTurn(() => this.#inTime(call, hangUp));
+    if (!left) this.#purse &&= settleCall(this.#purse, bound, 0);
     if (outcome === null) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason } = outcome;
     await this.#cache.keep(addressed, { value, reason });
+  }
+
+  /** What the next call may take at most; null where the claim was not let out so much. */
+  #hold(ask: JudgeAsk): number | null {
+    if (this.#purse === null) return 0;
+    const bound = askBound(this.#taken.spec, ask);
+    if (!covers(this.#purse, bound)) return null;
+    this.#purse = holdCall(this.#purse, bound);
+    return bound;
+  }
+
+  /** One that throws stays open, and is lost with the claim. */
+  #settle(ask: JudgeAsk, bound: number, outcome: AskOutcome): void {
+    const answered = outcome.kind === "given" || outcome.replied === true;
+    const unknown = answered ? outcome.usage === null : outcome.lost === true;
+    const cost = outcome.usage === null ? 0 : callCost(judgeCosts(this.#taken.spec, ask.judge), outcome.usage);
+    this.#purse &&= unknown ? loseCall(this.#purse, bound) : settleCall(this.#purse, bound, cost);
   }
 
   /** Null where it was hung up on before it replied: there is nothing to tell. */

@@ -6,6 +6,7 @@
 import { StageTimeoutError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
+import { capOf } from "../../core/billing/run-costs.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";
@@ -27,6 +28,7 @@ import { runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
+import { askBound } from "./ask-judge.ts";
 
 export interface Scoring {
   readonly environment: AnyEnvironment;
@@ -113,16 +115,25 @@ export function judgeSettingsOf({ judges = {} }: RunSpec) {
 
 /** By the endpoint of the first that may be asked: one at a time holds permits for the unit. */
 export function judgementRequestOf(
-  { judges }: RunSpec,
+  spec: RunSpec,
   unit: number,
   pending: readonly JudgeAsk[],
   notBefore: (key: string) => number = () => 0,
 ): JudgementRequest {
+  const { judges } = spec;
   const [first, ...others] = [...pending].sort((a, b) => notBefore(a.key) - notBefore(b.key));
   const endpointOf = (ask: JudgeAsk | undefined) => judges?.[ask?.judge ?? ""]?.endpoint_id ?? "";
   const endpoint_id = endpointOf(first);
   const alike = others.filter((other) => endpointOf(other) === endpoint_id);
   const not_before = notBefore(first?.key ?? "");
   const calls = 1 + alike.length;
-  return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }) };
+  const bound = first === undefined ? {} : boundOf(spec, [first, ...alike]);
+  return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }), ...bound };
+}
+
+/** Each ask may be made so often while one claim of its unit lasts. */
+function boundOf(spec: RunSpec, asks: readonly JudgeAsk[]): Pick<JudgementRequest, "bound_micros"> {
+  if (capOf(spec) === null) return {};
+  const once = asks.reduce((sum, ask) => sum + askBound(spec, ask), 0);
+  return { bound_micros: Math.min(Number.MAX_SAFE_INTEGER, once * (spec.limits.max_retries + 1)) };
 }

@@ -8,7 +8,7 @@
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { CreatedRun, RunRequest, RunView } from "../../contract/run.ts";
-import type { RunSpec } from "../../contract/run-spec.ts";
+import type { RunMoney, RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { asEval, type TrainingSpec, trainingSpecOf } from "../../contract/training-request.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
@@ -22,6 +22,7 @@ import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
 import { datasetKey, runFolder, runObject } from "../kit/names.ts";
 import { minting, sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { refuseCap } from "./check-cap.ts";
 import { type Checked, checkRun, isInline } from "./check-run.ts";
 import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
@@ -61,9 +62,6 @@ export async function acceptRun(
   const runId = mintRunId(minting(env, options.now));
   const full = refusedStorage(await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now)));
   if (full !== null) return full;
-  const dataset = await storeRows(env, scope, runId, checked, subrequests);
-  const issued =
-    training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
   const policy = { base_url: endpoint.shown.base_url, model: request.model, prices: endpoint.prices };
   const money = await moneyOf(
     env,
@@ -71,11 +69,17 @@ export async function acceptRun(
     { policy, judges: judges.places },
     { ...options, payer: payerOf(options, runId) },
   );
+  const called = { environment: checked.environment, endpoint, judges: judges.judges, prices: money.prices };
+  const uncapped = refuseCap(request, called);
+  if (uncapped !== null) return uncapped;
+  const dataset = await storeRows(env, scope, runId, checked, subrequests);
+  const issued =
+    training && (await issueTrainer(env, scope, runId, training.trainer, options.origin ?? "", options.now));
   const base = {
     name: request.name ?? null,
     metadata: request.metadata,
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
-    spec: { ...specOf(scope, runId, acceptable.value, dataset), money },
+    spec: { ...specOf(scope, runId, acceptable.value, dataset), money: cappedBy(money, request) },
   };
   const { kept = null, sealed_push_secret = null } = issued ?? {};
   const run = { ...newRun(base, kept === null ? {} : { trainer: kept }, options), sealed_push_secret };
@@ -131,8 +135,11 @@ export function newRun(
 }
 
 /** What a run was asked, without what made it one of a kind: what another run begins from. */
-export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, ...spec }: RunSpec): RunSpec {
-  return spec;
+export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, money, ...spec }: RunSpec): RunSpec {
+  if (money === undefined) return spec;
+  // A cap is of the run that it was asked for.
+  const { max_cost_micros: _____, ...kept } = money;
+  return { ...spec, money: kept };
 }
 
 export interface Beginning {
@@ -268,4 +275,8 @@ function specOf(
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),
   };
+}
+
+function cappedBy(money: RunMoney, { max_cost_micros }: EvalRequest): RunMoney {
+  return max_cost_micros === undefined ? money : { ...money, max_cost_micros };
 }

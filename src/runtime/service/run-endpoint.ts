@@ -108,20 +108,22 @@ export async function placesOfJudges(env: Env, scope: Scope, judges: RunSpec["ju
 async function sealedEndpoint(
   env: Env,
   scope: Scope,
-  { base_url, api_key }: Exclude<EvalRequest["endpoint"], string>,
+  { base_url, api_key, prices: given }: Exclude<EvalRequest["endpoint"], string>,
   now: number,
   param: string,
 ): Promise<Result<RunEndpoint>> {
   const refused = await refuseAddress(env, scope, base_url, `${param}.base_url`);
   if (refused !== null) return refused;
+  const prices = given ?? null;
   const id = mintId("ep", minting(env, now));
   const inline = {
     id,
     base_url,
     ...(await sealedKey(env, scope, id, api_key ?? null)),
+    ...(prices !== null && { prices }),
     created_at: now,
   };
   const shown = { ...inline, name: null };
-  const unknown = { max_concurrent: null, capabilities: null, prices: null };
+  const unknown = { max_concurrent: null, capabilities: null, prices };
   return { ok: true, value: { shown, place: inline, inline, ...unknown } };
 }

@@ -54,8 +54,9 @@ const happening = fc.oneof(
       what: fc.constant("agree" as const),
       billing: fc.constantFrom("prepaid" as const, "postpaid" as const, "off" as const),
       credit: fc.option(fc.integer({ min: 0, max: 100 })),
-      budgets: fc.array(fc.record({ target: fc.nat(4), limit_micros: fc.integer({ min: 0, max: 150 }) }), {
+      budgets: fc.uniqueArray(fc.record({ target: fc.nat(4), limit_micros: fc.integer({ min: 0, max: 150 }) }), {
         maxLength: 3,
+        selector: ({ target }) => target,
       }),
     }),
   },

@@ -41,7 +41,10 @@ test("what a transaction wrote before it failed is not remembered, neither chang
         const failing = () =>
           store.transaction(() => {
             store.setRollout(1, { asks: 7, cancel: "user" });
-            store.addRollout({ ...FIRST, group: 1 }, { id: "ro_new", at: 1, askAt: 2, carries: null, host: 9 });
+            store.addRollout(
+              { ...FIRST, group: 1 },
+              { id: "ro_new", at: 1, askAt: 2, carries: null, host: 9, ceiling: 0 },
+            );
             throw new Error("it failed");
           });
         expect(failing).toThrow("it failed");

@@ -8,6 +8,7 @@ import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
+import { dropUnit, withUnitSpending } from "./cap.ts";
 
 /** What the platform is to charge a rollout for its judges by: each result, as the judge's endpoint counted it. */
 export type JudgedTokens = RolloutUse["judged"][number];
@@ -26,11 +27,12 @@ export function chargeJudges(
   const unit = spec.whole_groups ? row.group_index : row.seq;
   const others = spec.whole_groups ? store.group(unit) : [];
   const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
-  if (last) store.judging.dropUnit(unit);
+  const spending = last ? withUnitSpending(row, dropUnit(store, unit)) : {};
   const entries = store.judging.takeVerdicts(unit, row.id);
-  if (entries.length === 0) return none;
+  if (entries.length === 0) return { columns: spending, judged: [] };
   const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
   const columns = {
+    ...spending,
     judge_calls: sum(({ calls }) => calls),
     judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
     judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),

@@ -10,12 +10,14 @@ import type { RunView } from "../../../contract/run.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
 import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
-import { maxConcurrentOf } from "../control.ts";
+import { passCap } from "../cap.ts";
+import { maxConcurrentOf, stopsJudging } from "../control.ts";
 import type { EndpointLoad } from "../judging-store.ts";
 import type { RunLeases, Traffic } from "../leases.ts";
 import type { JudgementOrder } from "../outbox.ts";
 import type { RunStore } from "../store.ts";
-import { endCancelled, judgeFlow, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
+import { coversUnit } from "./cap.ts";
+import { endCancelled, endUnpaid, judgeFlow, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
 import { isUnproven, paceOf } from "./pace.ts";
 
 /** Of the run's share, what judges may have that do not answer. */
@@ -59,6 +61,11 @@ export class RunJudging {
     );
   }
 
+  /** Ends what the run's cap does not cover: the run, and units that would wait for their judges for ever. */
+  passCap(spec: RunSpec): void {
+    if (passCap(this.#store, spec, this.#now())) endUnpaid(this.#store, spec, this.#now());
+  }
+
   #dispatchTo(spec: RunSpec, endpoint_id: string): JudgementOrder[] {
     const now = this.#now();
     const { judging } = this.#store;
@@ -66,7 +73,9 @@ export class RunJudging {
     let { running } = judging.load(endpoint_id, now);
     const places = this.#places(spec, endpoint_id);
     const units: number[] = [];
-    for (const { unit, calls } of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
+    for (const entry of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
+      const { unit, calls } = entry;
+      if (!coversUnit(this.#store, spec, entry)) continue;
       const lease = judgeLeaseOf(this.#store, endpoint_id);
       const room = Math.min(most - running, leaseRoom(lease, running, now));
       if (room <= 0 || units.length >= places) break;
@@ -121,7 +130,7 @@ export class RunJudging {
   nextAt(spec: RunSpec): number | null {
     if (spec.judges === undefined) return null;
     const now = this.#now();
-    const cancelled = this.#store.head().stop?.kind === "cancel";
+    const cancelled = stopsJudging(this.#store.head());
     const untold = cancelled && this.#store.judging.unclaimed(1).length > 0;
     const due = this.#askers(spec).map(({ endpoint_id }) =>
       this.#keeperOf(endpoint_id).nextAt([this.#needed(spec, endpoint_id)]),

@@ -7,11 +7,15 @@
  * retried before it is whole. A judge that refuses its key ends the run, as the policy's endpoint does: every other ask
  * would be refused alike.
  */
+import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
+import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
+import { capOf } from "../../../core/billing/run-costs.ts";
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type {
   AskOutcome,
+  ClaimSpending,
   JudgedAsk,
   JudgedReply,
   JudgementRequest,
@@ -23,12 +27,13 @@ import type { Delivery, RunSpec } from "../../contract/wire.ts";
 import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
-import { cancelReasonOf } from "../control.ts";
+import { cancelReasonOf, stopsJudging } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";
 import type { RunStore } from "../store.ts";
 import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
+import { closeClaim, dropUnit, openClaim } from "./cap.ts";
 import { noteAnswer, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
@@ -54,24 +59,31 @@ export function requestJudgements(
 }
 
 function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, claim, failed = false, silent = false } = request;
+  const { unit, endpoint_id, calls, not_before = now, claim, bound_micros: needs = 0 } = request;
   const entry = store.judging.unit(unit);
   const members = wholeUnit(store, spec, unit);
+  const given = entry !== null && isClaim(entry, claim);
+  if (given) closeClaim(store, entry, request.spent);
   if (members.length === 0) {
-    store.judging.dropUnit(unit);
+    dropUnit(store, unit);
   } else if (entry === null && claim === undefined) {
-    store.judging.addUnit({ unit, endpoint_id, calls, ask_at: not_before });
+    store.judging.addUnit({ unit, endpoint_id, calls, ask_at: not_before, needs });
     for (const { seq } of members) store.setRollout(seq, { ask_at: now + JUDGED_LOOK_MS });
-  } else if (entry !== null && isClaim(entry, claim)) {
-    const waits = { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before } as const;
-    store.judging.setUnit(unit, waits);
-    if (silent) noteSilent(store, entry.endpoint_id);
-    if (failed) {
-      const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
-      store.judging.setUnit(unit, { ask_at: now + wait });
-      lose(store, spec, entry, now);
-    }
+  } else if (given) {
+    giveBack(store, spec, entry, request, now);
   }
+}
+
+function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: JudgementRequest, now: number): void {
+  const { unit, endpoint_id, calls, not_before = now, failed = false, silent = false } = request;
+  // One that failed was never looked at again: it needs what it needed.
+  const { bound_micros: needs = 0 } = failed ? { bound_micros: entry.needs } : request;
+  store.judging.setUnit(unit, { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before, needs });
+  if (silent) noteSilent(store, entry.endpoint_id);
+  if (!failed) return;
+  const wait = AFTER_FAILURE_MS * 2 ** entry.losses;
+  store.judging.setUnit(unit, { ask_at: now + wait });
+  lose(store, spec, entry, now);
 }
 
 /**
@@ -87,16 +99,21 @@ export function takeUnit(
 ): JudgingUnit | null {
   return store.transaction(() => {
     const entry = store.judging.unit(number);
-    if (entry === null || !mayTake(entry, by) || store.head().stop?.kind === "cancel") return null;
+    if (entry === null || !mayTake(entry, by) || stopsJudging(store.head())) return null;
     const [unit] = unitsWaiting(store, spec, [number], suspectUpTo);
     if (unit === undefined) {
-      store.judging.dropUnit(number);
+      dropUnit(store, number);
       return null;
     }
     const { endpoint_id, calls, lanes } = entry;
     const { pace } = paceOf(store.head(), endpoint_id);
     if (pace !== undefined && by.pace === undefined) {
       // It was sent for a judge that answers soon, which is not so any more: it goes to another queue.
+      store.judging.setUnit(number, { stage: "waiting", lanes: 0, ask_at: now });
+      return null;
+    }
+    const paid = openClaim(store, spec, entry);
+    if (paid === null) {
       store.judging.setUnit(number, { stage: "waiting", lanes: 0, ask_at: now });
       return null;
     }
@@ -111,8 +128,15 @@ export function takeUnit(
     );
     const settled = [...verdicts.flatMap(knownResult), ...inheritResults(store, spec, number)];
     const patience = by.pace === undefined ? { patience_ms: PATIENCE_MS } : {};
-    return { spec, unit, claim, endpoint_id, calls, lanes, ...patience, settled, failed };
+    const money = capOf(spec) === null ? {} : { allowance_micros: paid.allowance };
+    return { spec, unit, claim, endpoint_id, calls, lanes, ...patience, ...money, settled, failed };
   });
+}
+
+/** Whoever asks its judges is done with them, and says what that took. */
+export function endClaim(store: RunStore, { unit, claim, spent }: ClaimSpending): void {
+  const entry = store.judging.unit(unit);
+  if (entry !== null && isClaim(entry, claim)) store.transaction(() => closeClaim(store, entry, spent));
 }
 
 /** Takes in what came of asking for some of a unit's judgements. With no asks it only says how the unit stands. */
@@ -132,7 +156,7 @@ export function takeResults(
     const pending = entries.filter(({ verdict }) => verdict === null);
     const entry = store.judging.unit(unit);
     const mine = entry !== null && isClaim(entry, claim);
-    const cancelled = store.head().stop?.kind === "cancel";
+    const cancelled = stopsJudging(store.head());
     if (mine && cancelled) endUnit(store, spec, unit, now);
     // Whoever only looks has not shown that anything comes back.
     else if (mine && asks.length > 0) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
@@ -331,6 +355,7 @@ export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit:
         store.judging.setUnit(unit, { unheard: unheard + 1, ask_at });
         return [entry];
       }
+      closeClaim(store, entry, undefined);
       store.judging.setUnit(unit, { stage: "waiting", lanes: 0, ask_at: now });
       if (stage === "sent") giveUpUnit(store, spec, unit, unheard, now);
       else lose(store, spec, entry, now);
@@ -349,24 +374,31 @@ function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number,
   for (const row of waitingRows(store, spec, unit)) {
     giveUp(store, spec, row, { from: "scoring", outcome: "unscored", reason: "judge", message }, now);
   }
-  store.judging.dropUnit(unit);
+  dropUnit(store, unit);
 }
 
 /** A cancelled run asks no judge any more: units nobody asks for just now end at once, the others when they are heard of. */
 export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit: number): void {
-  if (store.head().stop?.kind !== "cancel") return;
+  if (!stopsJudging(store.head())) return;
   store.transaction(() => {
     for (const { unit } of store.judging.unclaimed(limit)) endUnit(store, spec, unit, now);
   });
 }
 
-function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number): void {
+/** Units for whose judges nothing is left, and nothing will be. */
+export function endUnpaid(store: RunStore, spec: RunSpec, now: number): void {
+  store.transaction(() => {
+    for (const { unit } of store.judging.unclaimed(LIMITS.sliceRows)) endUnit(store, spec, unit, now, "budget");
+  });
+}
+
+function endUnit(store: RunStore, spec: RunSpec, unit: number, now: number, why: CancelReason = "user"): void {
   const message = "cancelled before its judges had answered";
   for (const row of waitingRows(store, spec, unit)) {
-    const reason = cancelReasonOf(store.head(), row) ?? "user";
+    const reason = cancelReasonOf(store.head(), row) ?? why;
     giveUp(store, spec, row, { from: "scoring", outcome: "cancelled", reason, message }, now);
   }
-  store.judging.dropUnit(unit);
+  dropUnit(store, unit);
 }
 
 function mayTake({ stage, taker, attempt }: JudgingEntry, by: Delivery): boolean {

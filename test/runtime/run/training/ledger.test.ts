@@ -39,7 +39,7 @@ test("a group keeps the version and the task it was opened with, however late it
     const places = run.rows("running").map(({ group_index: group, slot, attempt }) => {
       return { group, slot, attempt };
     });
-    const starters = startersIn(run.store, places);
+    const starters = startersIn(run.store, run.spec, places);
     expect(starters.map(({ example_index, policy_version }) => [example_index, policy_version])).toEqual([
       [2, 0],
       [2, 0],

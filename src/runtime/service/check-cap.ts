@@ -1,0 +1,52 @@
+/** What keeps a run from having a cap of its own: calls that have no bound, and tokens that have no price. */
+import { sizeOfCall } from "../../clients/inference.ts";
+import type { EvalRequest } from "../../contract/eval-request.ts";
+import type { ResolvedJudge } from "../../contract/judgement.ts";
+import type { PinnedPrices } from "../../contract/run-spec.ts";
+import { mergeSampling, type Sampling } from "../../contract/sampling.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
+import type { RunEndpoint } from "./run-endpoint.ts";
+
+/** Everything that is called, and what is known of it. */
+interface Called {
+  readonly environment: AnyEnvironment;
+  readonly endpoint: Pick<RunEndpoint, "shown" | "prices">;
+  readonly judges: Readonly<Record<string, ResolvedJudge>>;
+  /** Null where the platform charges nothing. */
+  readonly prices: Pick<PinnedPrices, "policy" | "judges"> | null;
+}
+
+/** Null for a run without a cap, and for one whose cap can be kept. */
+export function refuseCap(
+  request: EvalRequest,
+  { environment, endpoint, judges, prices }: Called,
+): Result<never> | null {
+  if (request.max_cost_micros === undefined) return null;
+  const asked = environment.players.map(({ sampling }) => mergeSampling(sampling, request.sampling));
+  if (asked.some(isUnbounded)) return unbounded("sampling.max_tokens", "a turn");
+  if (endpoint.prices === null && !prices?.policy) return unpriced("endpoint", endpoint.shown.name);
+  for (const [name, judge] of Object.entries(judges)) {
+    if (isUnbounded(judge.sampling)) return unbounded(`judges.${name}.sampling.max_tokens`, "a judgement");
+    const given = request.judges[name]?.endpoint;
+    const shown = typeof given === "string" ? given : null;
+    if (judge.prices === undefined && !prices?.judges[name]) return unpriced(`judges.${name}.endpoint`, shown);
+  }
+  return null;
+}
+
+function isUnbounded(sampling: Sampling): boolean {
+  return sizeOfCall({ model: "", messages: [], tools: [], sampling }).most_tokens === null;
+}
+
+function unbounded(param: string, what: string): Result<never> {
+  const message = `max_cost_micros needs ${param}: without it nobody knows what ${what} may cost`;
+  return refuse("max_tokens_required", message, param);
+}
+
+/** `name`: of an endpoint that was made before; null for one that came with the run. */
+function unpriced(param: string, name: string | null): Result<never> {
+  const how = name === null ? `${param}.prices` : `PATCH /v1/endpoints/${name}`;
+  const message = `max_cost_micros needs the prices of the endpoint${name === null ? "" : ` ${name}`}: ${how}`;
+  return refuse("prices_required", message, param);
+}

@@ -1,0 +1,142 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  callBound,
+  callCost,
+  capRoom,
+  ceilingFor,
+  closeAllowance,
+  covers,
+  holdCall,
+  letOut,
+  loseCall,
+  loseOpen,
+  NEW_CAP,
+  newPurse,
+  type Purse,
+  settleCall,
+} from "../../../src/core/billing/allowance.ts";
+
+const PRICES = { input: 150_000, output: 600_000, call: 12 };
+
+test("what a call costs is rounded up, and is exact where a double is not", () => {
+  expect(callCost(PRICES, { prompt_tokens: 1, completion_tokens: 0 })).toBe(1 + 12);
+  expect(callCost(PRICES, { prompt_tokens: 20, completion_tokens: 5 })).toBe(6 + 12);
+  const dear = { input: 1_000_000_000, output: 0, call: 0 };
+  expect(callCost(dear, { prompt_tokens: 9_007_199_254_741, completion_tokens: 0 })).toBe(9_007_199_254_741_000);
+});
+
+test("a call's bound takes a token for each byte and what a chat template adds, and is beyond every purse without a limit", () => {
+  const size = { bytes: 1000, messages: 2, most_tokens: 100 };
+  expect(callBound(PRICES, size)).toBe(Math.ceil((1000 + 1024 + 64) * 0.15 + 60) + 12);
+  const unbounded = callBound(PRICES, { ...size, most_tokens: null });
+  expect(covers(newPurse(1_000_000_000_000), unbounded)).toBe(false);
+});
+
+test("who asks again for what was granted is told the same, and one whose call does not fit gives back what it has", () => {
+  const ask = { spent: 40, need: 30, wish: 200 };
+  expect(ceilingFor(500, 40, ask, 1)).toEqual({ ceiling: 240, granted: true });
+  expect(ceilingFor(300, 240, ask, 1)).toEqual({ ceiling: 240, granted: true });
+  expect(ceilingFor(500, 40, ask, 10)).toEqual({ ceiling: 90, granted: true });
+  expect(ceilingFor(10, 50, ask, 1)).toEqual({ ceiling: 40, granted: false });
+});
+
+/** A run of rollouts that ask, call, lose calls, are killed and end, in an order that is drawn. */
+class Played {
+  readonly cap: number;
+  book = NEW_CAP;
+  /** What every call ever made has taken in truth, lost ones too. */
+  taken = 0;
+  readonly rollouts: { purse: Purse; ceiling: number; turns: number; waits: number; over: boolean }[];
+
+  constructor(cap: number, rollouts: number, turns: number) {
+    this.cap = cap;
+    this.rollouts = Array.from({ length: rollouts }, () => {
+      return { purse: newPurse(0), ceiling: 0, turns, waits: 0, over: false };
+    });
+  }
+
+  holds(): void {
+    const outstanding = this.rollouts.reduce((sum, { ceiling, over }) => sum + (over ? 0 : ceiling), 0);
+    expect(this.book.out).toBe(outstanding);
+    expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
+    expect(this.taken).toBeLessThanOrEqual(this.book.spent + this.book.out);
+  }
+
+  /** One step of one rollout; `lucky` and `share` decide what comes of its call, `killed` what becomes of the answer. */
+  step(at: number, bound: number, share: number, what: "answered" | "lost" | "refused" | "killed" | "unheard"): void {
+    const live = this.rollouts.filter(({ over }) => !over);
+    const rollout = live[at % Math.max(1, live.length)];
+    if (rollout === undefined) return;
+    if (!covers(rollout.purse, bound)) this.ask(rollout, bound, what === "unheard");
+    else this.call(rollout, bound, share, what);
+    if (rollout.turns === 0) this.end(rollout, what === "unheard");
+    this.holds();
+  }
+
+  ask(rollout: Played["rollouts"][number], need: number, unheard: boolean): void {
+    const spent = loseOpen(rollout.purse).spent;
+    rollout.purse = { ...loseOpen(rollout.purse), ceiling: spent };
+    const room = capRoom(this.cap, this.book);
+    const running = this.rollouts.filter(({ over }) => !over).length;
+    const answer = ceilingFor(room, rollout.ceiling, { spent, need, wish: 4 * need }, running);
+    this.book = letOut(this.book, answer.ceiling - rollout.ceiling);
+    rollout.ceiling = answer.ceiling;
+    rollout.waits = answer.granted ? 0 : need;
+    // A lost reply: it knows of nothing, and asks again.
+    if (!unheard && answer.granted) rollout.purse = { ...rollout.purse, ceiling: answer.ceiling };
+  }
+
+  call(rollout: Played["rollouts"][number], bound: number, share: number, what: string): void {
+    rollout.purse = holdCall(loseOpen(rollout.purse), bound);
+    const cost = what === "refused" ? 0 : Math.floor(bound * share);
+    this.taken += cost;
+    if (what === "killed") return;
+    if (what === "lost") rollout.purse = loseCall(rollout.purse, bound);
+    else rollout.purse = settleCall(rollout.purse, bound, cost);
+    if (what === "answered") rollout.turns -= 1;
+  }
+
+  end(rollout: Played["rollouts"][number], unheard: boolean): void {
+    const spent = unheard ? rollout.ceiling : loseOpen(rollout.purse).spent;
+    this.book = closeAllowance(this.book, rollout.ceiling, spent);
+    rollout.over = true;
+  }
+
+  /** Everybody goes on by turns: the run ends, by itself or since nothing fits. */
+  finish(bound: number): void {
+    for (let rounds = 0; rounds < 10_000; rounds += 1) {
+      const live = this.rollouts.filter(({ over }) => !over);
+      const waiting = live.filter(({ waits }) => waits > 0);
+      const least = Math.min(...waiting.map(({ waits }) => waits));
+      if (live.length === 0) return;
+      if (waiting.length === live.length && least > capRoom(this.cap, this.book)) return;
+      for (const [index] of live.entries()) this.step(index, bound, 0.5, "answered");
+    }
+    throw new Error("the run never ended");
+  }
+}
+
+const step = fc.record({
+  at: fc.nat(20),
+  bound: fc.integer({ min: 1, max: 400 }),
+  share: fc.double({ min: 0, max: 1, noNaN: true }),
+  what: fc.constantFrom("answered", "answered", "answered", "lost", "refused", "killed", "unheard" as const),
+});
+
+test("whatever is asked, spent, lost, killed and ended in whatever order: spent and let out are within the cap, and the run ends", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 20_000 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.array(step, { maxLength: 200 }),
+      (cap, rollouts, steps) => {
+        const run = new Played(cap, rollouts, 6);
+        for (const { at, bound, share, what } of steps) run.step(at, bound, share, what);
+        run.finish(100);
+        run.holds();
+      },
+    ),
+    { numRuns: 500, seed: 17 },
+  );
+});

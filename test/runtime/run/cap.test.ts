@@ -1,0 +1,126 @@
+/** `max_cost_micros`: what runs with a cap of their own spend at most, and how they end. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test, vi } from "vitest";
+import { RunObject } from "../../../src/runtime/run/object.ts";
+import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { GUESSES, questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+// The runtime repeats a killed alarm after 2 s.
+vi.setConfig({ testTimeout: 20_000 });
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
+const endpoint = { base_url: env.MODEL_URL, prices };
+const sampling = { max_tokens: 100 };
+const capped = { environment: "gsm8k", endpoint, sampling, min_scored: 0 } as const;
+
+async function refusal(request: object): Promise<unknown> {
+  const reply = await platform.post("/v1/runs", { ...capped, model: "m", dataset: questions(1), ...request });
+  const { error } = await reply.json<{ error: { code: string; param: string } }>();
+  return [reply.status, error.code, error.param];
+}
+
+test("a cap needs a bound of every call, and prices of every endpoint", async () => {
+  const max_cost_micros = 1_000_000;
+  const unbounded = [422, "max_tokens_required", "sampling.max_tokens"];
+  expect(await refusal({ max_cost_micros, sampling: {} })).toEqual(unbounded);
+  expect(await refusal({ max_cost_micros, sampling: { max_tokens: null } })).toEqual(unbounded);
+  const unpriced = [422, "prices_required", "endpoint"];
+  expect(await refusal({ max_cost_micros, endpoint: { base_url: env.MODEL_URL } })).toEqual(unpriced);
+  expect(await refusal({ max_cost_micros: 0 })).toEqual([400, "invalid_request", "max_cost_micros"]);
+});
+
+test("a run within its cap scores everything, and says what it counted", async () => {
+  const run = await platform.finish({
+    ...capped,
+    dataset: questions(4),
+    model: script(RIGHT),
+    max_cost_micros: 1_000_000,
+  });
+  expect(run.counts).toMatchObject({ scored: 4, cancelled: {} });
+  const { prompt_tokens, completion_tokens } = run.report.usage;
+  expect(run.report.counted_micros).toBe(prompt_tokens + 2 * completion_tokens);
+  expect(run.report.usage.lost).toBeUndefined();
+});
+
+test("a run whose cap is reached ends what waits and dispatches nothing more; nothing it began is above the cap", async () => {
+  const max_cost_micros = 2500;
+  const request = { ...capped, dataset: questions(40), model: script(RIGHT), max_concurrent: 12, max_cost_micros };
+  const run = await platform.finish(request);
+  expectLaw(run.counts);
+  expect(run.counts.scored).toBeGreaterThan(3);
+  expect(run.counts.pending).toBeGreaterThan(0);
+  expect(Object.keys(run.counts.cancelled)).toEqual(["budget"]);
+  expect(run.report.counted_micros).toBeLessThanOrEqual(max_cost_micros);
+  const seen = await requestsOf(request.model);
+  expect(seen).toHaveLength(run.report.calls);
+});
+
+test("a run that can pay for no call at all makes none", async () => {
+  const model = script(RIGHT);
+  const run = await platform.finish({ ...capped, dataset: questions(3), model, max_cost_micros: 10 });
+  expect(run.report).toMatchObject({ calls: 0, counted_micros: 0 });
+  expect(run.counts).toMatchObject({ scored: 0 });
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("an answer that a kill swallowed is lost usage: it counts at its bound, and is shown", async () => {
+  const hangsOnce = [{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }] as const;
+  const model = script(hangsOnce);
+  const run = await platform.start({ ...capped, dataset: questions(1), model, max_cost_micros: 1_000_000 });
+  await requestsOf(model, 1);
+  await abortAllDurableObjects();
+  const ended = await platform.ended(run.id);
+  expect(ended.counts.scored).toBe(1);
+  const { lost, prompt_tokens, completion_tokens } = ended.report.usage;
+  expect(lost?.calls).toBe(1);
+  expect(lost?.micros).toBeGreaterThan(1024);
+  expect(ended.report.counted_micros).toBe(prompt_tokens + 2 * completion_tokens + (lost?.micros ?? 0));
+});
+
+test("in a run without a cap lost calls are counted, and what they cost nobody knows", async () => {
+  const resetOnce = [{ fault: { kind: "reset" }, times: 1, reply: "\\boxed{4}" }] as const;
+  const run = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(resetOnce) });
+  expect(run.report.usage.lost).toEqual({ calls: 1, micros: null });
+  expect(run.report.counted_micros).toBeUndefined();
+});
+
+test("a refused call costs nothing", async () => {
+  const busyOnce = [{ fault: { kind: "status", status: 503 }, times: 1, reply: "\\boxed{4}" }] as const;
+  const request = { ...capped, dataset: questions(1), model: script(busyOnce), max_cost_micros: 1_000_000 };
+  const { report } = await platform.finish(request);
+  expect(report.usage.lost).toBeUndefined();
+  expect(report.counted_micros).toBe(report.usage.prompt_tokens + 2 * report.usage.completion_tokens);
+});
+
+test("a run without a cap asks for no allowance; one with a cap asks once for four turns at most", async () => {
+  const asked: number[] = [];
+  const allow = vi.spyOn(RunObject.prototype, "allow");
+  const guesses = {
+    environment: "guess-number",
+    environment_args: { max: 3 },
+    num_examples: 1,
+    rollouts_per_example: 6,
+  };
+  const turns = GUESSES;
+  const free = await platform.finish({ ...guesses, model: script(turns) });
+  expect(free.report.turns).toBeGreaterThan(6);
+  expect(allow).not.toHaveBeenCalled();
+  const paid = await platform.finish({
+    ...guesses,
+    endpoint,
+    sampling,
+    model: script(turns),
+    max_cost_micros: 100_000_000,
+  });
+  for (const [asks] of allow.mock.calls) asked.push(asks.length);
+  allow.mockRestore();
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.length).toBeLessThanOrEqual(1 + paid.report.turns / 4);
+});
