@@ -126,6 +126,7 @@ test("every route is documented and every documented route exists", async () => 
     "POST /v1/rollouts/{id}/cancel",
     "POST /v1/rollouts/{id}/fork",
     "POST /v1/runs",
+    "POST /v1/runs/preview",
     "POST /v1/runs/{id}/cancel",
     "POST /v1/runs/{id}/pause",
     "POST /v1/runs/{id}/rescore",

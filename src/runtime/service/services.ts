@@ -20,8 +20,8 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
-import { previewRun } from "./preview-run.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";
+import { previewRun } from "./preview-run.ts";
 import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
@@ -95,7 +95,6 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
-  previewRun,
   readPrices,
   createPriceList,
   readBalance,
@@ -110,6 +109,7 @@ export const services = {
   removeBudget,
   createCheckout,
   receiveStripeEvent,
+  previewRun,
   readUsage,
   listStatements,
   readStatement,

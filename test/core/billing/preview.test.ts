@@ -5,7 +5,13 @@ const RUN: PastRun = {
   ...{ rollouts: 10, scored: 8, turns: 30, prompt_tokens: 4000, cached_tokens: 1000, completion_tokens: 2000 },
   judge_micros: 50,
 };
-const FEES = { rollout_micros: 60, thousand_turns_micros: 12_000, scoring_micros: 20, push_micros: 0, gb_day_micros: 0 };
+const FEES = {
+  rollout_micros: 60,
+  thousand_turns_micros: 12_000,
+  scoring_micros: 20,
+  push_micros: 0,
+  gb_day_micros: 0,
+};
 const PRICES = { version: "1", fees: FEES, judges: {}, policy: null };
 
 test("what is expected is the mean of all rollouts, between the least and the greatest mean of a run", () => {
