@@ -6,6 +6,7 @@ import { ofOrganization } from "../../contract/scope.ts";
 import { findPriceList, insertPriceList, pricesFrom } from "../../db/price-lists.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { forgetPrices } from "./run-money.ts";
 
 const OPERATION = "createPriceList";
 
@@ -50,6 +51,7 @@ export async function createPriceList(
   if (outcome === "full") {
     return refuse("conflict", `${LIMITS.comingPrices} lists are to come, which is as many as may`, null);
   }
+  forgetPrices();
   return {
     ok: true,
     value: { value: { object: "price_list", version, effective_from, fees, models }, replayed: false },

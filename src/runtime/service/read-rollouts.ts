@@ -22,6 +22,8 @@ import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
 /** Unfolded trajectories one page may read one by one: within an invocation's subrequests. */
 const SINGLE_READS = 400;
+/** At a trajectory that moves meanwhile. */
+const LOOKS = 2;
 
 interface Address {
   readonly scope: Scope;
@@ -115,7 +117,10 @@ async function readSegments(
   return new Map(lines.map(({ rollout_id, trajectory }) => [rollout_id, trajectory]));
 }
 
-/** The trajectory of a rollout that has ended, wherever it is; null when it left none. */
+/**
+ * The trajectory of a rollout that has ended, wherever it is; null when it left none. It may move into a segment between
+ * the look for one and the read of its own file: then it is in the segment.
+ */
 export async function finishedTrajectory(
   env: Env,
   address: Address,
@@ -125,9 +130,13 @@ export async function finishedTrajectory(
   const { id, digest, finish_seq } = entry;
   if (digest === null) return null;
   const subrequests = new Subrequests();
-  const segment = await run.segmentOf(finish_seq ?? 0);
-  const folded = segment?.key == null ? null : await readSegments(env, [segment], subrequests);
-  return folded?.get(id) ?? (await readTrajectory(env, address, { digest, text }, subrequests));
+  for (let look = 1; look <= LOOKS; look += 1) {
+    const segment = await run.segmentOf(finish_seq ?? 0);
+    const folded = segment?.key == null ? null : await readSegments(env, [segment], subrequests);
+    const found = folded?.get(id) ?? (await readTrajectory(env, address, { digest, text }, subrequests));
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** What a rollout that is not done has stored so far. */

@@ -18,6 +18,7 @@ import { factsOf } from "../run/settling.ts";
 import { limitsOf } from "./limits.ts";
 
 const KEPT_MS = 60_000;
+const ALL = "all";
 const lists = new TtlCache<readonly PriceList[]>(KEPT_MS);
 
 /** Where tokens are used. */
@@ -46,8 +47,13 @@ export async function moneyOf(
   return { payer, prices, policy: policy?.prices ?? null };
 }
 
+/** A list was added here: whoever creates a run in this isolate next is asked by it. */
+export function forgetPrices(): void {
+  lists.forget(ALL);
+}
+
 export async function listInForce(env: Env, now: number): Promise<PriceList> {
-  const known = await lists.get("all", now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
+  const known = await lists.get(ALL, now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
   const list = listAt(known, now);
   if (list === null) throw new Error("no list of prices is in force");
   return list;
