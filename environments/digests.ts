@@ -14,7 +14,7 @@ export const VERSIONS: Record<string, string> = {
 
 export const DIGESTS: Record<string, string> = {
   calculator: "sha256:d229f6909a38776cfa55af63e23d8b1af0ef69f96d9b5f63ae2b8eae1ac42ddf",
-  "graded-dataset": "sha256:4cfdb947dc911d4ef58dd72ead82a3cc91086829e5d9b8d3fbe77a680d95b052",
+  "graded-dataset": "sha256:e5ca29860cedabc584938796a7583294ee004000d44dee95f54c44f68e09836b",
   "grid-walk": "sha256:8f630f06332269692bb428c01fe116d1a226af3881dbca071f4a39be91858544",
   gsm8k: "sha256:c613d2929cd2276e936604c1b67fd2d25f2408d8389d06b1f63b85c00c78f8df",
   "guess-number": "sha256:adee68934b83c443070a6fc612c611d2134a977b2cfa4f8770c4de3d3a16afdc",

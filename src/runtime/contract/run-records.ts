@@ -163,6 +163,12 @@ export type RolloutEntry = {
   charge: string | null;
 };
 
+/** How a rollout ends. */
+export interface Ending {
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+}
+
 /** A rollout, and its trajectory when the run still holds it. */
 export type RolloutRecord = {
   readonly entry: RolloutEntry;

@@ -3,26 +3,13 @@
  * the same row. The run's books (settling.ts) post what stands there, and an audit makes it again from trajectories.
  */
 import type { ChargeLines } from "../../contract/money.ts";
-import { chargeOf, pushCharge, type RolloutUse, sumOfLines } from "../../core/billing/charge.ts";
+import { pushCharge, type RolloutUse, sumOfLines } from "../../core/billing/charge.ts";
 import { firstEstimate, nextEstimate } from "../../core/billing/estimate.ts";
 import type { SettledItem, UseCounts } from "../contract/money-wire.ts";
-import type { RolloutEntry } from "../contract/run-records.ts";
+import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { chargeJudges } from "./judging/charge.ts";
 import type { RunHead } from "./schema.ts";
-import type { Ending, RunStore } from "./store.ts";
 import type { TrainBatch } from "./training-state.ts";
-
-/** The columns of an ending rollout: what its judges cost, and what it is charged. */
-export function chargeEnd(store: RunStore, row: RolloutEntry, ending: Ending): Partial<RolloutEntry> {
-  const { columns, judged } = chargeJudges(store, row);
-  const spec = store.spec();
-  const prices = spec?.money?.prices ?? null;
-  if (spec === null || prices === null) return columns;
-  const { turns, prompt_tokens, cached_tokens, completion_tokens } = row;
-  const use = { turns, policy: { prompt_tokens, cached_tokens, completion_tokens }, judged };
-  return { ...columns, charge: JSON.stringify(chargeOf(prices, { ...endOf(spec, row, ending), ...use })) };
-}
 
 /** What a charge depends on besides what was used. */
 export function endOf(

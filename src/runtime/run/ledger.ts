@@ -18,7 +18,7 @@ import type { Outcome, RolloutFinished } from "../../contract/run.ts";
 import { letOut } from "../../core/billing/allowance.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Answered } from "../contract/rpc.ts";
-import type { RolloutEntry } from "../contract/run-records.ts";
+import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
@@ -27,7 +27,7 @@ import { ceilingAtStart, closeRollout } from "./cap.ts";
 import { chargedBy } from "./charging.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
-import type { Ending, RunStore } from "./store.ts";
+import type { RunStore } from "./store.ts";
 
 /** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
 export const FIRST_ASK_MS = 5000;

@@ -30,7 +30,6 @@ import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { nextRunAlarm } from "./alarm.ts";
 import { takeAsks } from "./cap.ts";
-import { chargeEnd } from "./charging.ts";
 import { RunChores } from "./chores.ts";
 import { clockOf, needsOf, type RunParts } from "./clock.ts";
 import { RunClosing } from "./closing.ts";
@@ -38,6 +37,7 @@ import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPa
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { Gathering } from "./gathering.ts";
+import { chargeEnd } from "./judging/charge-end.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { RunLeases } from "./leases.ts";

@@ -5,8 +5,8 @@
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Outcome, RolloutStatus } from "../../contract/run.ts";
-import type { RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
+import type { RolloutStatus } from "../../contract/run.ts";
+import type { Ending, RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import { SuspectStore } from "../environment/suspects.ts";
@@ -25,12 +25,6 @@ import { TrainingStore } from "./training-store.ts";
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
   judge_micros, charge, lost_calls, lost_micros, finish_seq`;
-
-/** How a rollout ends. */
-export interface Ending {
-  readonly outcome: Outcome;
-  readonly reason: string | null;
-}
 
 /** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
 export interface LedgerHooks {
