@@ -12,7 +12,7 @@ export interface UsageQuery {
   readonly from: number;
   readonly to: number;
   /** Seconds of a bucket. */
-  readonly width: number;
+  readonly width: 3600 | 86400;
   readonly groups: readonly UsageGroup[];
   /** Rows at most. */
   readonly limit: number;
@@ -34,12 +34,16 @@ const COLUMN_OF = {
   kind: usageHours.kind,
 } as const satisfies Record<UsageGroup, unknown>;
 
+/** Written out: a parameter would be no whole number to D1, and so no quotient by it. */
+const BUCKET_OF = {
+  3600: sql<number>`${usageHours.hour} / 3600 * 3600`,
+  86400: sql<number>`${usageHours.hour} / 86400 * 86400`,
+} as const;
+
 /** By an index; it reads a row for each hour and whatever was used in it. In order of time, then of names. */
 export async function usageBetween(database: D1Database, orgId: string, query: UsageQuery): Promise<UsageSums[]> {
   const { projectId, from, to, groups, limit } = query;
-  // Written out: as a parameter it would be no whole number, and so would the quotient.
-  const width = sql.raw(String(Math.floor(query.width)));
-  const bucket = sql<number>`${usageHours.hour} / ${width} * ${width}`;
+  const bucket = BUCKET_OF[query.width];
   const grouped = groups.map((group) => sql`${COLUMN_OF[group]}`);
   const fields = {
     bucket: bucket.as("bucket"),
@@ -63,7 +67,7 @@ export async function usageBetween(database: D1Database, orgId: string, query: U
 }
 
 function sumOf(column: typeof usageHours.counts | typeof usageHours.lines, name: string): SQL<number> {
-  return sql<number>`coalesce(sum(${column} ->> ${sql.raw(`'${name}'`)}), 0)`;
+  return sql<number>`coalesce(sum(${column} ->> ${name}), 0)`;
 }
 
 function sumsOf(row: Record<string, unknown>): UsageSums {

@@ -1,5 +1,5 @@
 /** A wrangler.toml with one thing changed, and what is said of it. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -57,6 +57,10 @@ const OBJECT = `[[durable_objects.bindings]]
 name = "TRAINER"
 class_name = "TrainerObject"
 `;
+const MIGRATIONS = readdirSync(join(PACKAGE_ROOT, "migrations"))
+  .filter((name) => name.endsWith(".sql"))
+  .sort()
+  .join(", ");
 const SECRETS = `[secrets]
 required = ["ROLLCALL_SECRET"]
 `;
@@ -75,7 +79,7 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
   ["DB names no database: database_id is no UUID", DATABASE_ID, "rollcall", "wrangler d1 create"],
   ["DB names no database: database_id is a placeholder", `database_id = "${DATABASE_ID}"\n`, "", "wrangler d1 create"],
   [
-    `${join(folder, "none")} has not the migrations of this release: 0000_accounts.sql`,
+    `${join(folder, "none")} has not the migrations of this release: ${MIGRATIONS}`,
     `migrations_dir = "${join(PACKAGE_ROOT, "migrations")}"`,
     'migrations_dir = "none"',
     join(PACKAGE_ROOT, "migrations"),
