@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
 import { AccountBooks } from "../../../src/runtime/account/account-books.ts";
 import { DAY_MS, endsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
+import { Life } from "./life.ts";
 
 const START = Date.UTC(2026, 9, 30);
 
@@ -25,58 +26,6 @@ const harm = fc.record({ fates: fc.array(fate, { maxLength: 4 }), writes: fc.opt
 type Harm = typeof harm extends fc.Arbitrary<infer T> ? T : never;
 const NONE: Harm = { fates: [], writes: null };
 const story = fc.array(fc.record({ event, harm }), { minLength: 2, maxLength: 8 });
-
-/** An instance of the object, until it is killed: from then on nothing it does has any effect. */
-class Life {
-  over = false;
-  #writes: number | null;
-
-  constructor(writes: number | null) {
-    this.#writes = writes;
-  }
-
-  end(): never {
-    this.over = true;
-    throw new Error("killed");
-  }
-
-  go(): void {
-    if (this.over) this.end();
-  }
-
-  write(): void {
-    this.go();
-    if (this.#writes === null) return;
-    if (this.#writes === 0) this.end();
-    this.#writes -= 1;
-  }
-
-  storage(real: DurableObjectStorage): DurableObjectStorage {
-    const sql = new Proxy(real.sql, {
-      get: (_, name) => {
-        if (name !== "exec") return Reflect.get(real.sql, name);
-        return (query: string, ...bindings: unknown[]) => {
-          if (!/^\s*select/.test(query)) this.write();
-          return real.sql.exec(query, ...bindings);
-        };
-      },
-    });
-    const transactionSync = <T>(run: () => T): T => {
-      this.go();
-      return real.transactionSync(() => {
-        const written = run();
-        this.write();
-        return written;
-      });
-    };
-    return new Proxy(real, {
-      get: (_, name) => {
-        if (name === "sql") return sql;
-        return name === "transactionSync" ? transactionSync : Reflect.get(real, name);
-      },
-    });
-  }
-}
 
 /** Calls of the stores, each with its fate; those beyond the list are fine. */
 function stores(fates: readonly Fate[], life: Life): Env {
