@@ -70,7 +70,7 @@ function stores(fates: readonly Fate[], life: Life): Env {
   return { ...env, STORE, DB };
 }
 
-/** The books of an organisation in its object, with a clock and stores of their own; an object that was killed is aborted. */
+/** Books of an organisation over the storage of its object, with a clock and stores of their own; killed ones do nothing any more. */
 async function withBooks(
   org: Organization,
   now: number,
@@ -81,11 +81,7 @@ async function withBooks(
   try {
     await org.inside(async (_, state) => {
       const holder = { storage: life.storage(state.storage), waitUntil: state.waitUntil.bind(state) };
-      try {
-        await use(new AccountBooks(holder, stores(fates, life), () => now));
-      } finally {
-        if (life.over) state.abort("killed");
-      }
+      await use(new AccountBooks(holder, stores(fates, life), () => now));
     });
   } catch (thrown) {
     if (!/killed|the store is away|the answer is lost/.test(String(thrown))) throw thrown;
