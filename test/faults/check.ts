@@ -247,7 +247,15 @@ function placeOf({ group, slot, attempt }: ResultRow): string {
 
 /** All of a row but its id and its times, and what it and its judges cost: calls that were lost are in it. */
 function allOf(result: ResultRow): string {
-  const { rollout_id: _id, timing: _timing, judge_usage: _judges, cost: _cost, error, ...row } = result;
+  const {
+    rollout_id: _id,
+    timing: _timing,
+    judge_usage: _judges,
+    cost: _cost,
+    lost_usage: _lost,
+    error,
+    ...row
+  } = result;
   return JSON.stringify({ ...row, error: error === null ? null : [error.error, error.message] });
 }
 

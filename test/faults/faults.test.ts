@@ -50,7 +50,6 @@ test.each([
   [["--plans", "many"], "--plans"],
   [["--plan", "9"], "there are 5 plans"],
   [["--turns", "7"], "--turns: at most 6"],
-  [["--billing"], "--billing"],
 ])("%j is refused", async (args, message) => {
   const { code, stdout } = await faults(...args);
   expect(code).toBe(2);

@@ -94,13 +94,18 @@ test("a limit that is raised counts for runs under way", async () => {
   for (const { id } of [first, second]) await door.post(`/v1/runs/${id}/cancel`, {});
 });
 
-test("the endpoint's object forgets everything with its last run, and was called a few times for many rollouts", async () => {
+test("the endpoint's object forgets its last run, an hour later how soon it was answered, and was called a few times", async () => {
   const { id } = await create({ name: "left" });
   const asks = vi.spyOn(EndpointObject.prototype, "ask");
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
   await door.finish({ ...request, endpoint: "left", max_concurrent: 5 });
-  const empty = () => inEndpoint(id, (_, { storage }) => [...storage.kv.list()].length === 0);
-  await vi.waitUntil(empty, { timeout: 10_000 });
+  const kept = () => inEndpoint(id, (_, { storage }) => [...storage.kv.list()].map(([key]) => key));
+  await vi.waitUntil(async () => String(await kept()) === "latencies", { timeout: 10_000 });
+  await inEndpoint(id, async (object) => {
+    object.now = () => Date.now() + 2 * HOUR;
+    await object.alarm();
+  });
+  expect(await kept()).toEqual([]);
   expect(asks.mock.calls.filter(([{ endpoint_id }]) => endpoint_id === id).length).toBeLessThan(4);
 });
 
