@@ -101,18 +101,6 @@ export function listAt<List extends Pick<PriceList, "effective_from">>(
   }, null);
 }
 
-/** Null where the platform does not offer that model at that address. */
-export function offered(
-  { models }: Pick<PriceList, "models">,
-  { base_url, model }: { readonly base_url: string; readonly model: string },
-): OfferedTokens | null {
-  const at = (url: string) => url.replace(/\/+$/, "");
-  const found = models.find((one) => at(one.base_url) === at(base_url) && one.model === model);
-  if (found === undefined) return null;
-  const { base_url: _, model: __, ...tokens } = found;
-  return tokens;
-}
-
 /** To the nearest micro-dollar, halves up, exactly: the product may be beyond what a double holds. */
 export function share(count: number, micros: number, per: number): number {
   const product = BigInt(count) * BigInt(micros);

@@ -6,7 +6,7 @@ import type { TokenPrices } from "../../contract/judgement.ts";
 import type { PriceList } from "../../contract/money.ts";
 import { type PinnedPrices, plannedAtFirst, type RunMoney, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { listAt, offered } from "../../core/billing/charge.ts";
+import { listAt } from "../../core/billing/charge.ts";
 import { pricesFrom } from "../../db/price-lists.ts";
 import type { Result } from "../contract/refusal.ts";
 import { TtlCache } from "../kit/caches.ts";
@@ -16,6 +16,7 @@ import { estimateOf } from "../run/charging.ts";
 import { NEW_HEAD } from "../run/schema.ts";
 import { factsOf } from "../run/settling.ts";
 import { limitsOf } from "./limits.ts";
+import { offered } from "./offered.ts";
 
 const KEPT_MS = 60_000;
 const ALL = "all";
