@@ -3,6 +3,7 @@
  * again from what is stored of the rollout.
  */
 import type { CancelReason, FailureClass } from "../../contract/errors.ts";
+import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
 import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../../contract/money.ts";
 import type { Outcome } from "../../contract/run.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
@@ -22,6 +23,8 @@ export interface RolloutUse {
   readonly error: string | null;
   /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
   readonly left: boolean;
+  /** Seconds that its run gives one call of the model. */
+  readonly call_timeout_s: number;
   /** It took over another's trajectory, and was only scored. */
   readonly carried: boolean;
   readonly turns: number;
@@ -48,9 +51,13 @@ export function isFree({
   reason,
   error,
   left,
-}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left">): boolean {
+  call_timeout_s,
+}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
   if (!left) return true;
-  if (outcome === "failed" && reason === "timeout") return error !== STAGE_TIMEOUT;
+  if (outcome === "failed" && reason === "timeout") {
+    // Whoever gives a model less time decides himself that it did not answer.
+    return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;
+  }
   if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
   return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
 }
