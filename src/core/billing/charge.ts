@@ -45,6 +45,8 @@ const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overl
 
 /** Of a hook that did not settle in its time. Any other `timeout` is of a model that did not answer. */
 const STAGE_TIMEOUT = "StageTimeoutError";
+/** Of a call that did not leave because the endpoint was given another address. Whoever did that pays for what was used. */
+export const ENDPOINT_MOVED = "EndpointMoved";
 
 export function isFree({
   outcome,
@@ -54,6 +56,7 @@ export function isFree({
   call_timeout_s,
 }: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
   if (!left) return true;
+  if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
   if (outcome === "failed" && reason === "timeout") {
     // Whoever gives a model less time decides himself that it did not answer.
     return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;

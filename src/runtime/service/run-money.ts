@@ -44,8 +44,11 @@ export async function moneyOf(
   { payer, now }: { readonly payer: string; readonly now: number },
 ): Promise<RunMoney> {
   const { billing } = await limitsOf(env, orgId, now);
-  const prices = billing === "off" ? null : pinned(await listInForce(env, now), { policy, judges });
-  return { payer, prices, policy: policy?.prices ?? null };
+  const owner = { payer, policy: policy?.prices ?? null };
+  if (billing === "off") return { ...owner, prices: null };
+  const prices = pinned(await listInForce(env, now), { policy, judges });
+  const asked = Object.entries(judges).map(([name, { base_url }]) => [name, base_url] as const);
+  return { ...owner, prices, addresses: { policy: policy?.base_url ?? null, judges: Object.fromEntries(asked) } };
 }
 
 /** A list was added here: whoever creates a run in this isolate next is asked by it. */

@@ -53,6 +53,7 @@ test.each([
   ["unscored", "scorer", null],
   ["failed", "environment", "EnvError"],
   ["failed", "timeout", "StageTimeoutError"],
+  ["failed", "platform", "EndpointMoved"],
   ["cancelled", "user", null],
   ["cancelled", "deadline", null],
   ["cancelled", "budget", null],
