@@ -11,7 +11,15 @@ const MICROS = 1_000_000;
 export function chargedDollars(): number {
   const { version, fees } = DEFAULT_PRICES;
   const none = { prompt_tokens: 0, completion_tokens: 0 };
-  const one = { outcome: "scored", reason: null, error: null, left: true, carried: false, turns: TURNS } as const;
+  const one = {
+    outcome: "scored",
+    reason: null,
+    error: null,
+    left: true,
+    call_timeout_s: 600,
+    carried: false,
+    turns: TURNS,
+  } as const;
   const charged = chargeOf({ version, fees, policy: null, judges: {} }, { ...one, policy: none, judged: [] });
   return (sumOfLines(charged) * ROLLOUTS) / MICROS;
 }

@@ -11,7 +11,7 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/
 import { VERSION } from "openai/version";
 import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../contract/errors.ts";
 import type { Message, Messages, ToolDefinition } from "../contract/messages.ts";
-import type { Sampling } from "../contract/sampling.ts";
+import { isFixedField, type Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
 import type { CallSize } from "../core/billing/allowance.ts";
 import { readChatCompletion } from "../core/rollout/chat-completion.ts";
@@ -153,24 +153,33 @@ function requestBody(call: Parameters<typeof sizeOfCall>[0]): Record<string, unk
   const { extra_body, ...asked } = call.sampling;
   const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
   return {
-    model: call.model,
-    messages: call.messages.map(wireMessage),
     ...(call.tools.length > 0 ? { tools: call.tools } : {}),
     ...sampling,
-    ...extra_body,
+    ...withoutFixed(extra_body),
+    model: call.model,
+    messages: call.messages.map(wireMessage),
   };
 }
 
-/** Tokens that a picture, a sound or a file may stand for: its bytes may be anywhere. */
-const TOKENS_PER_PART = 16_384;
+/** What is paid for is what the run names: `extra_body` changes neither the model nor what it is sent. */
+function withoutFixed(extra_body: Sampling["extra_body"]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(extra_body ?? {}).filter(([field]) => !isFixedField(field)));
+}
+
+/** Tokens that a picture or a sound may stand for beside its bytes: they may be elsewhere. */
+const TOKENS_PER_PART = 65_536;
+/** Parts whose tokens can be bounded. A file may unfold into any number, and so may what only the endpoint knows. */
+const BOUNDED_PARTS = ["image_url", "input_audio"];
 
 /** What a call can take at most. */
 export function sizeOfCall(call: Pick<ModelCall, "model" | "messages" | "tools" | "sampling">): CallSize {
   const body = requestBody(call);
   const { length: messages } = call.messages;
   const parts = call.messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
-  const opaque = parts.filter(({ type }) => type !== "text").length;
-  return { bytes: bytesOf(body) + opaque * TOKENS_PER_PART, messages, most_tokens: mostTokens(body) };
+  const opaque = parts.filter(({ type }) => type !== "text");
+  const bounded = opaque.every(({ type }) => BOUNDED_PARTS.includes(type));
+  const bytes = bytesOf(body) + opaque.length * TOKENS_PER_PART;
+  return { bytes, messages, most_tokens: bounded ? mostTokens(body) : null };
 }
 
 /** The same of a call of an embedding model, which answers with no tokens. */
@@ -182,12 +191,21 @@ function bytesOf(body: unknown): number {
   return new TextEncoder().encode(JSON.stringify(body)).length;
 }
 
-/** Engines differ in which of the limits they heed, and sample as many replies as they are asked for. */
+/**
+ * Engines differ in which of the limits they heed, and sample as many replies as they are asked for. Null without a limit,
+ * and with one that engines may read in another way, such as -1 or a text.
+ */
 function mostTokens(body: Readonly<Record<string, unknown>>): number | null {
-  const numberIn = (field: string) => (typeof body[field] === "number" ? [body[field]] : []);
-  const limits = ["max_tokens", "max_completion_tokens"].flatMap(numberIn);
-  const replies = Math.max(1, ...["n", "best_of"].flatMap(numberIn));
-  return limits.length === 0 ? null : Math.ceil(Math.max(...limits) * replies);
+  const given = (...fields: string[]) => fields.map((field) => body[field] ?? null).filter((value) => value !== null);
+  const limits = given("max_tokens", "max_completion_tokens");
+  const replies = given("n", "best_of");
+  if (limits.length === 0 || ![...limits, ...replies].every(isPositive)) return null;
+  const most = Math.max(...limits.map(Number)) * Math.max(1, ...replies.map(Number));
+  return isPositive(most) ? most : null;
+}
+
+function isPositive(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
 }
 
 /** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */
@@ -287,6 +305,6 @@ export interface EmbeddingCall extends Destination {
 export async function callEmbeddings(call: EmbeddingCall): Promise<CallOutcome<Embeddings>> {
   const { model, texts, extra_body } = call;
   // Engines differ in what they send unasked: numbers, or bytes in base64.
-  const body = { model, input: texts, encoding_format: "float", ...extra_body };
+  const body = { encoding_format: "float", ...withoutFixed(extra_body), model, input: texts };
   return await postCall(call, "/embeddings", body, (reply) => readEmbeddings(reply, texts.length));
 }

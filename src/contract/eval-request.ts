@@ -11,11 +11,14 @@ const secondsUpTo = (most: number) => z.number().positive().max(most);
 /** An invocation may last 15 minutes, and a hook begins within the first 4. */
 const StageTimeout = secondsUpTo(600).optional();
 
+/** Seconds that one model call has, unless its run gives it less. */
+export const CALL_TIMEOUT_S = 600;
+
 export const RunLimits = z.strictObject({
   rollout_timeout_s: secondsUpTo(86_400)
     .optional()
     .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
-  call_timeout_s: secondsUpTo(600).default(600).describe("deadline of one model call"),
+  call_timeout_s: secondsUpTo(CALL_TIMEOUT_S).default(CALL_TIMEOUT_S).describe("deadline of one model call"),
   max_retries: Count.max(20)
     .default(2)
     .describe("retries of one model call after 429, 5xx, a broken connection or an unusable reply"),

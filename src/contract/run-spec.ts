@@ -59,10 +59,18 @@ export interface RunMoney {
   readonly payer: string;
   /** What the platform asks; null where its organisation is charged nothing. */
   readonly prices: PinnedPrices | null;
+  /** Where that was found out: calls go nowhere else. Absent where nothing is charged. */
+  readonly addresses?: PinnedAddresses;
   /** What the owner of the policy's endpoint asks; null where nobody said. Of judges it stands in `judges`. */
   readonly policy: TokenPrices | null;
   /** What the run may cost in all: the platform's charges, and tokens by the prices of their endpoints. */
   readonly max_cost_micros?: number;
+}
+
+/** Of the policy (null where nothing is sampled), and of each judge by its name. */
+export interface PinnedAddresses {
+  readonly policy: string | null;
+  readonly judges: Readonly<Record<string, string>>;
 }
 
 /** What the run needs of one version of the list of prices. */

@@ -4,6 +4,21 @@ import { isRecord } from "./json.ts";
 import { AnyObject, Count, Share } from "./primitives.ts";
 import { seededRandom } from "./random.ts";
 
+/** What a run names elsewhere. Servers that read names in any case would take `Model` as well. */
+const FIXED_FIELDS = ["model", "messages", "input", "stream"];
+
+/** Whether a field of a request is none of its sampling: `extra_body` must not hold it, and it is never sent from there. */
+export function isFixedField(field: string): boolean {
+  return FIXED_FIELDS.includes(field.toLowerCase());
+}
+
+const ExtraBody = AnyObject.superRefine((given, context) => {
+  for (const field of Object.keys(given).filter(isFixedField)) {
+    const message = `is not for sampling: ${FIXED_FIELDS.join(", ")} cannot be given here`;
+    context.addIssue({ code: "custom", path: [field], message });
+  }
+});
+
 /**
  * Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. A null is not
  * sent: it takes back what the environment asks for.
@@ -23,7 +38,7 @@ export const Sampling = z.strictObject({
   top_logprobs: Count.max(20).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning_effort: z.string().nullish(),
-  extra_body: AnyObject.nullish(),
+  extra_body: ExtraBody.nullish(),
 });
 export type Sampling = z.infer<typeof Sampling>;
 

@@ -254,7 +254,7 @@ test("prices that begin in the past, name a model twice, or are not an operator'
     other.call(operator, "POST /v1/prices", { version: "x", effective_from: now, fees: FEES, ...body });
   const asked = [
     [await add({ effective_from: now - 1 }), "effective_from"],
-    [await add({ models: [model, { ...model, base_url: `${model.base_url}/` }] }), "models"],
+    [await add({ models: [model, { ...model, base_url: `${model.base_url}/./` }] }), "models"],
     [await add({ version: "No Version" }), "version"],
     [await add({ fees: { ...FEES, rollout_micros: -1 } }), "fees.rollout_micros"],
     [await add({ fees: { ...FEES, rollout_micros: 0.5 } }), "fees.rollout_micros"],

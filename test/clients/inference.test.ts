@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callModel } from "../../src/clients/inference.ts";
+import { callEmbeddings, callModel, sizeOfCall } from "../../src/clients/inference.ts";
 import type { Messages } from "../../src/contract/messages.ts";
 import { type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 
@@ -62,4 +62,53 @@ test("a body that is no JSON is told by its size and type, never by a piece of i
   } finally {
     await model.stop();
   }
+});
+
+test("extra_body changes neither the model of a call nor what it is sent, in any spelling", async () => {
+  const asked: string[] = [];
+  const send = async (_: URL, { body }: RequestInit) => {
+    asked.push(String(body));
+    return new Response("{}", { status: 400 });
+  };
+  const { signal } = new AbortController();
+  const where = { base_url: "https://m.example/v1", api_key: null, idempotency_key: "k", signal, send };
+  const extra_body = { model: "dear", Model: "dear", messages: [], input: "x", stream: true, dimensions: 2 };
+  await callModel({ ...where, model: "cheap", messages: [], tools: [], sampling: { extra_body } });
+  await callEmbeddings({ ...where, model: "cheap", texts: ["a", "b"], extra_body });
+  expect(asked.map((body) => JSON.parse(body))).toEqual([
+    { model: "cheap", messages: [], dimensions: 2 },
+    { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
+  ]);
+});
+
+const most = (extra_body: Record<string, unknown>) =>
+  sizeOfCall({ model: "m", messages: [], tools: [], sampling: { max_tokens: 100, extra_body } }).most_tokens;
+
+test.each([
+  { max_tokens: -1 },
+  { max_tokens: 0 },
+  { max_completion_tokens: "100000" },
+  { max_tokens: 1e308, n: 10 },
+  { max_tokens: 2 ** 52, n: 4 },
+  { n: "50" },
+  { n: 1.5 },
+  { max_tokens: null },
+])("a call with a limit that engines may read in another way has no bound: %o", (extra_body) => {
+  expect(most(extra_body)).toBeNull();
+});
+
+test("a call may be answered with the largest of its limits, as often as it asks for", () => {
+  expect(most({ n: null, max_completion_tokens: null })).toBe(100);
+  expect(most({ max_completion_tokens: 200, n: 2, best_of: 3 })).toBe(600);
+});
+
+test("a picture counts for what the largest ones take, and a part that only the endpoint can measure has no bound", () => {
+  const sized = (type: string) => {
+    const messages: Messages = [{ role: "user", content: [{ type, [type]: {} }] }];
+    return sizeOfCall({ model: "m", messages, tools: [], sampling: { max_tokens: 7 } });
+  };
+  expect(sized("image_url")).toMatchObject({ most_tokens: 7 });
+  expect(sized("image_url").bytes).toBeGreaterThan(65_536);
+  expect(sized("file")).toMatchObject({ most_tokens: null });
+  expect(sized("video_url")).toMatchObject({ most_tokens: null });
 });

@@ -25,6 +25,14 @@ test("a null of the run takes back what the environment asks for", () => {
   expect(merged).toEqual({ temperature: null, top_p: 0.9, extra_body: { x: null } });
 });
 
+test.each(["model", "Messages", "input", "stream"])(
+  "extra_body cannot hold %s, which a run names elsewhere",
+  (field) => {
+    const refused = Sampling.safeParse({ extra_body: { [field]: "x" } });
+    expect(refused.error?.issues.map(({ path }) => path)).toEqual([["extra_body", field]]);
+  },
+);
+
 const NEUTRAL = {
   ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, presence_penalty: 0, frequency_penalty: 0 },
   logprobs: true,

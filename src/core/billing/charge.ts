@@ -3,6 +3,7 @@
  * again from what is stored of the rollout.
  */
 import type { CancelReason, FailureClass } from "../../contract/errors.ts";
+import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
 import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../../contract/money.ts";
 import type { Outcome } from "../../contract/run.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
@@ -22,6 +23,8 @@ export interface RolloutUse {
   readonly error: string | null;
   /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
   readonly left: boolean;
+  /** Seconds that its run gives one call of the model. */
+  readonly call_timeout_s: number;
   /** It took over another's trajectory, and was only scored. */
   readonly carried: boolean;
   readonly turns: number;
@@ -42,15 +45,22 @@ const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overl
 
 /** Of a hook that did not settle in its time. Any other `timeout` is of a model that did not answer. */
 const STAGE_TIMEOUT = "StageTimeoutError";
+/** Of a call that did not leave because the endpoint was given another address. Whoever did that pays for what was used. */
+export const ENDPOINT_MOVED = "EndpointMoved";
 
 export function isFree({
   outcome,
   reason,
   error,
   left,
-}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left">): boolean {
+  call_timeout_s,
+}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
   if (!left) return true;
-  if (outcome === "failed" && reason === "timeout") return error !== STAGE_TIMEOUT;
+  if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
+  if (outcome === "failed" && reason === "timeout") {
+    // Whoever gives a model less time decides himself that it did not answer.
+    return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;
+  }
   if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
   return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
 }
@@ -99,18 +109,6 @@ export function listAt<List extends Pick<PriceList, "effective_from">>(
   return begun.reduce<List | null>((last, one) => {
     return last === null || one.effective_from >= last.effective_from ? one : last;
   }, null);
-}
-
-/** Null where the platform does not offer that model at that address. */
-export function offered(
-  { models }: Pick<PriceList, "models">,
-  { base_url, model }: { readonly base_url: string; readonly model: string },
-): OfferedTokens | null {
-  const at = (url: string) => url.replace(/\/+$/, "");
-  const found = models.find((one) => at(one.base_url) === at(base_url) && one.model === model);
-  if (found === undefined) return null;
-  const { base_url: _, model: __, ...tokens } = found;
-  return tokens;
 }
 
 /** To the nearest micro-dollar, halves up, exactly: the product may be beyond what a double holds. */

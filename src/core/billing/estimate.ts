@@ -1,4 +1,5 @@
 /** What a rollout is expected to be charged, before any of its run has ended: what is reserved for it. Pure. */
+import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
 import { chargeOf, sumOfLines, type TokensUsed } from "./charge.ts";
 
@@ -24,6 +25,7 @@ export function firstEstimate(prices: PinnedPrices, { carried, judges, max_token
   const completion = Math.min(COMPLETION_TOKENS_A_TURN, max_tokens ?? COMPLETION_TOKENS_A_TURN);
   const lines = chargeOf(prices, {
     ...{ outcome: "scored", reason: null, error: null, left: true, carried, turns: TURNS },
+    call_timeout_s: CALL_TIMEOUT_S,
     policy: { prompt_tokens: TURNS * PROMPT_TOKENS_A_TURN, completion_tokens: TURNS * completion },
     judged: judges.map((judge) => ({ judge, ...JUDGED })),
   });

@@ -164,10 +164,11 @@ function readFinish(reason: string | null | undefined): ModelResponse["finish_re
   }
 }
 
+/** Null where one of both counts is missing: nobody knows what the call took. */
 function readUsage(wire: z.infer<typeof WireUsage> | null | undefined): Usage | null {
-  if (wire == null) return null;
-  const prompt_tokens = wire.prompt_tokens ?? wire.input_tokens ?? 0;
-  const completion_tokens = wire.completion_tokens ?? wire.output_tokens ?? 0;
+  const prompt_tokens = wire?.prompt_tokens ?? wire?.input_tokens;
+  const completion_tokens = wire?.completion_tokens ?? wire?.output_tokens;
+  if (wire == null || prompt_tokens === undefined || completion_tokens === undefined) return null;
   const cached_tokens = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt_tokens);
   return {
     prompt_tokens,

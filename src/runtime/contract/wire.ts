@@ -41,6 +41,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly environment_args: JsonObject;
   readonly model: string;
   readonly endpoint_id: string;
+  /** The address that its tokens are charged by; absent where nothing is charged. */
+  readonly address?: string;
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;

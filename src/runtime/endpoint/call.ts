@@ -8,12 +8,13 @@ import { AuthenticationError, RolloutError, serializeError } from "../../contrac
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { ENDPOINT_MOVED } from "../../core/billing/charge.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
-import { allowedHosts, wayOut } from "../kit/address.ts";
+import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -39,10 +40,21 @@ const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
 
-export function endpointOpener(env: Env, scope: Scope, endpointId: string, now: () => number): OpenEndpoint {
+/** `address`: that its run is charged by. An endpoint that leads elsewhere by now is not called. */
+export function endpointOpener(
+  env: Env,
+  scope: Scope,
+  { endpoint_id, address }: { readonly endpoint_id: string; readonly address?: string | undefined },
+  now: () => number,
+): OpenEndpoint {
   return async (fresh) => {
-    if (fresh) forgetEndpoint(scope, endpointId);
-    return await openEndpoint(env, scope, endpointId, now());
+    if (fresh) forgetEndpoint(scope, endpoint_id);
+    const endpoint = await openEndpoint(env, scope, endpoint_id, now());
+    if (address === undefined || placeOf(endpoint.base_url) === placeOf(address)) return endpoint;
+    throw new EndpointMoved(
+      `endpoint ${endpoint_id} has another address than when the run was created, by which its tokens are charged: ` +
+        "begin another run",
+    );
   };
 }
 
@@ -113,6 +125,11 @@ async function givenAnotherKey(
 /** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */
 export class EndpointUnusable extends RolloutError {
   override readonly name: string = "EndpointUnusable";
+}
+
+/** Its owner gave it another address under a run that is charged by the one before. */
+class EndpointMoved extends EndpointUnusable {
+  override readonly name: string = ENDPOINT_MOVED;
 }
 
 export async function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {

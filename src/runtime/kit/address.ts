@@ -51,6 +51,26 @@ export async function refuseAddress(
   return refused === null ? null : refuse("url_not_allowed", refused, param);
 }
 
+/**
+ * Where calls of an endpoint go, written in one way: addresses that differ only in capitals of the host, its port or its
+ * last dot, in slashes, dots or escapes of the path have the same.
+ */
+export function placeOf(base_url: string): string {
+  const { protocol, hostname, port, pathname, search } = new URL(base_url);
+  const steps = pathname.split("/").filter((step) => step !== "");
+  const at = port === "" ? "" : `:${port}`;
+  return `${protocol}//${hostname.replace(/\.+$/, "")}${at}/${steps.map(unescaped).join("/")}${search}`;
+}
+
+function unescaped(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch (thrown) {
+    if (thrown instanceof URIError) return step;
+    throw thrown;
+  }
+}
+
 /** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
 export function refusedUrl(env: Env, hosts: AllowedHosts, address: string): string | null {
   const url = URL.parse(address);

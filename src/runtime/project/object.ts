@@ -99,8 +99,11 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       const stores = swept !== "gone" && swept !== "more" && (await this.#postStorage(scope, subrequests));
       // Whoever noted something in this isolate's day may have made it just now.
       const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
-      if (idle || swept === "gone") kv.delete(SWEEP_AT);
-      else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
+      if (idle || swept === "gone") {
+        kv.delete(SWEEP_AT);
+        // It stores nothing from now until it is noted again: those days are nobody's.
+        kv.delete(STORED_DAY);
+      } else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
       if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
     } catch (thrown) {
       logError("sweep", { org_id: orgId, project_id: projectId }, thrown);

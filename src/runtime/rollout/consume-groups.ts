@@ -159,7 +159,8 @@ async function orderOf(
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
-    const paid = { ...call, ...budgetOf(spec, member) };
+    const address = spec.money?.addresses?.policy ?? null;
+    const paid = { ...call, ...(address !== null && { address }), ...budgetOf(spec, member) };
     return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;

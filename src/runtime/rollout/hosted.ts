@@ -250,7 +250,7 @@ export class HostedRollout {
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
-    const open = endpointOpener(env, scope, spec.endpoint_id, now);
+    const open = endpointOpener(env, scope, spec, now);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,

@@ -13,13 +13,14 @@ import type { TrainBatch } from "./training-state.ts";
 
 /** What a charge depends on besides what was used. */
 export function endOf(
-  { rescore }: RunSpec,
+  { rescore, limits }: RunSpec,
   { error, digest, carries }: RolloutEntry,
   { outcome, reason }: Ending,
-): Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "carried"> {
+): Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s" | "carried"> {
   const failed = error === null ? null : (JSON.parse(error) as { readonly error: string });
   const carried = rescore !== undefined || carries !== null;
-  return { outcome, reason, error: failed?.error ?? null, left: digest !== null, carried };
+  const { call_timeout_s } = limits;
+  return { outcome, reason, error: failed?.error ?? null, left: digest !== null, call_timeout_s, carried };
 }
 
 /** Nothing where nothing is charged. */

@@ -67,7 +67,7 @@ export function askBound(spec: RunSpec, ask: JudgeAsk): number {
 
 async function callJudge(
   env: Env,
-  { scope, limits }: RunSpec,
+  { scope, limits, money }: RunSpec,
   { endpoint_id, model, sampling }: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
@@ -76,8 +76,9 @@ async function callJudge(
   const { messages, menu } = ask;
   const settings = asSent({ ...sampling, ...ask.sampling });
   const seconds = limits.call_timeout_s;
+  const address = money?.addresses?.judges[ask.judge];
   const way = {
-    open: endpointOpener(env, scope, endpoint_id, () => Date.now()),
+    open: endpointOpener(env, scope, { endpoint_id, address }, () => Date.now()),
     waitMs: seconds * 1000,
     controller,
   };

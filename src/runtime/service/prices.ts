@@ -6,6 +6,7 @@ import { ofOrganization } from "../../contract/scope.ts";
 import { findPriceList, insertPriceList, pricesFrom } from "../../db/price-lists.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { isSameModel } from "./offered.ts";
 import { forgetPrices } from "./run-money.ts";
 
 const OPERATION = "createPriceList";
@@ -56,13 +57,6 @@ export async function createPriceList(
     ok: true,
     value: { value: { object: "price_list", version, effective_from, fees, models }, replayed: false },
   };
-}
-
-type Offer = PriceListRequest["models"][number];
-
-function isSameModel(one: Offer, other: Offer): boolean {
-  const at = ({ base_url }: Offer) => base_url.replace(/\/+$/, "");
-  return one.model === other.model && at(one) === at(other);
 }
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {

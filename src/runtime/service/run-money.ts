@@ -6,7 +6,7 @@ import type { TokenPrices } from "../../contract/judgement.ts";
 import type { PriceList } from "../../contract/money.ts";
 import { type PinnedPrices, plannedAtFirst, type RunMoney, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { listAt, offered } from "../../core/billing/charge.ts";
+import { listAt } from "../../core/billing/charge.ts";
 import { pricesFrom } from "../../db/price-lists.ts";
 import type { Result } from "../contract/refusal.ts";
 import { TtlCache } from "../kit/caches.ts";
@@ -16,6 +16,7 @@ import { estimateOf } from "../run/charging.ts";
 import { NEW_HEAD } from "../run/schema.ts";
 import { factsOf } from "../run/settling.ts";
 import { limitsOf } from "./limits.ts";
+import { offered } from "./offered.ts";
 
 const KEPT_MS = 60_000;
 const ALL = "all";
@@ -43,8 +44,11 @@ export async function moneyOf(
   { payer, now }: { readonly payer: string; readonly now: number },
 ): Promise<RunMoney> {
   const { billing } = await limitsOf(env, orgId, now);
-  const prices = billing === "off" ? null : pinned(await listInForce(env, now), { policy, judges });
-  return { payer, prices, policy: policy?.prices ?? null };
+  const owner = { payer, policy: policy?.prices ?? null };
+  if (billing === "off") return { ...owner, prices: null };
+  const prices = pinned(await listInForce(env, now), { policy, judges });
+  const asked = Object.entries(judges).map(([name, { base_url }]) => [name, base_url] as const);
+  return { ...owner, prices, addresses: { policy: policy?.base_url ?? null, judges: Object.fromEntries(asked) } };
 }
 
 /** A list was added here: whoever creates a run in this isolate next is asked by it. */

@@ -28,7 +28,7 @@ const { scoring: _, ...UNSCORED } = ALL;
 
 function use(outcome: Outcome, reason: string | null, more: Partial<RolloutUse> = {}): RolloutUse {
   return {
-    ...{ outcome, reason, error: null, left: true, carried: false, turns: 2, policy: USED },
+    ...{ outcome, reason, error: null, left: true, call_timeout_s: 600, carried: false, turns: 2, policy: USED },
     judged: [
       { judge: "ours", ...USED },
       { judge: "theirs", ...USED },
@@ -53,6 +53,7 @@ test.each([
   ["unscored", "scorer", null],
   ["failed", "environment", "EnvError"],
   ["failed", "timeout", "StageTimeoutError"],
+  ["failed", "platform", "EndpointMoved"],
   ["cancelled", "user", null],
   ["cancelled", "deadline", null],
   ["cancelled", "budget", null],
@@ -71,6 +72,12 @@ test.each([
   ["cancelled", "version_reset", null],
 ] as const)("%s: %s (%s) is free", (outcome, reason, error) => {
   expect(chargeOf(PRICES, use(outcome, reason, { error }))).toEqual({});
+});
+
+test("a model that was given less than the usual time to answer is paid for what it answered before", () => {
+  const late = { error: "ModelError", call_timeout_s: 599 };
+  expect(chargeOf(PRICES, use("failed", "timeout", late))).toEqual(UNSCORED);
+  expect(chargeOf(PRICES, use("failed", "provider", late))).toEqual({});
 });
 
 test("what left no trajectory is free, and what took one over pays for its judges and its scoring alone", () => {

@@ -118,11 +118,14 @@ test("R-oai: the first of the reasoning fields that says something counts", () =
   expect(reasoningOf({ reasoning_details: [] })).toBeUndefined();
 });
 
-test("R-usage: usage is read in either spelling, its total made where it is missing, and never negative", () => {
+test("R-usage: usage is read in either spelling, its total made where it is missing, never negative, and none without both counts", () => {
   const usageOf = (usage: object) => read(completion({ content: "x" }, { top: { usage } })).usage;
   const counted = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   expect(usageOf({ input_tokens: 3, output_tokens: 2 })).toEqual(counted);
   expect(usageOf({ prompt_tokens: 3, completion_tokens: 2 })).toEqual(counted);
+  for (const half of [{}, { total_tokens: 5000 }, { prompt_tokens: 3 }, { output_tokens: 2 }]) {
+    expect(usageOf(half)).toBeNull();
+  }
   expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(InvalidModelResponseError);
 });
 

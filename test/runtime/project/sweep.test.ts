@@ -180,6 +180,26 @@ test("what a project stores is posted once a day, and days that were missed are 
   expect(await posted()).toHaveLength(4 + 31);
 });
 
+test("a project that was idle is charged from the day on which it is used again, and not for the days between", async () => {
+  const door = await openPaying(1_000_000);
+  const { orgId, projectId } = door.scope;
+  await inProject(door, (project) => project.note(door.scope));
+  await dropKeys(door);
+  expect(await after(door, 3)).toBeNull();
+  const noted = Date.now() + 40 * DAY_MS;
+  await inProject(door, async (project) => {
+    project.now = () => noted;
+    await project.note(door.scope);
+    project.now = () => Date.now();
+  });
+  const dataset = await upload(door);
+  await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
+  await after(door, 42);
+  const query = { before: null, limit: 1000, kind: "storage", source_id: projectId, run_id: null } as const;
+  const entries = await accountObject(env, orgId).entries(query);
+  expect(entries.map(({ period }) => period)).toEqual([42, 41].map(dayFrom));
+});
+
 function dayFrom(days: number): string {
   return new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
 }

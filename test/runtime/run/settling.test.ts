@@ -177,6 +177,26 @@ test("tokens of a model that the platform offers are charged by kind, and shown 
   expect(await audited(door, row.id)).toMatchObject({ differences: [], charged_micros: ONE + 78 });
 });
 
+test("an endpoint that was given another address is called no more by a run that is charged by the one before", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(1));
+  const moved = async (base_url: string) => {
+    const given = { name: crypto.randomUUID(), base_url: env.MODEL_URL, probe: false };
+    const { id: endpoint_id } = await (await door.post("/v1/endpoints", given)).json<{ id: string }>();
+    const row = await acceptedOnly(door, template.id, { endpoint_id, model: script(RIGHT) });
+    const headers = { "content-type": "application/json" };
+    const patch = { method: "PATCH", headers, body: JSON.stringify({ base_url }) };
+    expect((await door.ask(`/v1/endpoints/${endpoint_id}`, patch)).status).toBe(200);
+    await runObject(env, door.scope, row.id).create(row.spec);
+    await door.ended(row.id);
+    const [result] = await door.results(row.id);
+    expect(await audited(door, row.id)).toMatchObject({ differences: [] });
+    return { error: result?.error?.error, charged: result?.cost?.charged_micros };
+  };
+  expect(await moved(`${env.MODEL_URL}/elsewhere`)).toEqual({ error: "EndpointMoved", charged: fees.rollout_micros });
+  expect(await moved(`${env.MODEL_URL}/./`)).toEqual({ error: undefined, charged: ONE });
+});
+
 test("the deep audit names a row that was touched, and an entry that nobody made", async () => {
   const door = await openPaying(DOLLAR);
   const run = await door.finish(asked(2));
