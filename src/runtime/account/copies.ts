@@ -3,8 +3,9 @@
  * their files. This is what is decided and kept of them; copying.ts carries it out.
  *
  * Invariants. A file is decided on before it is written, and then never changes: who writes it again writes the same
- * bytes. Files follow each other without gaps, and none crosses the end of a month. A month is closed when it is over and
- * all its entries have copies; only then do its entries leave the object. Its hash holds the hash of the month before.
+ * bytes. Files follow each other without gaps, the next is decided on once the last is stored, and none crosses the end
+ * of a month. A month is closed when it is over and all its entries have copies; only then do its entries leave the
+ * object. Its hash holds the hash of the month before. What a settlement asks of the files is about the newest alone.
  */
 import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -43,8 +44,8 @@ export class Copies {
 
   /** The next file that is due; the caller's transaction keeps what is decided. */
   decide(now: number): CopyFile | null {
-    const decided = this.#rows.one<CopyRow>("select * from copies where stored = 0");
-    if (decided !== null) return { ...decided, text: this.textOf(decided) };
+    const decided = this.#newest();
+    if (decided?.stored === 0) return { ...decided, text: this.textOf(decided) };
     const range = this.#nextRange();
     if (range === null || this.#dueAt(range, now) > now) return null;
     const { first_entry, last_entry, month } = range;
@@ -60,8 +61,9 @@ export class Copies {
 
   /** The number of the last entry that has a copy. */
   last(): number {
-    const query = "select max(last_entry) as last from copies where stored = 1";
-    return this.#rows.one<{ last: number | null }>(query)?.last ?? 0;
+    const newest = this.#newest();
+    if (newest === null) return 0;
+    return newest.stored === 1 ? newest.last_entry : newest.first_entry - 1;
   }
 
   /** Since when the first entry without a copy has waited. */
@@ -82,9 +84,10 @@ export class Copies {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** Files in the order of their entries. */
-  files(month: string): CopyRow[] {
-    return this.#rows.all<CopyRow>("select * from copies where month = ? and stored = 1 order by first_entry", month);
+  /** Files of a month in the order of their entries. */
+  files({ first_entry, last_entry }: Pick<MonthRow, "first_entry" | "last_entry">): CopyRow[] {
+    const query = "select * from copies where first_entry between ? and ? and stored = 1 order by first_entry";
+    return this.#rows.all<CopyRow>(query, first_entry, last_entry);
   }
 
   /** Stored files with entries before this number, the newest first. */
@@ -96,8 +99,9 @@ export class Copies {
   /** Those with entries from `first` to `last`, the newest first. */
   filesWithin(first: number, last: number, limit: number): CopyRow[] {
     const query = `select * from copies where first_entry <= ? and last_entry >= ? and stored = 1
+      and first_entry >= (select coalesce(max(first_entry), 0) from copies where first_entry <= ?)
       order by first_entry desc limit ?`;
-    return this.#rows.all<CopyRow>(query, last, first, limit);
+    return this.#rows.all<CopyRow>(query, last, first, first, limit);
   }
 
   count(): number {
@@ -117,7 +121,7 @@ export class Copies {
   closed(row: MonthRow): ClosedMonth {
     const query = "select sha256 from months where month < ? order by month desc limit 1";
     const previous = this.#rows.one<{ sha256: string | null }>(query, row.month)?.sha256 ?? "";
-    const files = this.files(row.month).reduce((hash, { sha256 }) => sha256Hex(`${hash}${sha256}`), previous);
+    const files = this.files(row).reduce((hash, { sha256 }) => sha256Hex(`${hash}${sha256}`), previous);
     const { sha256: _, closed_at, ...state } = monthStateOf(row);
     const sha256 = sha256Hex(canonicalJson({ ...state, accounts: { ...state.accounts }, files }));
     const said = { ...state, previous: previous === "" ? null : previous, files, sha256, closed_at: closed_at ?? 0 };
@@ -144,6 +148,11 @@ export class Copies {
     return entries.map((entry) => `${JSON.stringify(entryOf(entry))}\n`).join("");
   }
 
+  /** The only file that may not be stored yet. */
+  #newest(): CopyRow | null {
+    return this.#rows.one<CopyRow>("select * from copies order by first_entry desc limit 1");
+  }
+
   #lastClosed(): number {
     const query = "select max(last_entry) as last from months where sha256 is not null";
     return this.#rows.one<{ last: number | null }>(query)?.last ?? 0;
@@ -159,7 +168,7 @@ export class Copies {
 
   /** At once where the file is full or its month is over, or it is decided on. */
   #dueAt({ first_entry, last_entry, month }: Range, now: number): number {
-    const decided = this.#rows.one("select 1 from copies where stored = 0") !== null;
+    const decided = this.#newest()?.stored === 0;
     const isWhole = last_entry - first_entry + 1 === ENTRIES_A_FILE || month.month < monthOf(now);
     if (decided || isWhole) return now;
     return (this.behindSince() ?? now) + COPY_WAIT_MS;
