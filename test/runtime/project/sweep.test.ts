@@ -180,6 +180,32 @@ test("what a project stores is posted once a day, and days that were missed are 
   expect(await posted()).toHaveLength(4 + 31);
 });
 
+test("a project that stored nothing for weeks pays for the days from then on, not for those before", async () => {
+  const door = await openPaying(1_000_000);
+  const { orgId } = door.scope;
+  const store = async (days: number) => {
+    const dataset = await upload(door);
+    await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
+    await inProject(door, async (project) => {
+      project.now = () => Date.now() + days * DAY_MS;
+      await project.note(door.scope);
+    });
+    return dataset;
+  };
+  const days = async () => {
+    const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
+    return (await accountObject(env, orgId).entries(query)).map(({ period }) => period);
+  };
+  const dataset = await store(0);
+  await after(door, 1);
+  await door.ask(`/v1/datasets/${dataset}`, { method: "DELETE" });
+  await dropKeys(door);
+  expect(await after(door, 3)).toBeNull();
+  await store(30);
+  await after(door, 31);
+  expect(await days()).toEqual([31, 1].map(dayFrom));
+});
+
 function dayFrom(days: number): string {
   return new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
 }
