@@ -173,16 +173,21 @@ export class RunSettling {
     this.#lastEnds = ends.length;
     this.#told = false;
     this.#lastAt = this.#now();
-    return { run: factsOf(spec), items, hold: this.#holdWanted(spec, ends) };
+    return { run: factsOf(spec), items, ...this.#holdWanted(spec, ends) };
   }
 
-  /** What is left to settle after this call is reserved for, too. Null where nothing is charged. */
-  #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): number | null {
-    if ((spec.money?.prices ?? null) === null) return null;
+  /**
+   * What is left to settle after this call is reserved for, too. Null where nothing is charged. What does not pay for one
+   * rollout is left to other runs, as soon as nothing of this one is under way.
+   */
+  #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): Pick<SettleOrder, "hold" | "least"> {
+    if ((spec.money?.prices ?? null) === null) return { hold: null };
     const head = this.#store.head();
     const { charged, settled } = head.books;
     const later = charged - settled - sumOf(ends);
-    return later + estimateOf(spec, head) * this.#rolloutsWanted(spec);
+    const estimate = estimateOf(spec, head);
+    const least = head.in_flight === 0 && later === 0 ? estimate : 0;
+    return { hold: later + estimate * this.#rolloutsWanted(spec), least };
   }
 
   /** What they say counts, whether they took more than was known here or less. */
