@@ -160,7 +160,7 @@ export class RunSettling {
 
   #ends(spec: RunSpec): SettledItem[] {
     const now = this.#now();
-    const rows = this.#store.finished(this.#store.head().books.ends, MOST_ITEMS, null);
+    const rows = this.#store.ended.settled(this.#store.head().books.ends, MOST_ITEMS);
     return rows.map((row) => settledEnd(spec, row, now));
   }
 

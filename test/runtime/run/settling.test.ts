@@ -6,6 +6,8 @@ import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { RunObject } from "../../../src/index.ts";
 import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
+import { settledEnd } from "../../../src/runtime/run/charging.ts";
+import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
 import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../paying.ts";
 import type { Door } from "../platform.ts";
@@ -191,6 +193,23 @@ test("the deep audit names a row that was touched, and an entry that nobody made
   );
   expect(differences.filter(({ what }) => what.startsWith("ledger"))).toEqual([]);
 });
+
+test("what the books are told of an end is read without what else stands in its row", async () => {
+  await byHand({ num_examples: 2, rollouts_per_example: 1 }, (run) => {
+    run.dispatch(2);
+    run.answer();
+    run.score();
+    for (const { seq } of run.rows("done")) run.store.setRollout(seq, { judgements: "x".repeat(100_000) });
+    const ends = run.store.ended.settled(0, 10);
+    expect(ends.map(({ finish_seq }) => finish_seq)).toEqual([1, 2]);
+    expect(JSON.stringify(ends).length).toBeLessThan(1000);
+    expect(settledEnd(run.spec, run.rows("done")[0] ?? fail(), 0)).toEqual(settledEnd(run.spec, ends[0] ?? fail(), 0));
+  });
+});
+
+function fail(): never {
+  throw new Error("no rollout has ended");
+}
 
 test("a run that is charged nothing has no entries and no reservation, and its use is counted all the same", async () => {
   const door = await openPaying(0, "off");
