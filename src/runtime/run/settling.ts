@@ -187,7 +187,8 @@ export class RunSettling {
     const later = charged - settled - sumOf(ends);
     const estimate = estimateOf(spec, head);
     const least = head.in_flight === 0 && later === 0 ? estimate : 0;
-    return { hold: later + estimate * this.#rolloutsWanted(spec), least };
+    const wanted = later + estimate * this.#rolloutsWanted(spec);
+    return { hold: Math.min(wanted, Number.MAX_SAFE_INTEGER), least: Math.min(least, Number.MAX_SAFE_INTEGER) };
   }
 
   /** What they say counts, whether they took more than was known here or less. */

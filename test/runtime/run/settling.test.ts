@@ -153,6 +153,18 @@ async function expectFlow(door: Door, id: string, state: string): Promise<void> 
   await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 10_000 }).toBe(state);
 }
 
+test("a run that would reserve more than can be written waits for money like any other, and ends when it is told to", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(8));
+  const dear = { ...fees, rollout_micros: Number.MAX_SAFE_INTEGER / 4 };
+  const money = { payer: "key_x", prices: { version: "test", fees: dear, policy: null, judges: {} }, policy: null };
+  const row = await acceptedOnly(door, template.id, { money });
+  await runObject(env, door.scope, row.id).create(row.spec);
+  await expectFlow(door, row.id, "over_budget");
+  await door.post(`/v1/runs/${row.id}/cancel`, {});
+  expect((await door.ended(row.id)).status).toBe("cancelled");
+});
+
 test("tokens of a model that the platform offers are charged by kind, and shown by the prices of their endpoint", async () => {
   const door = await openPaying(DOLLAR);
   const template = await door.finish(asked(1));
