@@ -1,4 +1,5 @@
 /** A unit of a run by hand that owes a verdict: its messages are lost, so a test says who takes it. */
+import type { RunMoney } from "../../src/contract/run-spec.ts";
 import type { RolloutReport } from "../../src/runtime/contract/wire.ts";
 import { topics } from "./essays.ts";
 import { acceptedOnly, createLossy, type LossyRun, segmentLines } from "./hand-made.ts";
@@ -19,12 +20,18 @@ export function essayRun(judge: string, count: number, more: object = {}) {
 
 /**
  * A run whose one rollout has answered and owes a verdict, and whose messages are lost. `judge` answers for the run that
- * it is made of, and `later` for the unit itself.
+ * it is made of, and `later` for the unit itself. `money`: the run has a cap, of which the unit's judge may take
+ * `bound_micros`.
  */
-export async function owing(platform: Door, judge: string, later = judge) {
+export async function owing(
+  platform: Door,
+  judge: string,
+  later = judge,
+  { money, bound_micros }: { readonly money?: RunMoney; readonly bound_micros?: number } = {},
+) {
   const template = await platform.finish(essayRun(judge, 1, { judge_cache: false }));
   const asked = (await requestsOf(later)).length;
-  const row = askedOf(await acceptedOnly(platform, template.id), later);
+  const row = askedOf(await acceptedOnly(platform, template.id, money && { money }), later);
   const { within, judgements } = await createLossy(platform, row);
   const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
   if (!trajectory) throw new Error("the template has no trajectory");
@@ -46,7 +53,7 @@ export async function owing(platform: Door, judge: string, later = judge) {
   const endpoint_id = row.spec.judges?.["default"]?.endpoint_id ?? "";
   await within(async (run) => {
     run.answered([report]);
-    run.requestJudgements([{ unit: 1, endpoint_id, calls: 1 }]);
+    run.requestJudgements([{ unit: 1, endpoint_id, calls: 1, ...(bound_micros && { bound_micros }) }]);
     await run.alarm();
   });
   return { id: row.id, within, judgements, asked };

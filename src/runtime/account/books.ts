@@ -67,7 +67,7 @@ export class Books {
   }
 
   /** `terms` null: they are not known now. What was used is taken in all the same, and nothing more is reserved. */
-  settle({ run, items, hold }: SettleOrder, terms: Terms | null, now: number): SettleReply {
+  settle({ run, items, hold, least = 0 }: SettleOrder, terms: Terms | null, now: number): SettleReply {
     return this.#writeFor(run.scope.orgId, () => {
       let left = ITEMS_AT_ONCE;
       let charged = 0;
@@ -80,7 +80,7 @@ export class Books {
       }
       const means = terms === null ? null : this.#means(terms, now);
       if (means !== null && charged > 0) this.#watch(means, run.scope.projectId, run.payer);
-      return { settled, hold: this.#holdAfter(run, hold, charged, means, now) };
+      return { settled, hold: this.#holdAfter(run, { hold, least }, charged, means, now) };
     });
   }
 
@@ -181,14 +181,20 @@ export class Books {
     });
   }
 
-  #holdAfter(run: RunFacts, hold: number | null, charged: number, means: Means | null, now: number): HoldGrant | null {
+  #holdAfter(
+    run: RunFacts,
+    { hold, least }: Required<Pick<SettleOrder, "hold" | "least">>,
+    charged: number,
+    means: Means | null,
+    now: number,
+  ): HoldGrant | null {
     if (run.price_version === null) return hold === null ? null : granted(checked(hold), now);
     if (hold === 0) {
       this.holds.release(run.run_id);
       return granted(0, now);
     }
     if (hold === null || means === null) return this.holds.use(run, charged, now);
-    return this.holds.ask(run, checked(hold), means);
+    return this.holds.ask(run, { asked: checked(hold), least: checked(least) }, means);
   }
 
   #enter(posting: Posting, terms: Terms | null, now: number): void {

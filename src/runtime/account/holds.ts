@@ -3,7 +3,8 @@
  *
  * Invariants. A grant is never more than the balance and each budget that applies leave after the reservations of other
  * runs. A reservation ends by its lease. One that got less than it asked for stays, even at 0, for the lease, so that
- * its run is told when there is more. What a run was charged always counts, reserved or not.
+ * its run is told when there is more. Less than is of use to a run is left to others. What a run was charged always
+ * counts, reserved or not.
  */
 import type { HoldGrant, HoldShort, RunFacts } from "../contract/money-wire.ts";
 import type { Rows } from "../kit/rows.ts";
@@ -19,10 +20,15 @@ export type HoldRow = {
   project_id: string;
   payer: string;
   asked: number;
+  /** Of less it has no use: it has nothing then. */
+  least: number;
   micros: number;
   until: number;
   told_at: number | null;
 };
+
+/** What a run asks for: all it could use, and the least that it can. */
+export type HoldOrder = Pick<HoldRow, "asked" | "least">;
 
 /** What a grant depends on. */
 export interface Means {
@@ -55,22 +61,23 @@ export class Holds {
   }
 
   /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
-  ask(run: RunFacts, asked: number, means: Means): HoldGrant {
+  ask(run: RunFacts, { asked, least }: HoldOrder, means: Means): HoldGrant {
     const { now } = means;
     const until = now + HOLD_LEASE_MS;
     if (asked === 0) {
       this.release(run.run_id);
       return { micros: 0, until, short: null };
     }
-    const { micros, short } = this.offer(run, asked, means);
-    this.#write(run, { asked, micros, until });
+    const { micros: most, short } = this.offer(run, asked, means);
+    const micros = granted({ asked, least }, most);
+    this.#write(run, { asked, least, micros, until });
     return { micros, until, short };
   }
 
   /** All or nothing, for a run that is to begin. */
   begin(run: RunFacts, asked: number, means: Means): HoldGrant {
     const offered = this.offer(run, asked, means);
-    if (offered.short === null) return this.ask(run, asked, means);
+    if (offered.short === null) return this.ask(run, { asked, least: 0 }, means);
     return { micros: 0, until: means.now, short: offered.short };
   }
 
@@ -80,7 +87,8 @@ export class Holds {
     if (before === undefined) return null;
     const left = (micros: number) => Math.max(0, micros - charged);
     const until = now + HOLD_LEASE_MS;
-    this.#write(run, { asked: left(before.asked), micros: left(before.micros), until });
+    const { least } = before;
+    this.#write(run, { asked: left(before.asked), least, micros: left(before.micros), until });
     return { micros: left(before.micros), until, short: null };
   }
 
@@ -125,7 +133,7 @@ export class Holds {
     this.#rows.all("delete from holds where until <= ?", now);
   }
 
-  #write({ run_id, scope, payer }: RunFacts, hold: Pick<HoldRow, "asked" | "micros" | "until">): void {
+  #write({ run_id, scope, payer }: RunFacts, hold: HoldOrder & Pick<HoldRow, "micros" | "until">): void {
     this.#rows.insert("holds", { run_id, project_id: scope.projectId, payer, ...hold, told_at: null }, "replace");
   }
 
@@ -135,7 +143,7 @@ export class Holds {
     const pools = this.#pools(held, means);
     return held.filter((row) => {
       const lefts = poolsOf(pools, row).map(({ left }) => left);
-      return Math.max(0, Math.min(row.asked, row.micros + Math.min(...lefts))) !== row.micros;
+      return granted(row, row.micros + Math.min(...lefts)) !== row.micros;
     });
   }
 
@@ -150,6 +158,12 @@ export class Holds {
     const left = balance - floorOf(terms) - sumOf(held);
     return new Map([[BALANCE, { budget: null, left }], ...ofBudgets]);
   }
+}
+
+/** Micro-dollars that are reserved where there are so many. */
+function granted({ asked, least }: HoldOrder, left: number): number {
+  const micros = Math.max(0, Math.min(asked, left));
+  return micros < Math.min(least, asked) ? 0 : micros;
 }
 
 interface Pool {

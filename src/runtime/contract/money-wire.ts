@@ -63,6 +63,8 @@ export interface SettleOrder {
    * everything back.
    */
   readonly hold: number | null;
+  /** Less than this is of no use to it: then nothing is reserved, and it is told once there is as much. */
+  readonly least?: number;
 }
 
 /** Money that a run may count on, until a time. */

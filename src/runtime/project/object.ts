@@ -99,11 +99,8 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       const stores = swept !== "gone" && swept !== "more" && (await this.#postStorage(scope, subrequests));
       // Whoever noted something in this isolate's day may have made it just now.
       const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
-      if (idle || swept === "gone") {
-        kv.delete(SWEEP_AT);
-        // It stores nothing from now until it is noted again: those days are nobody's.
-        kv.delete(STORED_DAY);
-      } else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
+      if (idle || swept === "gone") forgetDays(kv);
+      else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
       if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
     } catch (thrown) {
       logError("sweep", { org_id: orgId, project_id: projectId }, thrown);
@@ -186,6 +183,12 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     if (due.length === 0) await storage.deleteAlarm();
     else await storage.setAlarm(Math.max(this.now(), Math.min(...due)));
   }
+}
+
+/** Nothing is due here. Days in which nothing was stored are not caught up once something is. */
+function forgetDays(kv: SyncKvStorage): void {
+  kv.delete(SWEEP_AT);
+  kv.delete(STORED_DAY);
 }
 
 function sliceOf(slice: Slice, { orgId, projectId }: Owner, job: Job): Promise<Outcome> {

@@ -51,8 +51,28 @@ export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "bo
   return nextEstimate(first, { charged: books.charged, ended: finished });
 }
 
+/** As much of an ended rollout as the books are told. */
+export type SettledRow = Pick<
+  RolloutEntry,
+  | "id"
+  | "carries"
+  | "outcome"
+  | "turns"
+  | "calls"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "cached_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
+  | "lost_calls"
+  | "charge"
+  | "ended_at"
+  | "finish_seq"
+>;
+
 /** An ended rollout, as the books take it. `now` stands for the end of one that took over what had ended long before. */
-export function settledEnd(spec: RunSpec, row: RolloutEntry, now: number): SettledItem {
+export function settledEnd(spec: RunSpec, row: SettledRow, now: number): SettledItem {
   const carried = spec.rescore !== undefined || row.carries !== null;
   return {
     n: row.finish_seq ?? 0,
@@ -64,7 +84,7 @@ export function settledEnd(spec: RunSpec, row: RolloutEntry, now: number): Settl
   };
 }
 
-function usedBy(row: RolloutEntry, carried: boolean): UseCounts {
+function usedBy(row: SettledRow, carried: boolean): UseCounts {
   return withoutNothing({
     rollouts: carried ? 0 : 1,
     scored: row.outcome === "scored" ? 1 : 0,

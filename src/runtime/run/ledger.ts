@@ -271,7 +271,7 @@ export function cutSegment(store: RunStore, now: number): number | null {
     const waiting = head.finished - head.segmented;
     const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
     if (waiting === 0 || !(full || head.settled_at !== null)) return null;
-    const { count, bytes } = segmentOf(store.finishedBytes(head.segmented, LIMITS.segmentRollouts));
+    const { count, bytes } = segmentOf(store.ended.bytes(head.segmented, LIMITS.segmentRollouts));
     const last = head.segmented + count;
     const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
     const unsegmented_bytes = head.unsegmented_bytes - bytes;

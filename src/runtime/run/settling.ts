@@ -160,7 +160,7 @@ export class RunSettling {
 
   #ends(spec: RunSpec): SettledItem[] {
     const now = this.#now();
-    const rows = this.#store.finished(this.#store.head().books.ends, MOST_ITEMS, null);
+    const rows = this.#store.ended.settled(this.#store.head().books.ends, MOST_ITEMS);
     return rows.map((row) => settledEnd(spec, row, now));
   }
 
@@ -173,16 +173,22 @@ export class RunSettling {
     this.#lastEnds = ends.length;
     this.#told = false;
     this.#lastAt = this.#now();
-    return { run: factsOf(spec), items, hold: this.#holdWanted(spec, ends) };
+    return { run: factsOf(spec), items, ...this.#holdWanted(spec, ends) };
   }
 
-  /** What is left to settle after this call is reserved for, too. Null where nothing is charged. */
-  #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): number | null {
-    if ((spec.money?.prices ?? null) === null) return null;
+  /**
+   * What is left to settle after this call is reserved for, too. Null where nothing is charged. What does not pay for one
+   * rollout is left to other runs, as soon as nothing of this one is under way.
+   */
+  #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): Pick<SettleOrder, "hold" | "least"> {
+    if ((spec.money?.prices ?? null) === null) return { hold: null };
     const head = this.#store.head();
     const { charged, settled } = head.books;
     const later = charged - settled - sumOf(ends);
-    return later + estimateOf(spec, head) * this.#rolloutsWanted(spec);
+    const estimate = estimateOf(spec, head);
+    const least = head.in_flight === 0 && later === 0 ? estimate : 0;
+    const wanted = later + estimate * this.#rolloutsWanted(spec);
+    return { hold: Math.min(wanted, Number.MAX_SAFE_INTEGER), least: Math.min(least, Number.MAX_SAFE_INTEGER) };
   }
 
   /** What they say counts, whether they took more than was known here or less. */

@@ -12,6 +12,7 @@ import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
+import { EndedRows } from "./ended-rows.ts";
 import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
 import { NeedyRollouts } from "./needy-rollouts.ts";
@@ -43,6 +44,7 @@ export class RunStore {
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
   readonly needy: NeedyRollouts;
+  readonly ended: EndedRows;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
   readonly hosts = new Hosts();
@@ -63,6 +65,7 @@ export class RunStore {
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
     this.needy = new NeedyRollouts(storage.sql);
+    this.ended = new EndedRows(storage.sql);
     this.training = new TrainingStore(storage.sql);
     this.suspects = new SuspectStore(storage.sql);
   }
@@ -260,12 +263,6 @@ export class RunStore {
       outcome,
       limit,
     );
-  }
-
-  /** Bytes of the trajectories of finished rollouts, in the order they ended, after `finishSeq`. */
-  finishedBytes(finishSeq: number, limit: number): number[] {
-    const query = "select bytes from rollouts where finish_seq > ? order by finish_seq limit ?";
-    return this.#rows.all<{ bytes: number }>(query, finishSeq, limit).map(({ bytes }) => bytes);
   }
 
   /** Places whose attempt that counts is scored. */

@@ -58,23 +58,28 @@ export async function judgeUnit(
   const run = () => runObject(env, scope, run_id);
   const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
   if (taken === null) return;
+  const judging = new UnitJudging(env, run, taken, { subrequests, firstLookMs });
   try {
-    await settleUnit(env, run, taken, { subrequests, firstLookMs });
+    await settleUnit(env, run, taken, judging, subrequests);
   } catch (thrown) {
     logError("judging failed", { ...idsOf({ scope, run_id }), unit }, thrown);
     const { claim, endpoint_id, calls } = taken;
-    await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true }]);
+    await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() }]);
   }
 }
 
-async function settleUnit(env: Env, run: () => RunRpc, taken: JudgingUnit, means: Means): Promise<void> {
-  const { subrequests } = means;
+async function settleUnit(
+  env: Env,
+  run: () => RunRpc,
+  taken: JudgingUnit,
+  judging: UnitJudging,
+  subrequests: Subrequests,
+): Promise<void> {
   const { spec, unit, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-  const judging = new UnitJudging(env, run, taken, means);
   const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
@@ -149,6 +154,12 @@ class UnitJudging {
   get spent(): Spending {
     const { spent, lost } = loseOpen(this.#purse ?? newPurse(0));
     return { micros: spent, lost };
+  }
+
+  /** No other call leaves from now on. What the claim took. */
+  giveUp(): Spending {
+    this.#goesOn = false;
+    return this.spent;
   }
 
   /** When an ask may be made again (epoch ms); 0 for any time. */

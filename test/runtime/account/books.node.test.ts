@@ -31,6 +31,7 @@ const happening = fc.oneof(
       prices: fc.array(fc.constantFrom(0, 3, 7, 20), { maxLength: 4 }),
       backwards: fc.constantFrom(false, false, false, true),
       hold: fc.option(micros),
+      least: fc.constantFrom(0, 0, 10, 40),
     }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant("hold" as const), run: fc.nat(2), micros }) },
@@ -127,13 +128,13 @@ class Player {
   #compareRepeat(event: Happening): void {
     if (event.what === "settle") {
       const { run, stream, items } = this.#orderOf(event);
-      this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now);
+      this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now, event.least);
     } else if (event.what === "post") this.#modelPost(event);
   }
 
   #settle(event: Extract<Happening, { what: "settle" }>): void {
     const { run, stream, items, order } = this.#orderOf(event);
-    const expected = this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now);
+    const expected = this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now, event.least);
     const { settled, hold } = this.books.settle(order, this.terms, this.now);
     expect(settled[stream]).toBe(expected.cursor);
     expect(hold?.micros ?? null).toBe(expected.hold);
@@ -207,7 +208,7 @@ class Player {
   }
 
   /** A run's items have the same price whenever they come. */
-  #orderOf({ run: index, stream, from, prices, backwards, hold }: Extract<Happening, { what: "settle" }>) {
+  #orderOf({ run: index, stream, from, prices, backwards, hold, least }: Extract<Happening, { what: "settle" }>) {
     const run = RUNS[index] ?? { id: "run_1", project: "pj_1", payer: "key_1" };
     const first = Math.max(1, (this.model.cursors.get(`${run.id}/${stream}`) ?? 0) + 1 + from);
     const items = prices.map((price, at): ModelItem => {
@@ -230,7 +231,7 @@ class Player {
         use: { turns: 1 },
       };
     });
-    const order: SettleOrder = { run: factsOf(run), items: { [stream]: sent }, hold };
+    const order: SettleOrder = { run: factsOf(run), items: { [stream]: sent }, hold, least };
     return { run, stream, items, order };
   }
 

@@ -130,6 +130,27 @@ test("a run gets what the balance leaves, and is told when there is more", async
   told.mockRestore();
 });
 
+test("what is of no use to a run is left to the others, and it is told once there is enough for it", async () => {
+  const org = await newOrganization("prepaid");
+  const told = vi.spyOn(RunObject.prototype, "endpointChanged");
+  const account = org.account();
+  await account.post(topUp(org, 150));
+  const ask = async (run: string, ends: readonly number[] = []) => {
+    const order = { ...orderOf(org, run, endsOf(run, 1, ends), 400), least: 100 };
+    return (await account.settle(order)).hold;
+  };
+  expect(await ask("run_1")).toMatchObject({ micros: 150, short: { shortfall_micros: 250 } });
+  expect(await ask("run_2")).toMatchObject({ micros: 0, short: { shortfall_micros: 400 } });
+  // What it leaves pays for nothing that either of them could do, and neither is told.
+  expect(await ask("run_1", [60])).toMatchObject({ micros: 0, short: { shortfall_micros: 310 } });
+  expect(await account.balance(org.id)).toMatchObject({ balance_micros: 90, reserved_micros: 0 });
+  expect(told).not.toHaveBeenCalled();
+  await account.post(topUp(org, 10));
+  await vi.waitUntil(() => told.mock.calls.length > 1);
+  expect(await ask("run_2")).toMatchObject({ micros: 100 });
+  told.mockRestore();
+});
+
 test("a reservation that nobody renews ends with its lease, and one that is used up shrinks", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);

@@ -72,6 +72,7 @@ export class LedgerModel {
     hold: number | null,
     terms: ModelTerms,
     now: number,
+    least = 0,
   ) {
     const at = `${run.id}/${stream}`;
     let cursor = this.cursors.get(at) ?? 0;
@@ -88,7 +89,7 @@ export class LedgerModel {
     }
     this.cursors.set(at, cursor);
     for (const name of ["organization", run.project, run.payer]) this.#spend(name, charged, now);
-    return { cursor, hold: this.#hold(run, hold, charged, terms, now) };
+    return { cursor, hold: this.#hold(run, hold, charged, terms, now, least) };
   }
 
   /** All or nothing. */
@@ -121,7 +122,14 @@ export class LedgerModel {
     return Math.max(0, Math.min(this.balance() - floor - sum(others), ...rooms));
   }
 
-  #hold(run: ModelRun, asked: number | null, charged: number, terms: ModelTerms, now: number): number | null {
+  #hold(
+    run: ModelRun,
+    asked: number | null,
+    charged: number,
+    terms: ModelTerms,
+    now: number,
+    least: number,
+  ): number | null {
     const before = this.holds.get(run.id);
     if (asked === null) {
       if (before === undefined || before.until <= now) return null;
@@ -134,7 +142,8 @@ export class LedgerModel {
       });
       return left;
     }
-    const micros = Math.min(asked, this.room(run, terms, now));
+    const room = Math.min(asked, this.room(run, terms, now));
+    const micros = room < Math.min(least, asked) ? 0 : room;
     this.#set(run, asked, micros, now);
     return micros;
   }

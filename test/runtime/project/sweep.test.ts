@@ -180,24 +180,30 @@ test("what a project stores is posted once a day, and days that were missed are 
   expect(await posted()).toHaveLength(4 + 31);
 });
 
-test("a project that was idle is charged from the day on which it is used again, and not for the days between", async () => {
+test("a project that stored nothing for weeks pays for the days from then on, not for those before", async () => {
   const door = await openPaying(1_000_000);
-  const { orgId, projectId } = door.scope;
-  await inProject(door, (project) => project.note(door.scope));
+  const { orgId } = door.scope;
+  const store = async (days: number) => {
+    const dataset = await upload(door);
+    await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
+    await inProject(door, async (project) => {
+      project.now = () => Date.now() + days * DAY_MS;
+      await project.note(door.scope);
+    });
+    return dataset;
+  };
+  const days = async () => {
+    const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
+    return (await accountObject(env, orgId).entries(query)).map(({ period }) => period);
+  };
+  const dataset = await store(0);
+  await after(door, 1);
+  await door.ask(`/v1/datasets/${dataset}`, { method: "DELETE" });
   await dropKeys(door);
   expect(await after(door, 3)).toBeNull();
-  const noted = Date.now() + 40 * DAY_MS;
-  await inProject(door, async (project) => {
-    project.now = () => noted;
-    await project.note(door.scope);
-    project.now = () => Date.now();
-  });
-  const dataset = await upload(door);
-  await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
-  await after(door, 42);
-  const query = { before: null, limit: 1000, kind: "storage", source_id: projectId, run_id: null } as const;
-  const entries = await accountObject(env, orgId).entries(query);
-  expect(entries.map(({ period }) => period)).toEqual([42, 41].map(dayFrom));
+  await store(30);
+  await after(door, 31);
+  expect(await days()).toEqual([31, 1].map(dayFrom));
 });
 
 function dayFrom(days: number): string {

@@ -6,6 +6,8 @@ import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { RunObject } from "../../../src/index.ts";
 import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
+import { settledEnd } from "../../../src/runtime/run/charging.ts";
+import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
 import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../paying.ts";
 import type { Door } from "../platform.ts";
@@ -136,8 +138,9 @@ test("a run dispatches within what is reserved, says that it waits for money, an
   await expectFlow(door, id, "over_budget");
   const waiting = await door.run(id);
   expect(waiting.counts.pending).toBeGreaterThan(0);
-  const { balance_micros } = await balanceOf(door);
-  expect(balance_micros).toBeGreaterThanOrEqual(0);
+  // What pays for no other is left to other runs.
+  await expect.poll(async () => (await balanceOf(door)).reserved_micros, { timeout: 10_000 }).toBe(0);
+  expect((await balanceOf(door)).balance_micros).toBeGreaterThan(0);
   await payIn(door, DOLLAR);
   await runObject(env, door.scope, id).endpointChanged("account");
   const run = await door.ended(id);
@@ -149,6 +152,18 @@ test("a run dispatches within what is reserved, says that it waits for money, an
 async function expectFlow(door: Door, id: string, state: string): Promise<void> {
   await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 10_000 }).toBe(state);
 }
+
+test("a run that would reserve more than can be written waits for money like any other, and ends when it is told to", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(8));
+  const dear = { ...fees, rollout_micros: Number.MAX_SAFE_INTEGER / 4 };
+  const money = { payer: "key_x", prices: { version: "test", fees: dear, policy: null, judges: {} }, policy: null };
+  const row = await acceptedOnly(door, template.id, { money });
+  await runObject(env, door.scope, row.id).create(row.spec);
+  await expectFlow(door, row.id, "over_budget");
+  await door.post(`/v1/runs/${row.id}/cancel`, {});
+  expect((await door.ended(row.id)).status).toBe("cancelled");
+});
 
 test("tokens of a model that the platform offers are charged by kind, and shown by the prices of their endpoint", async () => {
   const door = await openPaying(DOLLAR);
@@ -210,6 +225,23 @@ test("the deep audit names a row that was touched, and an entry that nobody made
   );
   expect(differences.filter(({ what }) => what.startsWith("ledger"))).toEqual([]);
 });
+
+test("what the books are told of an end is read without what else stands in its row", async () => {
+  await byHand({ num_examples: 2, rollouts_per_example: 1 }, (run) => {
+    run.dispatch(2);
+    run.answer();
+    run.score();
+    for (const { seq } of run.rows("done")) run.store.setRollout(seq, { judgements: "x".repeat(100_000) });
+    const ends = run.store.ended.settled(0, 10);
+    expect(ends.map(({ finish_seq }) => finish_seq)).toEqual([1, 2]);
+    expect(JSON.stringify(ends).length).toBeLessThan(1000);
+    expect(settledEnd(run.spec, run.rows("done")[0] ?? fail(), 0)).toEqual(settledEnd(run.spec, ends[0] ?? fail(), 0));
+  });
+});
+
+function fail(): never {
+  throw new Error("no rollout has ended");
+}
 
 test("a run that is charged nothing has no entries and no reservation, and its use is counted all the same", async () => {
   const door = await openPaying(0, "off");

@@ -1,10 +1,16 @@
 /** Judges of runs with `max_cost_micros`: what a claim may ask, what it gives back, and what ends without them. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/contract/limits.ts";
+import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { takeAsks } from "../../../../src/runtime/run/cap.ts";
 import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/runtime/run/judging/ledger.ts";
+import { LEDGER_HOOKS } from "../../../../src/runtime/run/object.ts";
+import { RunStore } from "../../../../src/runtime/run/store.ts";
+import { judgeUnit } from "../../../../src/runtime/scoring/consume-judgements.ts";
 import { registerEssays, topics, verdict } from "../../essays.ts";
 import { byHand, type Hand } from "../../hand-ledger.ts";
+import { owing } from "../../owing-unit.ts";
 import { type Door, expectLaw, openPlatform, requestsOf } from "../../platform.ts";
 import { script } from "../../script.ts";
 
@@ -115,6 +121,26 @@ test("a claim of which nothing is heard has spent all that it was let out, and o
     sweepJudging(run.store, run.spec, run.now + 1_000_000_000, 10);
     expect(run.store.head().cap).toMatchObject({ spent: 3700, out: 0 });
   });
+});
+
+test("a claim that broke before it asked anything gives back all that it was let out", async () => {
+  const bench = { name: "bench", base_url: env.MODEL_URL, probe: false };
+  expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(platform, judge, judge, { money: MONEY, bound_micros: 3000 });
+  const subrequests = new Subrequests();
+  // What it needs to read the trajectory is used up once it has taken the unit.
+  while (subrequests.count < LIMITS.subrequests - 1) await subrequests.object(() => Promise.resolve());
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  await judgeUnit(env, message, BY, subrequests);
+  const [units, { cap }] = await platform.inRun(id, (_, { storage }) => [
+    storage.sql.exec("select stage, losses, allowance, spent_micros, lost_calls from judging").toArray(),
+    new RunStore(storage, LEDGER_HOOKS).head(),
+  ]);
+  const unit = { stage: "waiting", losses: 1, allowance: 0, spent_micros: 0, lost_calls: 0 };
+  expect(units).toEqual([unit]);
+  expect(cap).toMatchObject({ spent: 0, out: 0 });
+  expect(await requestsOf(judge)).toHaveLength(asked);
 });
 
 test("a unit that what is left does not cover is not taken, and costs nothing", async () => {
