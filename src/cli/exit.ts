@@ -1,4 +1,5 @@
 /** How a command ends: exit codes, and the errors that carry one. */
+import type { ErrorDetails } from "../contract/api-error.ts";
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { NoEnvironmentPackage } from "../local/environment-package.ts";
 import { ApiRequestError } from "../sdk/request-error.ts";
@@ -17,7 +18,7 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** What `--json` prints instead of a result. */
-interface Failure {
+interface Failure extends ErrorDetails {
   readonly code: string;
   readonly message: string;
   readonly param: string | null;
@@ -143,6 +144,7 @@ function fromApi(error: ApiRequestError, profile: string | null): CommandError {
     message: error.message + hintOf(error, profile),
     param: error.param,
     type: error.type,
+    ...error.details,
   });
 }
 

@@ -1,5 +1,5 @@
 /** Lists of prices. The one a deployment begins with is code; each stored one takes the place of another at its time. */
-import { asc, count, desc, eq, gt, lte, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, lte, ne, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { PriceList } from "../contract/money.ts";
 import { DEFAULT_PRICES } from "../core/billing/default-prices.ts";
@@ -34,19 +34,31 @@ export async function findPriceList(database: D1Database, version: string): Prom
   return rows[0] === undefined ? null : priceListOf(rows[0]);
 }
 
-/** `taken`: the Idempotency-Key has made something; `version_taken`: the version is there; `full`: as many are to come as may. */
+/**
+ * `taken`: the Idempotency-Key has made something; `version_taken`: the version is there; `time_taken`: another version
+ * begins at that time; `full`: as many are to come as may.
+ */
 export async function insertPriceList(
   database: D1Database,
   row: PriceListRow,
   /** In the organisation of the operator who asks. */
   made: { readonly orgId: string; readonly remembered: Remembered | null },
-): Promise<"inserted" | "full" | "taken" | "version_taken"> {
+): Promise<"inserted" | "full" | "taken" | "time_taken" | "version_taken"> {
   if (row.version === DEFAULT_PRICES.version) return "version_taken";
   const all = unscoped(database, "prices");
-  const [coming] = await all
-    .select({ n: count() })
-    .from(priceLists)
-    .where(gt(priceLists.effective_from, Math.floor(row.created_at / 1000)));
+  const { version, effective_from, created_at } = row;
+  const [[coming], others] = await all.batch([
+    all
+      .select({ n: count() })
+      .from(priceLists)
+      .where(gt(priceLists.effective_from, Math.floor(created_at / 1000))),
+    all
+      .select({ version: priceLists.version })
+      .from(priceLists)
+      .where(and(eq(priceLists.effective_from, effective_from), ne(priceLists.version, version)))
+      .limit(1),
+  ]);
+  if (others.length > 0) return "time_taken";
   if ((coming?.n ?? 0) >= LIMITS.comingPrices) return "full";
   const inserting: Statement<unknown> = all.insert(priceLists).values(row);
   try {

@@ -14,7 +14,7 @@ export class ApiRequestError extends Error {
   /** The field at fault, as a path; null when no single one is. */
   readonly param: string | null;
   readonly type: string;
-  /** What a program may go on with: the step to ask for, the version that is published. */
+  /** What a program may go on with: the step to ask for, the version that is published, the money that is missing. */
   readonly details: ErrorDetails;
   /** What to quote when you ask whoever runs the platform. */
   readonly requestId: string | null;
@@ -27,11 +27,13 @@ export class ApiRequestError extends Error {
     this.code = refusal.code;
     this.param = refusal.param;
     this.type = refusal.type;
-    const { next_step, published, epoch } = refusal;
+    const { next_step, published, epoch, shortfall_micros, budget_id } = refusal;
     this.details = {
       ...(next_step !== undefined && { next_step }),
       ...(published !== undefined && { published }),
       ...(epoch !== undefined && { epoch }),
+      ...(shortfall_micros !== undefined && { shortfall_micros }),
+      ...(budget_id !== undefined && { budget_id }),
     };
     this.requestId = reply.requestId;
     this.retryAfterMs = reply.retryAfterMs;

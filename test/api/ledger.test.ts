@@ -236,11 +236,13 @@ test("prices are read by any key, and a list that is added never changes and com
   expect((await call(token, "GET /v1/prices?version=none")).status).toBe(404);
   const taken = await add({ version: soon, effective_from: now + 300 });
   expect([taken.status, taken.body.error.param]).toEqual([409, "version"]);
+  const same = await add({ version: version("same"), effective_from: now + 200 });
+  expect([same.status, same.body.error.param]).toEqual([409, "effective_from"]);
   expect((await add({ version: DEFAULT_PRICES.version, effective_from: now + 300 })).status).toBe(409);
   await env.DB.prepare("delete from price_lists where version in (?, ?)").bind(soon, later).run();
 });
 
-test("prices that begin in the past, name a model twice, or are not an operator's are refused", async () => {
+test("prices that begin in the past or after ten years, name a model twice, or are not an operator's are refused", async () => {
   const { tenant, other, operator } = await withOperator();
   const now = other.clock.now / 1000;
   const model = {
@@ -254,6 +256,8 @@ test("prices that begin in the past, name a model twice, or are not an operator'
     other.call(operator, "POST /v1/prices", { version: "x", effective_from: now, fees: FEES, ...body });
   const asked = [
     [await add({ effective_from: now - 1 }), "effective_from"],
+    [await add({ effective_from: now + 11 * 366 * 86_400 }), "effective_from"],
+    [await add({ effective_from: 1e15 }), "effective_from"],
     [await add({ models: [model, { ...model, base_url: `${model.base_url}/./` }] }), "models"],
     [await add({ version: "No Version" }), "version"],
     [await add({ fees: { ...FEES, rollout_micros: -1 } }), "fees.rollout_micros"],

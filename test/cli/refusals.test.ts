@@ -101,3 +101,10 @@ test("a judge that nobody answers for is asked for by its flag", () => {
     message: `${message}, or --judge NAME=MODEL@ENDPOINT`,
   });
 });
+
+test("what a refusal says for programs is kept: what is missing, and of which budget", () => {
+  const details = { shortfall_micros: 6400, budget_id: "bud_1" };
+  const refused = { code: "budget_exhausted", message: "no", param: null, type: "billing_error", ...details } as const;
+  const error = new ApiRequestError(402, refused, { requestId: null, retryAfterMs: null });
+  expect(asCommandError(error).failure).toEqual(refused);
+});

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { timeText } from "../../src/cli/terminal/format.ts";
 import { resultsTable } from "../../src/cli/terminal/results.ts";
 import { aRun } from "./a-run.ts";
 
@@ -93,4 +94,9 @@ test("the environments of a group stand below it, each with its own figures, and
     expect.stringMatching(/^ {2}calculator: math: right 0\.250/),
     expect.stringMatching(/^ {2}calculator: tools\/sql: right 0\.750/),
   ]);
+});
+
+test("a time that no date has is printed as its seconds", () => {
+  expect(timeText(1_795_269_727)).toBe("2026-11-21 14:02:07Z");
+  expect(timeText(1e15)).toBe("1000000000000000 s");
 });

@@ -26,8 +26,12 @@ export function bytesText(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
-/** Of seconds since the epoch: "2026-11-21 14:02:07Z". */
+/** Epoch seconds beyond which JavaScript has no date, on either side. */
+const LAST_SECOND = 8_640_000_000_000;
+
+/** Of seconds since the epoch: "2026-11-21 14:02:07Z", or the number itself where no date has so many. */
 export function timeText(seconds: number): string {
+  if (Math.abs(seconds) > LAST_SECOND) return `${seconds} s`;
   return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")}Z`;
 }
 

@@ -68,7 +68,7 @@ export class Holds {
       this.release(run.run_id);
       return { micros: 0, until, short: null };
     }
-    const { micros: most, short } = this.offer(run, asked, means);
+    const { micros: most, short } = this.offer(run, asked, means, "next");
     const micros = granted({ asked, least }, most);
     this.#write(run, { asked, least, micros, until });
     return { micros, until, short };
@@ -76,7 +76,7 @@ export class Holds {
 
   /** All or nothing, for a run that is to begin. */
   begin(run: RunFacts, asked: number, means: Means): HoldGrant {
-    const offered = this.offer(run, asked, means);
+    const offered = this.offer(run, asked, means, "first");
     if (offered.short === null) return this.ask(run, { asked, least: 0 }, means);
     return { micros: 0, until: means.now, short: offered.short };
   }
@@ -92,14 +92,21 @@ export class Holds {
     return { micros: left(before.micros), until, short: null };
   }
 
-  /** What the run would get of this if it asked now. */
-  offer({ run_id, scope, payer }: RunFacts, asked: number, means: Means): Pick<HoldGrant, "micros" | "short"> {
+  /** What the run would get of this if it asked now. `which` of its rollouts it asks for, for the words of a refusal. */
+  offer(
+    { run_id, scope, payer }: RunFacts,
+    asked: number,
+    means: Means,
+    which: "first" | "next",
+  ): Pick<HoldGrant, "micros" | "short"> {
     const held = this.live(means.now);
     const own = held.find((row) => row.run_id === run_id)?.micros ?? 0;
     const pools = poolsOf(this.#pools(held, means), { project_id: scope.projectId, payer });
     const [tightest] = pools.sort((one, other) => one.left - other.left);
-    const micros = Math.max(0, Math.min(asked, (tightest?.left ?? asked) + own));
-    return { micros, short: micros < asked && tightest !== undefined ? shortOf(asked, micros, tightest) : null };
+    if (tightest === undefined || tightest.left + own >= asked) return { micros: asked, short: null };
+    // Below 0 it is owed: that is missing as well.
+    const left = tightest.left + own;
+    return { micros: Math.max(0, left), short: shortOf(asked, left, tightest.budget, which) };
   }
 
   /** Runs that would get another grant now, and have not just been told so. */
@@ -187,20 +194,18 @@ function sumOf(holds: readonly HoldRow[]): number {
   return holds.reduce((sum, { micros }) => sum + micros, 0);
 }
 
-function shortOf(asked: number, micros: number, { budget }: Pool): HoldShort {
-  const shortfall_micros = asked - micros;
-  const missing = `${dollars(shortfall_micros)} of the ${dollars(asked)} that the run needs to go on`;
-  if (budget === null) {
-    const reason = `the organisation's balance lacks ${missing}`;
-    return { by: "balance", budget_id: null, shortfall_micros, reason };
-  }
+/** `left`: what it leaves the run, which is negative where more is owed or spent than there was. */
+function shortOf(asked: number, left: number, budget: Budget | null, which: "first" | "next"): HoldShort {
+  const shortfall_micros = asked - left;
   const of = { organization: "the organisation", project: "the project", key: "the key or person that began it" };
-  const reason = `this month's budget of ${of[budget.target_kind]} lacks ${missing}`;
-  return { by: "budget", budget_id: budget.id, shortfall_micros, reason };
+  const pool = budget === null ? "the organisation's balance" : `this month's budget of ${of[budget.target_kind]}`;
+  const need = `the ${which} rollouts need ${dollars(asked)}`;
+  const reason = `${need}, and ${pool} leaves ${dollars(left)}: ${dollars(shortfall_micros)} is missing`;
+  return { by: budget === null ? "balance" : "budget", budget_id: budget?.id ?? null, shortfall_micros, reason };
 }
 
-/** `$1.25`: to the micro-dollar, and at least to the cent. */
+/** `$1.25`, `−$0.000001`: to the micro-dollar, and at least to the cent. */
 export function dollars(micros: number): string {
-  const [whole = "0", part = ""] = (micros / 1_000_000).toFixed(6).split(".");
-  return `$${whole}.${part.replace(/0{1,4}$/, "")}`;
+  const [whole = "0", part = ""] = (Math.abs(micros) / 1_000_000).toFixed(6).split(".");
+  return `${micros < 0 ? "−" : ""}$${whole}.${part.replace(/0{1,4}$/, "")}`;
 }

@@ -10,6 +10,8 @@ import { isSameModel } from "./offered.ts";
 import { forgetPrices } from "./run-money.ts";
 
 const OPERATION = "createPriceList";
+/** How far ahead prices may be fixed, in seconds: ten years. */
+const FURTHEST_S = 10 * 366 * 86_400;
 
 /** The list in force and those to come; with a version that one alone. `now`: epoch milliseconds. */
 export async function readPrices(env: Env, version: string | null, now: number): Promise<Result<PriceList[]>> {
@@ -27,13 +29,8 @@ export async function createPriceList(
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
   const { now } = options;
-  if (effective_from < Math.floor(now / 1000)) {
-    return refuse(
-      "invalid_request",
-      "effective_from: is over already: prices change from now on, or later",
-      "effective_from",
-    );
-  }
+  const when = refusedTime(effective_from, Math.floor(now / 1000));
+  if (when !== null) return when;
   const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
   if (twice !== undefined) {
     return refuse("invalid_request", `models: names ${twice.model} at ${twice.base_url} twice`, "models");
@@ -42,6 +39,11 @@ export async function createPriceList(
   const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
   const outcome = await insertPriceList(env.DB, row, made);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  if (outcome === "time_taken") {
+    // The same request, sent twice at once, may have made it.
+    const message = "other prices begin at that time already: name another effective_from";
+    return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "effective_from");
+  }
   if (outcome === "version_taken") {
     return refuse(
       "conflict",
@@ -57,6 +59,12 @@ export async function createPriceList(
     ok: true,
     value: { value: { object: "price_list", version, effective_from, fees, models }, replayed: false },
   };
+}
+
+function refusedTime(effective_from: number, now: number): Result<never> | null {
+  const refused = (why: string) => refuse("invalid_request", `effective_from: ${why}`, "effective_from");
+  if (effective_from < now) return refused("is over already: prices change from now on, or later");
+  return effective_from > now + FURTHEST_S ? refused("is more than ten years ahead") : null;
 }
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {

@@ -86,9 +86,8 @@ export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequ
   if (short === null) return null;
   const { by, budget_id, reason, shortfall_micros } = short;
   const code = by === "budget" ? "budget_exhausted" : "insufficient_balance";
-  const message = `${reason}: ${shortfall_micros} micro-dollars are missing of ${micros} for its first rollouts`;
   const details = { shortfall_micros, ...(budget_id !== null && { budget_id }) };
-  return { ok: false, error: { code, message, param: null, details } };
+  return { ok: false, error: { code, message: reason, param: null, details } };
 }
 
 /** Gives back what was reserved for a run that is not to be. */

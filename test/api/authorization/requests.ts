@@ -46,6 +46,8 @@ const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
 const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
+/** So far away that no run of another test has these prices, and each a second after the one before. */
+let farAway = Math.floor(Date.now() / 1000) + 250_000_000;
 const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
 const leaseOf = ({ lease_token }: Things) => ({ token: lease_token, epoch: 1 });
@@ -261,11 +263,13 @@ const anotherBudget = async ({ door }: Project) => ({ budget: await newBudget(do
 const MONEY: Readonly<Record<string, Request>> = {
   listPrices: { ask: () => ({ path: "/v1/prices" }) },
   createPriceList: {
-    // So far away that no run of another test has these prices.
-    ask: () => ({
-      path: "/v1/prices",
-      body: { version: unique().slice(0, 31), effective_from: 99_000_000_000, fees: FEES },
-    }),
+    ask: () => {
+      farAway += 1;
+      return {
+        path: "/v1/prices",
+        body: { version: unique().slice(0, 31), effective_from: farAway, fees: FEES },
+      };
+    },
   },
   getBalance: { ask: () => ({ path: "/v1/balance" }) },
   listLedgerEntries: { ask: () => ({ path: "/v1/ledger" }) },

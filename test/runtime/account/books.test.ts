@@ -116,7 +116,7 @@ test("a run gets what the balance leaves, and is told when there is more", async
     micros: 20,
     short: {
       ...{ by: "balance", budget_id: null, shortfall_micros: 30 },
-      reason: "the organisation's balance lacks $0.00003 of the $0.00005 that the run needs to go on",
+      reason: "the next rollouts need $0.00005, and the organisation's balance leaves $0.00002: $0.00003 is missing",
     },
   });
   const begun = { run: factsOf(org, "run_3"), micros: 10 };
@@ -149,6 +149,25 @@ test("what is of no use to a run is left to the others, and it is told once ther
   await vi.waitUntil(() => told.mock.calls.length > 1);
   expect(await ask("run_2")).toMatchObject({ micros: 100 });
   told.mockRestore();
+});
+
+test("what is missing counts what is owed, and what a budget is overrun by", async () => {
+  const org = await newOrganization("prepaid");
+  await at(org, START);
+  const account = org.account();
+  await account.settle(orderOf(org, "run_1", endsOf("run_1", 1, [9_003_148]), 0));
+  const begun = { run: factsOf(org, "run_2"), micros: 6400 };
+  expect((await account.hold(begun)).short).toEqual({
+    ...{ by: "balance", budget_id: null, shortfall_micros: 9_009_548 },
+    reason: "the first rollouts need $0.0064, and the organisation's balance leaves −$9.003148: $9.009548 is missing",
+  });
+  await account.post(topUp(org, 100_000_000));
+  const budget_id = await org.budget(1_000_000);
+  expect((await account.hold(begun)).short).toEqual({
+    ...{ by: "budget", budget_id, shortfall_micros: 8_009_548 },
+    reason:
+      "the first rollouts need $0.0064, and this month's budget of the organisation leaves −$8.003148: $8.009548 is missing",
+  });
 });
 
 test("a reservation that nobody renews ends with its lease, and one that is used up shrinks", async () => {

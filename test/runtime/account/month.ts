@@ -118,6 +118,10 @@ export async function setPrices(
     { base_url: env.MODEL_URL, model: asked, ...judge },
   ]);
   await operator("/v1/prices", { version, effective_from: Math.floor(Date.now() / 1000), fees, models });
+  // The next prices may begin in the same second, and no two lists begin at one time.
+  await env.DB.prepare("update price_lists set effective_from = effective_from - 1 where version = ?")
+    .bind(version)
+    .run();
 }
 
 /** Takes lists of prices away again: other tests share the database. */

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { RunObject } from "../../../src/index.ts";
+import { dollars } from "../../../src/runtime/account/holds.ts";
 import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
 import { byHand } from "../hand-ledger.ts";
@@ -125,7 +126,9 @@ test("a run that nobody can pay for does not begin, and says how much is missing
   const { error } = await response.json<{ error: { code: string; message: string; shortfall_micros: number } }>();
   const first = 2 * (fees.rollout_micros + fees.thousand_turns_micros / 100 + fees.scoring_micros);
   expect([response.status, error.code, error.shortfall_micros]).toEqual([402, "insufficient_balance", first]);
-  expect(error.message).toContain(`${first} micro-dollars are missing`);
+  const need = dollars(first);
+  const message = `the first rollouts need ${need}, and the organisation's balance leaves $0.00: ${need} is missing`;
+  expect(error.message).toBe(message);
   expect(await balanceOf(door)).toMatchObject({ reserved_micros: 0 });
 });
 
