@@ -27,6 +27,7 @@ import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { parseAs, queryOf } from "./input.ts";
+import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
 import { ledgerOperations } from "./ledger.ts";
 import { metricsOperations } from "./metrics.ts";
@@ -77,6 +78,21 @@ const doorOperations: readonly Operation[] = [
       example: "<!doctype html>…",
     },
     handle: (context) => docsReply(context, openApi()),
+  },
+  {
+    id: "getJoinPage",
+    route: "GET /join",
+    permission: "anybody",
+    summary: "Open the page on which people accept an invitation",
+    description:
+      "An invitation's `url` leads here, its token behind the `#`, which browsers send to nobody. The page takes the token from there and posts it to `/v1/invitations/accept` when the person says so.",
+    reply: {
+      description: "HTML that needs no other file",
+      contentType: "text/html",
+      schema: null,
+      example: "<!doctype html>…",
+    },
+    handle: joinReply,
   },
 ];
 

@@ -63,11 +63,12 @@ export const peopleOperations: readonly Operation[] = [
     route: `POST ${INVITATIONS}`,
     permission: "admin",
     reach: "organization",
-    summary: "Invite a person: the token is shown here and never again",
-    description: "Whoever has the token becomes a member with it, once, within 7 days. Nothing is sent by e-mail.",
+    summary: "Invite a person: the link is shown here and never again",
+    description:
+      "Whoever has the token becomes a member with it, once, within 7 days; `url` leads to a page that does so. Nothing is sent by e-mail.",
     headers: {
       "Idempotency-Key":
-        "the same key and body again makes nothing, and answers without the token: it was said once and is kept nowhere",
+        "the same key and body again makes nothing, and answers without the token and the link: they were said once and are kept nowhere",
     },
     body: { schema: InvitationRequest },
     reply: { status: 201, description: "The invitation", schema: CreatedInvitation, headers: CREATED_HEADERS },

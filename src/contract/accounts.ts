@@ -216,6 +216,11 @@ export const CreatedInvitation = InvitationView.extend({
   token: MaybeText.describe("what the person accepts with, said here only; null in the answer to a repeat").meta({
     example: EXAMPLE.invitationToken,
   }),
+  url: MaybeText.describe("a link to the page on which the person accepts, the token in it; null as the token is").meta(
+    {
+      example: `https://rollcall.example/join#${EXAMPLE.invitationToken}`,
+    },
+  ),
 }).meta({ id: "CreatedInvitation" });
 export type CreatedInvitation = z.infer<typeof CreatedInvitation>;
 

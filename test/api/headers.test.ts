@@ -11,6 +11,7 @@ test.each([
   ["GET", "/v1/nothing", 404, "no-store"],
   ["PATCH", "/v1/secrets", 405, "no-store"],
   ["GET", "/docs", 200, null],
+  ["GET", "/join", 200, null],
   ["GET", "/healthz", 200, null],
 ])("%s %s is not guessed at, framed, or told where it was led from", async (method, path, status, cache) => {
   const { ask } = await openDoor({ readRun });

@@ -204,7 +204,8 @@ test("an organisation is shown and changed, and an operator makes others and set
 test("a person is invited, becomes a member with a profile of their own, and is removed", async () => {
   const { type } = await loggedIn();
   const invited = await good(type("invitation create ann@example.com --role developer"));
-  expect(invited.stdout).toMatch(/^rki_\w+\n$/);
+  const [link, token = ""] = invited.stdout.split("#");
+  expect([link, token]).toEqual([`${platform.url}/join`, expect.stringMatching(/^rki_\w+\n$/)]);
   expect(invited.stderr).toContain(`rollcall invitation accept --platform ${platform.url}`);
   const ann = person();
   const accepted = await good(
@@ -214,7 +215,7 @@ test("a person is invited, becomes a member with a profile of their own, and is 
   expect(accepted.stdout + accepted.stderr).not.toMatch(KEY);
   const who = JSON.parse((await good(ann.type("whoami --json"))).stdout);
   expect(who.scopes).toContain("runs:write");
-  const twice = await person().type(`invitation accept --platform ${platform.url} --token-stdin`, invited.stdout);
+  const twice = await person().type(`invitation accept --platform ${platform.url} --token-stdin`, token);
   expect(twice.code).toBe(2);
   expect((await good(type("invitation list"))).stdout).toMatch(/ann@example\.com +developer +accepted/);
   expect((await good(type("person role ann@example.com viewer"))).stdout).toBe("ann@example.com is viewer\n");

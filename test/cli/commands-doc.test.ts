@@ -163,7 +163,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "key update": { json: { name: "shown", scopes: ["runs:read"], requests_per_minute: null } },
   "key rotate": { json: { name: "shown", key: A_KEY.key } },
   "key revoke": { json: { object: "key", revoked_at: expect.any(Number) } },
-  "invitation create": { json: { object: "invitation", role: "viewer", token: expect.stringMatching(/^rki_/) } },
+  "invitation create": { json: { object: "invitation", role: "viewer", url: expect.stringMatching(/\/join#rki_/) } },
   "invitation list": { text: /\ninv_\w+ +bob@example\.com +viewer +waits until/, json: LIST },
   "invitation delete": { json: DELETED },
   "invitation accept": { text: /^ann@example\.com is developer of Example Labs \(profile ann\)\n$/ },

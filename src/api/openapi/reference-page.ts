@@ -3,6 +3,7 @@
  * runs nothing, and its policy holds a browser to that: the one stylesheet on it is named by its hash.
  */
 import { html, raw } from "hono/html";
+import { htmlReply } from "../html-reply.ts";
 import type { ApiContext } from "../operation.ts";
 import { GUIDE } from "./guide.ts";
 import type {
@@ -19,14 +20,9 @@ const pages = new WeakMap<OpenApiDocument, string>();
 
 /** GET /docs. */
 export async function docsReply(context: ApiContext, document: OpenApiDocument): Promise<Response> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(STYLE)));
-  const style = `'sha256-${btoa(String.fromCharCode(...hash))}'`;
   const page = pages.get(document) ?? referencePage(document);
   pages.set(document, page);
-  return context.body(page, 200, {
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": `default-src 'none'; style-src ${style}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  });
+  return await htmlReply(context, page, { style: STYLE });
 }
 
 interface Route extends DocumentedOperation {

@@ -19,8 +19,8 @@ const HEADER = ["invitation", "for", "role", "state", "by"];
 const CREATE = command({
   name: "invitation create",
   takes: "<e-mail>",
-  says: "invite a person, and print the token they accept with, once",
-  more: "Nothing is sent by e-mail: hand the token over. The token alone goes to stdout.",
+  says: "invite a person, and print the link they accept with, once",
+  more: "Nothing is sent by e-mail: hand the link over. The link alone goes to stdout.",
   flags: { role: { value: "ROLE", choices: ROLES, says: "what they may do" }, ...PLATFORM_FLAGS },
   run(line) {
     const email = line.one("an e-mail address");
@@ -28,10 +28,13 @@ const CREATE = command({
     if (role === undefined) throw usageError(`--role: say what they may do: ${ROLES.join(", ")}`, "role");
     return onPlatform(line, async ({ client, url, signal, term }) => {
       const made = await client.createInvitation({ email, role }, { signal });
-      const { id, token, expires_at } = made;
-      if (token === null) term.say(`${id} was made by an earlier try, and its token was said to nobody: delete it.`);
-      else term.say(`Good once, until ${timeText(expires_at)}: rollcall invitation accept --platform ${url}`);
-      return { json: made, ...(token !== null && { text: () => token }) };
+      const { id, url: link, expires_at } = made;
+      if (link === null) term.say(`${id} was made by an earlier try, and its link was said to nobody: delete it.`);
+      else {
+        term.say(`Good once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
+        term.say(`rollcall invitation accept --platform ${url}`);
+      }
+      return { json: made, ...(link !== null && { text: () => link }) };
     });
   },
 });
@@ -62,8 +65,8 @@ const DELETE = question({
 
 const ACCEPT = command({
   name: "invitation accept",
-  says: "become a member by the token of an invitation, and log in",
-  more: `The token is asked for, and not shown; with --token-stdin it is read from stdin. The key that the platform gives is
+  says: "become a member by the link or the token of an invitation, and log in",
+  more: `The token, or the whole link, is asked for and not shown; with --token-stdin it is read from stdin. The key that the platform gives is
 kept as a profile, as rollcall login does.`,
   flags: {
     platform: { value: "URL", says: "the platform; default ROLLCALL_URL" },
@@ -77,7 +80,8 @@ kept as a profile, as rollcall login does.`,
     const url = line.text("platform") ?? process.env["ROLLCALL_URL"];
     if (!url) throw usageError("--platform: say where the platform is: --platform URL", "platform");
     const [platform, profile] = [platformUrl(url), profileName(line.text("profile"), process.env)];
-    const token = await saidSecret("token", "token-stdin", line.on("token-stdin"));
+    const said = await saidSecret("token", "token-stdin", line.on("token-stdin"));
+    const token = said.slice(said.lastIndexOf("#") + 1);
     const client = new RollcallClient({ baseUrl: platform, apiKey: token });
     const request = { token, name: line.text("name") ?? null };
     const term = terminal(line.on("json"));

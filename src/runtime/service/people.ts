@@ -64,7 +64,8 @@ export async function createInvitation(
     if (going !== null) return going;
     return refuse("conflict", `${LIMITS.openInvitations} invitations wait to be accepted: delete some`, null);
   }
-  return { ok: true, value: { value: { ...invitationViewOf(invitation), token }, replayed: false } };
+  const url = `${options.origin ?? ""}/join#${token}`;
+  return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
 }
 
 /** Whoever has the token becomes a member, and gets a key. Nobody else is asked who they are. */
@@ -180,5 +181,6 @@ async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
   const scope = ofOrganization(caller.orgId);
   const found = await replay(env, scope, OPERATION, options, (id) => findInvitation(env.DB, caller.orgId, id));
   if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: { ...invitationViewOf(found.value), token: null }, replayed: true } } as const;
+  const value = { ...invitationViewOf(found.value), token: null, url: null };
+  return { ok: true, value: { value, replayed: true } } as const;
 }

@@ -8,6 +8,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   getHealth: "anybody",
   getOpenApi: "anybody",
   getDocs: "anybody",
+  getJoinPage: "anybody",
   createFirstOrganization: "anybody",
   acceptInvitation: "anybody",
   whoAmI: "caller",

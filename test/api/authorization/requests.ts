@@ -57,6 +57,7 @@ const READS: Readonly<Record<string, Request>> = {
   getHealth: { ask: () => ({ path: "/healthz" }) },
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
+  getJoinPage: { ask: () => ({ path: "/join" }) },
   scrapeMetrics: { ask: () => ({ path: "/metrics" }) },
   listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
   getUsage: { ask: () => ({ path: "/v1/usage?start_time=1795392000" }) },
