@@ -51,15 +51,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  ...[
-    "getAnyDeletion",
-    "sealsUnder",
-    "countUnfinishedRuns",
-    "readTotals",
-    "listEndpointsInUse",
-    "addTotal",
-    "ledgerBehindSince",
-  ],
+  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
   ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList"],
 ];
 
@@ -68,7 +60,7 @@ const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
 /** To these a project beside in the same organisation is a stranger as well. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** They count, and tenants who have as much get the same answer. */
-const ALIKE = ["countRowsOfProject", "hasToSweep", "storedIn"];
+const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],

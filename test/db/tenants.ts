@@ -104,7 +104,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   ]);
 }
 
-/** A budget, and the copy of the organisation's balance, which is its first tenant's. */
+/** A budget, an hour of use, a closed month, and the copy of the organisation's balance, which is its first tenant's. */
 function moneyOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const org = { org_id: scope.orgId };
@@ -112,7 +112,12 @@ function moneyOf({ scope, mark }: Tenant) {
   // Unlike another tenant's.
   const balance_micros = Math.floor(Math.random() * 1e12);
   const copy = { balance_micros, reserved_micros: 0, last_entry: 1, copied_at: 1000 };
+  const hour = { ...org, project_id: scope.projectId, hour: 0, payer: mark, environment: "e", model: "m" };
+  const entries = { first_entry: 1, last_entry: 1, opening_micros: 0, closing_micros: 0, accounts: { [mark]: 1 } };
+  const month = { ...org, month: `m-${mark}`, ...entries, sha256: mark, closed_at: 1000 };
   return [
+    d1.insert(usageHours).values({ ...hour, kind: "eval", counts: {}, lines: {} }),
+    d1.insert(ledgerMonths).values(month),
     d1.insert(budgets).values({ ...budget, id: `bud_${mark}`, created_at: 1000, updated_at: 1000 }),
     d1
       .insert(ledgerCopies)

@@ -99,7 +99,7 @@ export class Books {
       const found = this.entries.find(kind, source_id, period);
       if (known === null && posting.use !== undefined) {
         const bucket = { project_id: project_id ?? "", payer: "", environment: "", model: "", kind: "storage" };
-        this.usage.add(bucket, [posting.use], [chargesOf(posting)], now);
+        this.usage.add(bucket, [posting.use], [chargesOf(posting)], this.entries.timeFrom(now));
       }
       const entry = found === null ? null : entryOf(found);
       return { posted: known === null, entry, balance_micros: this.entries.balance() };
@@ -162,7 +162,7 @@ export class Books {
     const { project_id, payer, bucket } = payerOf(run);
     this.spending.add(this.month(now), { project_id, payer }, charged);
     const uses = unknown.map(({ use }) => use);
-    this.usage.add(bucket, uses, charges, now);
+    this.usage.add(bucket, uses, charges, this.entries.timeFrom(now));
     const first_entry = before?.first_entry ?? numbers?.first ?? null;
     const last_entry = numbers?.last ?? before?.last_entry ?? null;
     const row = { run_id: run.run_id, stream, n: cursor, first_entry, last_entry };

@@ -17,10 +17,11 @@ import { type ClosedMonth, COPY_WAIT_MS } from "./copies.ts";
 const FILES_A_SLICE = 10;
 const USAGE_BATCHES_A_SLICE = 10;
 const USAGE_ROWS_A_BATCH = 50;
-/** What the database was told last. */
+/** What the database was told last; it may not have heard it while that is not sure. */
 const TOLD = "told";
 
 type Told = Omit<LedgerCopyRow, "org_id" | "copied_at">;
+type Telling = Told & { readonly at: number; readonly sure: boolean };
 
 export class Copying {
   readonly #env: Env;
@@ -46,7 +47,7 @@ export class Copying {
 
   nextAt(now: number): number | null {
     const since = this.#books.usage.waitsSince();
-    const told = this.#books.fact<Told & { at: number }>(TOLD);
+    const told = this.#books.fact<Telling>(TOLD);
     const due = [
       this.#books.copies.nextAt(now),
       since === null ? null : since + COPY_WAIT_MS,
@@ -55,9 +56,10 @@ export class Copying {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** What the database was told last; null: nothing. */
-  told(): Told | null {
-    return this.#books.fact<Told>(TOLD);
+  /** What the database has heard last; null: nothing, or nobody knows. */
+  heard(): Told | null {
+    const told = this.#books.fact<Telling>(TOLD);
+    return told?.sure === true ? told : null;
   }
 
   /** A month that is to be closed, or a file of entries. False: there is neither. */
@@ -100,16 +102,18 @@ export class Copying {
   async #tell(subrequests: Subrequests, orgId: string, now: number): Promise<void> {
     if (this.#isTold(now)) return;
     const row = this.#toTell(now);
+    const before = this.#books.fact<Telling>(TOLD)?.at ?? now - COPY_WAIT_MS;
+    this.#books.write(() => this.#books.keepFact(TOLD, { ...row, at: before, sure: false }));
     await subrequests.fetch(() => writeLedgerCopy(this.#env.DB, orgId, { ...row, copied_at: now }));
-    this.#books.write(() => this.#books.keepFact(TOLD, { ...row, at: now }));
+    this.#books.write(() => this.#books.keepFact(TOLD, { ...row, at: now, sure: true }));
   }
 
   #isTold(now: number): boolean {
     const row = this.#toTell(now);
-    const told = this.told();
+    const told = this.#books.fact<Telling>(TOLD);
     if (told === null) return row.last_entry === 0 && row.behind_since === null && row.reserved_micros === 0;
     const names = ["balance_micros", "reserved_micros", "last_entry", "behind_since"] as const;
-    return names.every((name) => told[name] === row[name]);
+    return told.sure && names.every((name) => told[name] === row[name]);
   }
 
   #toTell(now: number): Told {

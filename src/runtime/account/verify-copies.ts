@@ -60,11 +60,11 @@ function compareRow({ state }: ClosedMonth, row: LedgerMonthRow | undefined, fou
   for (const name of names) found.add(`row of ${state.month}: ${name}`, state[name], row?.[name] ?? null);
 }
 
-/** Of the moment it was last told, unless it is told anew meanwhile. */
+/** Of the moment it was last told, unless it is being told anew, or a kill hid whether it heard. */
 async function verifyRow(env: Env, books: Books, copying: Copying, subrequests: Subrequests, found: Differences) {
-  const told = copying.told();
+  const told = copying.heard();
   const row = await subrequests.fetch(() => readLedgerCopy(env.DB, books.owner()));
-  if (told === null || JSON.stringify(copying.told()) !== JSON.stringify(told)) return;
+  if (told === null || JSON.stringify(copying.heard()) !== JSON.stringify(told)) return;
   for (const name of ["balance_micros", "reserved_micros", "last_entry"] as const) {
     found.add(`row of the balance: ${name}`, told[name], row?.[name] ?? null);
   }

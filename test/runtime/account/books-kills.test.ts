@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
 import { AccountBooks } from "../../../src/runtime/account/account-books.ts";
 import { DAY_MS, endsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
+import { Life } from "./life.ts";
 
 const START = Date.UTC(2026, 9, 30);
 
@@ -25,58 +26,6 @@ const harm = fc.record({ fates: fc.array(fate, { maxLength: 4 }), writes: fc.opt
 type Harm = typeof harm extends fc.Arbitrary<infer T> ? T : never;
 const NONE: Harm = { fates: [], writes: null };
 const story = fc.array(fc.record({ event, harm }), { minLength: 2, maxLength: 8 });
-
-/** An instance of the object, until it is killed: from then on nothing it does has any effect. */
-class Life {
-  over = false;
-  #writes: number | null;
-
-  constructor(writes: number | null) {
-    this.#writes = writes;
-  }
-
-  end(): never {
-    this.over = true;
-    throw new Error("killed");
-  }
-
-  go(): void {
-    if (this.over) this.end();
-  }
-
-  write(): void {
-    this.go();
-    if (this.#writes === null) return;
-    if (this.#writes === 0) this.end();
-    this.#writes -= 1;
-  }
-
-  storage(real: DurableObjectStorage): DurableObjectStorage {
-    const sql = new Proxy(real.sql, {
-      get: (_, name) => {
-        if (name !== "exec") return Reflect.get(real.sql, name);
-        return (query: string, ...bindings: unknown[]) => {
-          if (!/^\s*select/.test(query)) this.write();
-          return real.sql.exec(query, ...bindings);
-        };
-      },
-    });
-    const transactionSync = <T>(run: () => T): T => {
-      this.go();
-      return real.transactionSync(() => {
-        const written = run();
-        this.write();
-        return written;
-      });
-    };
-    return new Proxy(real, {
-      get: (_, name) => {
-        if (name === "sql") return sql;
-        return name === "transactionSync" ? transactionSync : Reflect.get(real, name);
-      },
-    });
-  }
-}
 
 /** Calls of the stores, each with its fate; those beyond the list are fine. */
 function stores(fates: readonly Fate[], life: Life): Env {
@@ -97,16 +46,31 @@ function stores(fates: readonly Fate[], life: Life): Env {
       return (key: string, text: string) => suffer(() => real.put(key, text));
     },
   });
+  const real = new WeakMap<object, D1PreparedStatement>();
+  const statement = (prepared: D1PreparedStatement, query: string): D1PreparedStatement => {
+    const wrapped = new Proxy(prepared, {
+      get: (_, name) => {
+        if (name === "bind") return (...values: unknown[]) => statement(prepared.bind(...values), query);
+        const member: unknown = Reflect.get(prepared, name);
+        if (typeof member !== "function") return member;
+        const call = (...args: unknown[]) => Reflect.apply(member, prepared, args);
+        return /^insert/.test(query) ? (...args: unknown[]) => suffer(async () => await call(...args)) : call;
+      },
+    });
+    real.set(wrapped, prepared);
+    return wrapped;
+  };
   const DB = new Proxy(env.DB, {
-    get: (real, name) => {
-      if (name !== "batch") return Reflect.get(real, name).bind(real);
-      return (all: D1PreparedStatement[]) => suffer(() => real.batch(all));
+    get: (database, name) => {
+      if (name === "prepare") return (query: string) => statement(database.prepare(query), query);
+      if (name !== "batch") return Reflect.get(database, name).bind(database);
+      return (all: D1PreparedStatement[]) => suffer(() => database.batch(all.map((one) => real.get(one) ?? one)));
     },
   });
   return { ...env, STORE, DB };
 }
 
-/** The books of an organisation in its object, with a clock and stores of their own; an object that was killed is aborted. */
+/** Books of an organisation over the storage of its object, with a clock and stores of their own; killed ones do nothing any more. */
 async function withBooks(
   org: Organization,
   now: number,
@@ -117,11 +81,7 @@ async function withBooks(
   try {
     await org.inside(async (_, state) => {
       const holder = { storage: life.storage(state.storage), waitUntil: state.waitUntil.bind(state) };
-      try {
-        await use(new AccountBooks(holder, stores(fates, life), () => now));
-      } finally {
-        if (life.over) state.abort("killed");
-      }
+      await use(new AccountBooks(holder, stores(fates, life), () => now));
     });
   } catch (thrown) {
     if (!/killed|the store is away|the answer is lost/.test(String(thrown))) throw thrown;
@@ -192,6 +152,31 @@ test.each([1, 2, 3])("whatever fails and is killed, entries have one copy, and t
     }),
     { numRuns: 25 },
   );
+});
+
+test("a kill before it is noted that the database heard of the balance is no difference, and it is told again", async () => {
+  const org = await newOrganization("postpaid");
+  const now = Date.UTC(2026, 10, 10);
+  for (const [at, fates] of [
+    [0, []],
+    [HOUR_MS, ["fine", "fine", "killed after"]],
+  ] as const) {
+    await withBooks(org, now + at, NONE, (books) =>
+      books.settle(orderOf(org, "run_1", endsOf("run_1", at === 0 ? 1 : 2, [7]))),
+    );
+    await withBooks(org, now + at + 70_000, { fates: [...fates], writes: null }, (books) => books.tend());
+  }
+  const row = () =>
+    env.DB.prepare("select balance_micros as n from ledger_copies where org_id = ?").bind(org.id).first("n");
+  expect(await row()).toBe(-14);
+  await withBooks(org, now + HOUR_MS + 71_000, NONE, async (books) => {
+    expect((await books.verify()).differences).toEqual([]);
+    await books.tend();
+  });
+  await run("update ledger_copies set balance_micros = 1 where org_id = ?", org.id);
+  await withBooks(org, now + HOUR_MS + 72_000, NONE, async (books) => {
+    expect((await books.verify()).differences).toHaveLength(1);
+  });
 });
 
 test("months chain: each names the hash of the one before, and its row and its statement say the same", async () => {

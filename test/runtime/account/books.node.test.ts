@@ -309,3 +309,24 @@ test.each([1, 2, 3, 4])(
     );
   },
 );
+
+test("what is used after the clock went back is counted in the hour of its entry", () => {
+  const storage = new MemoryStorage();
+  const books = new Books(storage);
+  const [model] = RUNS;
+  if (model === undefined) throw new Error("no run");
+  const run = factsOf(model);
+  for (const [n, now] of [
+    [1, START],
+    [2, START - 5 * HOUR],
+  ] as const) {
+    const end: SettledItem = {
+      ...{ n, kind: "rollout", source_id: `ro_${n}`, at: now },
+      ...{ lines: { rollout: 5 }, use: { rollouts: 1 } },
+    };
+    books.settle({ run, items: { ends: [end] }, hold: null }, null, now);
+  }
+  const used = books.rows.all<{ hour: number; lines: string }>("select hour, lines from usage");
+  expect(used.map(({ hour, lines }) => [hour, JSON.parse(lines)])).toEqual([[START, { rollout: 10 }]]);
+  expect(books.entries.from(1, 2, 2).map(({ at }) => at)).toEqual([START, START]);
+});
