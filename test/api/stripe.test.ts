@@ -7,7 +7,7 @@ import { createApp } from "../../src/api/app.ts";
 import type { LedgerEntry } from "../../src/contract/money.ts";
 import { accountObject } from "../../src/runtime/kit/names.ts";
 import { services } from "../../src/runtime/service/services.ts";
-import { chargeOf, disputeOf, eventOf, idsOf, type Paid, paymentOf, sessionOf } from "../fakes/stripe-objects.ts";
+import { disputeOf, eventOf, idsOf, type Paid, paymentOf, refundOf, sessionOf } from "../fakes/stripe-objects.ts";
 import { openTenant } from "./tenant.ts";
 import { checked } from "./validate-responses.ts";
 
@@ -102,23 +102,34 @@ test("of two deliveries at the same moment one posts the payment", async () => {
   expect(await balance()).toBe(7_000_000);
 });
 
-test("refunds give back the part that each event adds, also where they come before the payment", async () => {
-  const { deliver, paid, ledger, balance } = await deployment();
+test("each refund takes its part once, also before the payment, and gives it back once if it did not come to the payer", async () => {
+  const { deliver, paid, ledger, balance } = await deployment(() => paymentOf(payment));
   const payment = paid(1000);
   const { payment: pi } = idsOf(payment);
-  const whole = eventOf("charge.refunded", chargeOf(payment, 1000), {
-    before: { amount_refunded: 300, refunded: false },
-  });
-  const part = eventOf("charge.refunded", chargeOf(payment, 300), { before: { amount_refunded: 0 } });
-  for (const event of [whole, part, whole, part]) await deliver(event);
+  const refund = (type: string, number: number, status: string) => {
+    return eventOf(type, refundOf(payment, number, number === 1 ? 300 : 700, status));
+  };
+  const part = refund("refund.created", 1, "pending");
+  const rest = refund("refund.created", 2, "succeeded");
+  for (const event of [rest, part, rest, part, refund("refund.updated", 1, "succeeded")]) await deliver(event);
   expect(await balance()).toBe(-10_000_000);
   await deliver(eventOf("payment_intent.succeeded", paymentOf(payment)));
+  for (const type of ["refund.failed", "refund.updated", "charge.refund.updated"]) {
+    await deliver(refund(type, 1, "failed"));
+  }
+  // It is made once more, and then cancelled.
+  const again = refundOf(payment, 3, 300, "requires_action");
+  await deliver(eventOf("refund.updated", { ...again, status: "canceled" }));
+  await deliver(eventOf("refund.created", again));
   expect(await ledger()).toEqual([
     ["refund", pi, -7_000_000],
     ["refund", pi, -3_000_000],
     ["top_up", pi, 10_000_000],
+    ["refund", pi, 3_000_000],
+    ["refund", pi, 3_000_000],
+    ["refund", pi, -3_000_000],
   ]);
-  expect(await balance()).toBe(0);
+  expect(await balance()).toBe(3_000_000);
 });
 
 test("a dispute takes the money away, and brings it back once it is won", async () => {
@@ -143,11 +154,13 @@ test("a dispute takes the money away, and brings it back once it is won", async 
   expect(asked[0]?.headers.get("authorization")).toBe("Bearer sk_test_1");
 });
 
-test("a dispute that is lost, and an inquiry, change nothing more", async () => {
+test("a dispute that is lost or was prevented, and an inquiry, change nothing more", async () => {
   const { deliver, paid, ledger } = await deployment();
   for (const [type, status] of [
     ["charge.dispute.closed", "lost"],
     ["charge.dispute.created", "warning_needs_response"],
+    ["charge.dispute.created", "prevented"],
+    ["charge.dispute.closed", "prevented"],
     ["charge.dispute.closed", "warning_closed"],
   ] as const) {
     const { status: replied, body } = await deliver(eventOf(type, disputeOf(paid(500), status)));

@@ -133,54 +133,27 @@ export function paymentOf({ mark, cents, currency = "usd", metadata }: Paid): St
   };
 }
 
-/** `refunded`: cents, in all. */
-export function chargeOf(paid: Paid, refunded: number): Stripe.Charge {
+/** `number` tells the refunds of one payment apart. */
+export function refundOf(paid: Paid, number: number, amount: number, status: string): Stripe.Refund {
   const { payment, charge } = idsOf(paid);
-  const { cents, currency = "usd", metadata } = paid;
-  const nowhere = { city: null, country: "US", line1: null, line2: null, postal_code: null, state: null };
   return {
-    id: charge,
-    object: "charge",
-    amount: cents,
-    amount_captured: cents,
-    amount_refunded: refunded,
-    application: null,
-    application_fee: null,
-    application_fee_amount: null,
-    balance_transaction: `txn_${paid.mark}`,
-    billing_details: { address: nowhere, email: "payer@example.com", name: "A Payer", phone: null, tax_id: null },
-    calculated_statement_descriptor: "ROLLCALL",
-    captured: true,
+    id: `re_${paid.mark}_${number}`,
+    object: "refund",
+    amount,
+    balance_transaction: `txn_${paid.mark}_${number}`,
+    charge,
     created: 1_792_000_000,
-    currency,
+    currency: paid.currency ?? "usd",
     customer: null,
-    description: null,
-    disputed: false,
-    failure_balance_transaction: null,
-    failure_code: null,
-    failure_message: null,
-    fraud_details: {},
-    livemode: false,
-    metadata: { ...metadata },
-    on_behalf_of: null,
-    outcome: null,
-    paid: true,
+    customer_account: null,
+    metadata: {},
     payment_intent: payment,
     payment_method: `pm_${paid.mark}`,
-    payment_method_details: null,
-    receipt_email: null,
+    reason: null,
     receipt_number: null,
-    receipt_url: null,
-    refunded: refunded === cents,
-    review: null,
-    shipping: null,
-    source: null,
-    source_transfer: null,
-    statement_descriptor: null,
-    statement_descriptor_suffix: null,
-    status: "succeeded",
-    transfer_data: null,
-    transfer_group: null,
+    source_transfer_reversal: null,
+    status,
+    transfer_reversal: null,
   };
 }
 
@@ -243,17 +216,16 @@ export function disputeOf(paid: Paid, status: Stripe.Dispute.Status): Stripe.Dis
 export interface Told {
   readonly id?: string;
   readonly version?: string;
-  readonly before?: object;
 }
 
 /** The body that Stripe sends. */
-export function eventOf(type: string, object: object, { id, version = VERSION, before }: Told = {}): string {
+export function eventOf(type: string, object: object, { id, version = VERSION }: Told = {}): string {
   const event = {
     id: id ?? `evt_${crypto.randomUUID().replaceAll("-", "")}`,
     object: "event",
     api_version: version,
     created: 1_792_000_000,
-    data: { object, ...(before !== undefined && { previous_attributes: before }) },
+    data: { object },
     livemode: false,
     pending_webhooks: 1,
     request: { id: null, idempotency_key: null },

@@ -2,8 +2,8 @@
  * What an event of Stripe's says of money that came in or went back. Pure: the same event always says the same, under the
  * same name, so that it is posted once however often it comes, and in whichever order.
  *
- * Everything about a payment has the payment's id as its source, and a period that tells its parts apart. A refund is the
- * part of the charge that the event itself adds, so a late one takes nothing twice.
+ * Everything about a payment has the payment's id as its source, and a period that tells its parts apart: each refund by
+ * its own id, so that one which failed and is made once more is another one.
  */
 import * as z from "zod";
 import { MICROS_PER_CENT } from "../../contract/billing.ts";
@@ -13,6 +13,9 @@ export const STRIPE_VERSION = "2026-10-28.endive";
 
 /** Under this name the metadata of a payment says whose it is. */
 export const ORGANIZATION_FIELD = "rollcall_organization";
+
+/** What a refund is that did not come to the payer. */
+const UNDONE: readonly string[] = ["failed", "canceled"];
 
 /** The part of a payment that is the payment itself. */
 export const PAID = "paid";
@@ -25,7 +28,7 @@ export const StripeEvent = z.object({
   id: z.string().max(255),
   type: z.string().max(255),
   api_version: z.string().nullish(),
-  data: z.object({ object: z.unknown(), previous_attributes: z.unknown().optional() }),
+  data: z.object({ object: z.unknown() }),
 });
 export type StripeEvent = z.infer<typeof StripeEvent>;
 
@@ -39,14 +42,14 @@ const Session = z.object({
   metadata: Metadata,
 });
 const PaymentIntent = z.object({ id: z.string(), amount_received: Cents, currency: z.string(), metadata: Metadata });
-const Charge = z.object({
+const Refund = z.object({
   id: z.string(),
-  amount_refunded: Cents,
+  amount: Cents,
   currency: z.string(),
+  status: z.string().nullable(),
+  charge: z.string().nullable(),
   payment_intent: z.string().nullable(),
-  metadata: Metadata,
 });
-const Refunded = z.object({ amount_refunded: Cents.default(0) }).default({ amount_refunded: 0 });
 const Dispute = z.object({
   id: z.string(),
   amount: Cents,
@@ -75,15 +78,19 @@ export interface Ignored {
 }
 
 /** Throws ZodError for an event that is not of the pinned version's shape. */
-export function newsOf({ type, data: { object, previous_attributes } }: StripeEvent): PaymentNews | Ignored {
+export function newsOf({ type, data: { object } }: StripeEvent): PaymentNews | Ignored {
   switch (type) {
     case "checkout.session.completed":
     case "checkout.session.async_payment_succeeded":
       return paidBySession(Session.parse(object));
     case "payment_intent.succeeded":
       return paid(PaymentIntent.parse(object));
-    case "charge.refunded":
-      return refunded(Charge.parse(object), Refunded.parse(previous_attributes));
+    case "refund.created":
+      return refunded(Refund.parse(object));
+    case "refund.failed":
+    case "refund.updated":
+    case "charge.refund.updated":
+      return refundUndone(Refund.parse(object));
     case "charge.dispute.created":
     case "charge.dispute.funds_withdrawn":
       return disputed(Dispute.parse(object), type);
@@ -122,23 +129,40 @@ function paid({ id, amount_received, currency, metadata }: z.infer<typeof Paymen
   });
 }
 
-function refunded(charge: z.infer<typeof Charge>, before: z.infer<typeof Refunded>): PaymentNews | Ignored {
-  const { id, amount_refunded, currency, payment_intent, metadata } = charge;
-  const cents = amount_refunded - before.amount_refunded;
-  if (cents <= 0) return { ignored: `${id} gives nothing more back` };
-  const part = { payment: payment_intent ?? id, period: `${id}/${amount_refunded}` };
-  return inDollars(currency, {
-    kind: "refund",
-    ...part,
-    amount_micros: -micros(cents),
-    organization: ownerIn(metadata),
-  });
+function refunded({ id, amount, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
+  return ofRefund({ id, ...of }, id, -micros(amount));
 }
 
-/** An inquiry moves no money; where it becomes a dispute the funds are withdrawn then. */
+/** One that did not come to the payer: what it took comes back. */
+function refundUndone({ id, amount, status, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
+  if (status === null || !UNDONE.includes(status)) return { ignored: `${id} is ${status ?? "under way"}` };
+  return ofRefund({ id, ...of }, `${id}/failed`, micros(amount));
+}
+
+function ofRefund(
+  {
+    id,
+    currency,
+    charge,
+    payment_intent,
+  }: Pick<z.infer<typeof Refund>, "id" | "currency" | "charge" | "payment_intent">,
+  period: string,
+  amount_micros: number,
+): PaymentNews | Ignored {
+  const payment = payment_intent ?? charge;
+  if (payment === null) return { ignored: `${id} is of no payment` };
+  return inDollars(currency, { kind: "refund", payment, period, amount_micros, organization: null });
+}
+
+/**
+ * An inquiry moves no money; where it becomes a dispute the funds are withdrawn then. One that was prevented is settled by
+ * a refund, which has an event of its own.
+ */
 function disputed(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
   const { id, amount, status } = dispute;
-  if (type === "charge.dispute.created" && status.startsWith("warning_")) return { ignored: `${id} is an inquiry` };
+  if (type === "charge.dispute.created" && (status.startsWith("warning_") || status === "prevented")) {
+    return { ignored: `${id} moves no money: it is ${status}` };
+  }
   return ofDispute(dispute, id, -micros(amount));
 }
 

@@ -8,7 +8,7 @@ import { AccountObject } from "../../../src/runtime/account/object.ts";
 import { forgetPrices } from "../../../src/runtime/service/run-money.ts";
 import { services } from "../../../src/runtime/service/services.ts";
 import { admit } from "../../api/accounts.ts";
-import { chargeOf, disputeOf, eventOf, type Paid, paymentOf, sessionOf } from "../../fakes/stripe-objects.ts";
+import { disputeOf, eventOf, type Paid, paymentOf, refundOf, sessionOf } from "../../fakes/stripe-objects.ts";
 import { inProject } from "../deleting.ts";
 import { verdict } from "../essays.ts";
 import { openPaying } from "../paying.ts";
@@ -171,7 +171,7 @@ export async function payByCard({ scope }: Tenant, cents: number, refunded: numb
   const paid = eventOf("payment_intent.succeeded", paymentOf(payment));
   const opened = eventOf("charge.dispute.created", disputeOf(payment, "needs_response"));
   const won = eventOf("charge.dispute.closed", disputeOf(payment, "won"));
-  const part = eventOf("charge.refunded", chargeOf(payment, refunded), { before: { amount_refunded: 0 } });
+  const part = eventOf("refund.created", refundOf(payment, 1, refunded, "succeeded"));
   const done = eventOf("checkout.session.completed", sessionOf(payment));
   for (const body of [paid, done, paid, part, opened, won, part, opened, won]) {
     const at = Math.floor(Date.now() / 1000);
