@@ -25,7 +25,10 @@ import { PageQuery, pageOf, positionOf } from "./page.ts";
 export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
-const CREATE_ERRORS = ["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const;
+const CREATE_ERRORS = [
+  ...(["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const),
+  ...(["max_tokens_required", "prices_required"] as const),
+] as const;
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
 
 const RunQuery = z.strictObject({

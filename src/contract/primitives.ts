@@ -64,7 +64,8 @@ const WHOLE = /^(0|[1-9]\d*)$/;
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 
 export function wholeNumber(least: number, most?: number) {
-  const number = z.int({ error: "must be a whole number, in digits" }).min(least);
+  const range = most === undefined ? `, ${least} at least` : ` from ${least} to ${most}`;
+  const number = z.int({ error: `must be a whole number${range}, in digits` }).min(least);
   return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
 }
 

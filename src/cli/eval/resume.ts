@@ -30,8 +30,9 @@ export async function resumeRun(
   if (run.status === "paused") return await client.resumeRun(run.id, { signal });
   const left = withoutScore(run);
   if (!hasEnded(run) || left === 0) return run;
+  const again = await client.retryRun(run.id, {}, { signal });
   say(`Run ${run.id} goes on: ${countText(left)} of ${countText(slotsIn(run))} rollouts are owed`);
-  return await client.retryRun(run.id, {}, { signal });
+  return again;
 }
 
 /** Rollouts without a score, by their latest attempts. */

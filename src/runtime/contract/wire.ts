@@ -185,7 +185,7 @@ export interface RetryOrder {
 }
 
 /** `unknown`: nobody created this run. */
-export type RetryRefusal = "unknown" | "cancelled" | "draining" | "key_reused" | "training";
+export type RetryRefusal = "unknown" | "cancelled" | "capped" | "draining" | "key_reused" | "training";
 
 export type ScoredMember = RolloutSlot & { readonly record: ScoreRecord };
 

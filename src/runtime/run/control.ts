@@ -3,7 +3,8 @@
  * is one function in one transaction, and asked twice it does what it did once.
  *
  * Invariants. A paused run lets what runs finish and dispatches nothing. An ended rollout never changes: another attempt
- * is another rollout in the same slot, and `planned` grows by it. A run that was cancelled stays so.
+ * is another rollout in the same slot, and `planned` grows by it. A run that was cancelled stays so,
+ * and one whose own cap ended it.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
@@ -128,7 +129,9 @@ function grow(store: RunStore, spec: RunSpec, added: number, now: number): void 
 function refusedRetry({ training }: RunSpec, { stop, settled_at }: RunHead): RetryRefusal | null {
   // Its groups are closed with what they have: another attempt would belong to none.
   if (training !== undefined) return "training";
-  if (stop?.kind === "cancel" && stop.reason !== "deadline") return "cancelled";
+  if (stop?.kind === "cancel" && stop.reason === "user") return "cancelled";
+  // What it may cost in all is spent, and never raised.
+  if (stop?.kind === "cancel" && stop.reason === "budget") return "capped";
   return stop !== null && settled_at === null ? "draining" : null;
 }
 

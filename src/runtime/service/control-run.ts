@@ -85,6 +85,8 @@ function refusal(id: string, refused: RetryRefusal): Result<never> {
   switch (refused) {
     case "cancelled":
       return refuse("conflict", `${id} was cancelled and stays so: start another run`, "id");
+    case "capped":
+      return refuse("conflict", `${id} has reached its max_cost_micros: start another run`, "id");
     case "draining":
       return refuse("in_progress", `${id} is ending: ask again when its rollouts are in`, "id");
     case "training":

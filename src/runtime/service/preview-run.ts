@@ -8,6 +8,7 @@ import { pastRuns } from "../../db/past-runs.ts";
 import type { RunRow } from "../../db/schema.ts";
 import type { Result } from "../contract/refusal.ts";
 import { type AcceptOptions, resolveRun } from "./accept-run.ts";
+import { refuseCap } from "./check-cap.ts";
 import { moneyOf } from "./run-money.ts";
 
 /** Runs that are looked at. */
@@ -25,6 +26,8 @@ export async function previewRun(
   const { model } = request;
   const policy = { base_url: endpoint.shown.base_url, model, prices: endpoint.prices };
   const { prices } = await moneyOf(env, scope, { policy, judges: judges.places }, options);
+  const uncapped = refuseCap(request, { environment: checked.environment, endpoint, judges: judges.judges, prices });
+  if (uncapped !== null) return uncapped;
   const rows = await pastRuns(env.DB, scope, { environment: checked.pin.id, model, limit: MOST_RUNS });
   const past = rows.flatMap(pastOf);
   const rollouts = training === null ? checked.num_examples * request.rollouts_per_example : trainedOn(training);

@@ -20,19 +20,20 @@ const endpoint = { base_url: env.MODEL_URL, prices };
 const sampling = { max_tokens: 100 };
 const capped = { environment: "gsm8k", endpoint, sampling, min_scored: 0 } as const;
 
-async function refusal(request: object): Promise<unknown> {
-  const reply = await platform.post("/v1/runs", { ...capped, model: "m", dataset: questions(1), ...request });
+async function refusal(request: object, path = "/v1/runs"): Promise<unknown> {
+  const reply = await platform.post(path, { ...capped, model: "m", dataset: questions(1), ...request });
   const { error } = await reply.json<{ error: { code: string; param: string } }>();
   return [reply.status, error.code, error.param];
 }
 
-test("a cap needs a bound of every call, and prices of every endpoint", async () => {
+test("a cap needs a bound of every call, and prices of every endpoint; a preview says so as well", async () => {
   const max_cost_micros = 1_000_000;
   const unbounded = [422, "max_tokens_required", "sampling.max_tokens"];
   expect(await refusal({ max_cost_micros, sampling: {} })).toEqual(unbounded);
   expect(await refusal({ max_cost_micros, sampling: { max_tokens: null } })).toEqual(unbounded);
   const unpriced = [422, "prices_required", "endpoint"];
   expect(await refusal({ max_cost_micros, endpoint: { base_url: env.MODEL_URL } })).toEqual(unpriced);
+  expect(await refusal({ max_cost_micros, sampling: {} }, "/v1/runs/preview")).toEqual(unbounded);
   expect(await refusal({ max_cost_micros: 0 })).toEqual([400, "invalid_request", "max_cost_micros"]);
 });
 
@@ -60,6 +61,10 @@ test("a run whose cap is reached ends what waits and dispatches nothing more; no
   expect(run.report.counted_micros).toBeLessThanOrEqual(max_cost_micros);
   const seen = await requestsOf(request.model);
   expect(seen).toHaveLength(run.report.calls);
+  const retried = await platform.post(`/v1/runs/${run.id}/retry`, {});
+  const { error } = await retried.json<{ error: { code: string; message: string } }>();
+  const message = `${run.id} has reached its max_cost_micros: start another run`;
+  expect([retried.status, error]).toMatchObject([409, { code: "conflict", message }]);
 });
 
 test("a run that can pay for no call at all makes none", async () => {
