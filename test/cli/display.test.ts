@@ -82,6 +82,13 @@ test("without a terminal there is a plain line at every tenth and no code of any
   );
 });
 
+test("without a terminal a run that waits says why, once", () => {
+  const { display, stderr } = stage(false, {});
+  const flow = { state: "over_budget", reason: "$0.01 is missing" } as const;
+  for (let seen = 0; seen < 2; seen += 1) display.show(aRun({ pending: 10 }, { flow }));
+  expect(stderr.taken()).toBe("calculator  over_budget: $0.01 is missing\n");
+});
+
 test("a dumb terminal gets plain lines, and NO_COLOR none of the colours", () => {
   const dumb = stage(true, { TERM: "dumb" });
   expect([dumb.term.live, dumb.term.colour]).toEqual([false, false]);

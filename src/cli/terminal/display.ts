@@ -55,6 +55,8 @@ interface Tracked {
   readonly doneBefore: number;
   readonly turnsBefore: number;
   step: number;
+  /** Of `flow.state`, what was said last. */
+  flow: string;
 }
 
 export class Display {
@@ -79,9 +81,21 @@ export class Display {
       if ([...this.#runs.values()].every((each) => hasEnded(each.run))) this.#terminal.settle();
       return;
     }
+    this.#sayFlow(tracked);
     const step = Math.floor((doneOf(run) / Math.max(1, run.counts.planned)) * PLAIN_STEPS);
     if (step > tracked.step) this.#terminal.say(plainLine(tracked, this.#now()));
     tracked.step = Math.max(tracked.step, step);
+  }
+
+  /** Why nothing moves, in a line of its own, once each time that changes. */
+  #sayFlow(tracked: Tracked): void {
+    const { environment, flow } = tracked.run;
+    const state = flow?.state ?? "active";
+    if (state === tracked.flow) return;
+    tracked.flow = state;
+    if (flow !== null && state !== "active") {
+      this.#terminal.say(`${environment.id}  ${state}${flow.reason === null ? "" : `: ${flow.reason}`}`);
+    }
   }
 
   #track(run: RunView): Tracked {
@@ -91,6 +105,7 @@ export class Display {
       doneBefore: doneOf(run),
       turnsBefore: run.report.turns,
       step: 0,
+      flow: "active",
     };
     this.#runs.set(run.id, fresh);
     return fresh;
