@@ -267,7 +267,7 @@ const JUDGING: readonly Edit[] = [
     ["runtime/run/judging/faults"],
     [
       ["recorded.replies}`;", "recorded.calls}`;"],
-      ["calls, failed: true }]);", "calls, failed: false }]);"],
+      ["calls, failed: true, spent", "calls, failed: false, spent"],
       ["judgedAsk(ask, { ...outcome, recorded })", "judgedAsk(ask, { ...outcome })"],
     ],
   ),

@@ -103,7 +103,7 @@ export class Holds {
     const own = held.find((row) => row.run_id === run_id)?.micros ?? 0;
     const pools = poolsOf(this.#pools(held, means), { project_id: scope.projectId, payer });
     const [tightest] = pools.sort((one, other) => one.left - other.left);
-    if (tightest === undefined || tightest.left + own >= asked) return { micros: asked, short: null };
+    if (asked === 0 || tightest === undefined || tightest.left + own >= asked) return { micros: asked, short: null };
     // Below 0 it is owed: that is missing as well.
     const left = tightest.left + own;
     return { micros: Math.max(0, left), short: shortOf(asked, left, tightest.budget, which) };

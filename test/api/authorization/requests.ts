@@ -20,6 +20,7 @@ import {
   startGoing,
   type Things,
   TRAINER,
+  train,
 } from "./things.ts";
 
 export interface Asked {
@@ -173,7 +174,11 @@ const TRAINING: Readonly<Record<string, Request>> = {
       return {};
     },
   },
-  rotateTrainerToken: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }) },
+  // Two rotations end the token that the run's trainer is known by.
+  rotateTrainerToken: {
+    ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }),
+    anew: async ({ door }) => ({ training: (await train(door)).training }),
+  },
   // Each registration ends the ones before it.
   registerTrainer: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/register`, body: TRAINER }) },
 };

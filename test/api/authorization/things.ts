@@ -161,7 +161,8 @@ async function newThing(door: Door, folder: string, body: object): Promise<strin
 
 export const TRAINER = { trainer_id: "t0", kind: "test", protocol: "rl.batch/1" };
 
-async function train(door: Door) {
+/** A training run whose first batch is leased, and its trainer. */
+export async function train(door: Door) {
   const request = {
     ...{ kind: "training", environment: "calculator", group_size: 2, max_steps: 9 },
     ...{ trainer: { encoding: "jsonl" }, endpoint: { base_url: env.MODEL_URL } },
