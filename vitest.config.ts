@@ -65,6 +65,7 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
       TEST_MIGRATIONS: await readD1Migrations("./migrations"),
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),
+      ROLLCALL_SECRETS_BEFORE: "4e".repeat(32),
     },
     // The local platform's way out under another name: what does not say so leaves by fetch, as in a deployment.
     serviceBindings: { OPEN_NETWORK: networkService(true), PUBLIC_NETWORK: networkService(false) },
