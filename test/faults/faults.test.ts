@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { type Outcome, runIn } from "../local/in-a-folder.ts";
+import { testPort } from "../local/test-port.ts";
 import type { PlanReport } from "./plan-report.ts";
 
 const ONE = ["--plans", "1"];
@@ -20,7 +21,7 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 test(
   "a plan of kills, lost messages, a failing model and a failing judge ends as the calm run does",
   async () => {
-    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "40", "--port", "22900");
+    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "40", "--port", String(testPort(0)));
     expect(outcome.code, outcome.stderr).toBe(0);
     const { plans, failed } = read(outcome);
     expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
@@ -37,7 +38,7 @@ test(
   "with every message lost and the sweep silenced the plan fails, and so does the command",
   async () => {
     const sabotage = ["--sabotage", "--rollouts", "20", "--ends-within", "4"];
-    const outcome = await faults(...ONE, ...sabotage, "--port", "22930");
+    const outcome = await faults(...ONE, ...sabotage, "--port", String(testPort(25)));
     expect(outcome.code, outcome.stderr).toBe(1);
     const { plans, failed } = read(outcome);
     expect(failed).toBe(1);
