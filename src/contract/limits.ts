@@ -4,6 +4,8 @@ const MIB = 1024 * KIB;
 const MINUTE = 60_000;
 
 export const LIMITS = {
+  /** Replicas of one fleet. */
+  fleetReplicas: 64,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */
