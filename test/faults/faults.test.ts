@@ -21,12 +21,12 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 test(
   "a plan of kills, lost messages, a failing model and a failing judge ends as the calm run does",
   async () => {
-    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "40", "--port", String(testPort(0)));
+    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "20", "--port", String(testPort(0)));
     expect(outcome.code, outcome.stderr).toBe(0);
     const { plans, failed } = read(outcome);
     expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
     expect(failed).toBe(0);
-    expect(plans[0]).toMatchObject({ seed: 4998, ok: true, rollouts: 40, answered: 40 });
+    expect(plans[0]).toMatchObject({ seed: 4998, ok: true, rollouts: 20, answered: 20 });
     expect(plans[0]?.faults.kills).toBeGreaterThan(0);
     expect(plans[0]?.judge_calls).toBeGreaterThan(0);
     expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
@@ -37,7 +37,7 @@ test(
 test(
   "with every message lost and the sweep silenced the plan fails, and so does the command",
   async () => {
-    const sabotage = ["--sabotage", "--rollouts", "20", "--ends-within", "4"];
+    const sabotage = ["--sabotage", "--rollouts", "8", "--ends-within", "2"];
     const outcome = await faults(...ONE, ...sabotage, "--port", String(testPort(25)));
     expect(outcome.code, outcome.stderr).toBe(1);
     const { plans, failed } = read(outcome);
