@@ -136,7 +136,7 @@ function firstWord(line: string): string {
 /** What it said until it stays up. */
 function start(): Promise<string> {
   // The demo is cut short: its length is no promise of the page's.
-  const short = ["--max-steps", "2", "--eval-examples", "16"];
+  const short = ["--max-steps", "1", "--eval-examples", "4"];
   const args = ["start", "--", "--port", String(testPort(40)), ...short];
   const child = spawn("npm", args, { cwd: clone, env: plainEnvironment(), detached: true });
   platform = child;
