@@ -140,12 +140,13 @@ test(
           const stored = await storedEntries(org);
           expect(stored.map(({ number }) => number)).toEqual(stored.map((_, index) => index + 1));
           expect(stored.length).toBe(found.entries);
-          const all = await books.entries({ before: null, limit: 1000, kind: null, run_id: null, source_id: null });
-          expect(all.reverse()).toEqual(stored);
+          const asked = { before: null, limit: 1000, kind: null, run_id: null, source_id: null };
+          const { entries: all } = await books.entries(asked);
+          expect(all.toReversed()).toEqual(stored);
           const ends = stored.filter(({ kind }) => kind === "rollout").map(({ amount_micros }) => -amount_micros);
           expect(ends).toEqual(charged);
           const ids = Array.from({ length: n - 1 }, (_, index) => `run_1-${index + 1}`);
-          expect((await books.entriesOf("run_1", ids)).length).toBe(charged.length);
+          expect((await books.entriesOf("run_1", ids)).entries.length).toBe(charged.length);
         });
         if (n === 1) return;
         const left = await org.inside((_, { storage }) => storage.sql.exec("select count(*) as n from entries").one());
