@@ -31,11 +31,16 @@ import type {
   SQLiteUpdateSetSource,
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
+import type * as doors from "./doors-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
 
 /** What a project has. Keys and deletions stand in a project where one is named. */
 export type ProjectTable =
+  | typeof doors.fleets
+  | typeof doors.replicas
+  | typeof doors.triggers
+  | typeof doors.webhookEndpoints
   | typeof tables.apiKeys
   | typeof tables.datasets
   | typeof tables.deletions
@@ -125,6 +130,26 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     const pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
     const rows: SQLWrapper = pairs.innerJoin(beside, pair);
     return rows as Rows<SelectResultFields<Fields>>;
+  }
+
+  /**
+   * Rows with what stands beside them, where something does: of each of `others` the one row that meets its condition. What
+   * is asked of a table that has none is null, all of it.
+   */
+  beside<Fields extends Columns>(
+    fields: Fields,
+    table: Of,
+    others: readonly (readonly [Of, SQL])[],
+    ...conditions: Condition[]
+  ): Rows<unknown> {
+    const from: SQLiteTable = table;
+    let pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
+    for (const [other, on] of others) {
+      const joined: SQLiteTable = other;
+      pairs = pairs.leftJoin(joined, this.#where(other, [on]));
+    }
+    const rows: SQLWrapper = pairs;
+    return rows as Rows<unknown>;
   }
 
   insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {

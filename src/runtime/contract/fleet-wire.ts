@@ -15,6 +15,8 @@ export interface FleetCall {
   readonly scope: Scope;
   readonly fleet_id: string;
   readonly run_id: string;
+  /** The run whose weights are to sample it; absent: its own. */
+  readonly weights_of?: string;
   readonly rollout_id: string;
   readonly turn: number;
   /** The model that its run names. */
