@@ -24,8 +24,8 @@ const LAYERS = {
 
 /** The rooms of the runtime, from the ground up: each imports itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "project", "environment", "dataset", "endpoint", "account", "run"],
-  ...["trajectory", "trainer", "scoring", "rollout", "service"],
+  ...["contract", "kit", "webhook", "project", "environment", "dataset", "endpoint", "fleet", "account", "run"],
+  ...["trajectory", "trainer", "scoring", "rollout", "trigger", "service"],
 ].map((room) => `src/runtime/${room}`);
 
 /**

@@ -13,10 +13,13 @@ export { AuditObject } from "./runtime/account/audit-object.ts";
 export { AccountObject } from "./runtime/account/object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
+export { FleetObject } from "./runtime/fleet/object.ts";
 export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";
+export { TriggerObject } from "./runtime/trigger/object.ts";
+export { WebhookObject } from "./runtime/webhook/object.ts";
 
 /** A training run evaluates its weights with runs of their own, which are accepted as those of anybody are. */
 export class RunObject extends Run {

@@ -50,7 +50,7 @@ export const ResourceName = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i, {
     error: "must be 1 to 63 letters, digits, dots, dashes or underscores, a letter or digit first",
   })
-  .refine((name) => !/^(ep|ds|sec)_/.test(name), { error: "must not look like an id" });
+  .refine((name) => !/^(ep|ds|sec|fl|rp|tr|whe)_/.test(name), { error: "must not look like an id" });
 
 export const EndpointRequest = namedInput("EndpointRequest", {
   name: ResourceName.meta({ example: "qwen" }),

@@ -36,7 +36,11 @@ type PlainKind =
   | "person"
   | "invitation"
   | "deletion"
-  | "budget";
+  | "budget"
+  | "fleet"
+  | "replica"
+  | "trigger"
+  | "webhook";
 
 export type ParsedId =
   | { readonly kind: PlainKind; readonly id: string }
@@ -65,6 +69,10 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["inv", "invitation"],
   ["del", "deletion"],
   ["bud", "budget"],
+  ["fl", "fleet"],
+  ["rp", "replica"],
+  ["tr", "trigger"],
+  ["whe", "webhook"],
 ]);
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =

@@ -4,8 +4,10 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
+import type { FleetRpc } from "../contract/fleet-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
+import type { WebhookRpc } from "../contract/webhook-wire.ts";
 
 export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
   const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`);
@@ -49,6 +51,23 @@ export function auditObject(env: Env, orgId: string): AuditRpc {
 export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
   const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
   return stub as TrainerRpc;
+}
+
+/** Whether a run's `endpoint_id` is that of a fleet. */
+export function isFleet(endpointId: string): boolean {
+  return endpointId.startsWith("fl_");
+}
+
+/** A fleet: which of its replicas takes a call, and which weights they have. */
+export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
+  const stub: unknown = env.FLEET.getByName(`${folderOf(scope)}${fleetId}`);
+  return stub as FleetRpc;
+}
+
+/** An address that is told of events. */
+export function webhookObject(env: Env, scope: Scope, webhookId: string): WebhookRpc {
+  const stub: unknown = env.WEBHOOK.getByName(`${folderOf(scope)}${webhookId}`);
+  return stub as WebhookRpc;
 }
 
 /** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */

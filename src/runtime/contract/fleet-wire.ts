@@ -1,0 +1,122 @@
+/**
+ * What rollouts, runs and trainers say to a fleet's object. As in wire.ts: everything may come twice, and arguments and
+ * results only ever gain optional fields. Times are epoch milliseconds.
+ *
+ * Which weights sampled a call is told without clocks. The object numbers what happens: each call as it begins and as it
+ * ends, and each moment from which a replica's weights may be others. A call was sampled by one version if no such
+ * moment lies between its two numbers.
+ */
+
+import type { ReplicaState } from "../../contract/fleet.ts";
+import type { Scope } from "../../contract/scope.ts";
+
+/** A call of a rollout that is about to leave. */
+export interface FleetCall {
+  readonly scope: Scope;
+  readonly fleet_id: string;
+  readonly run_id: string;
+  /** The run whose weights are to sample it; absent: its own. */
+  readonly weights_of?: string;
+  readonly rollout_id: string;
+  readonly turn: number;
+  /** The model that its run names. */
+  readonly model: string;
+  /** True where its tokens are to train: then it gets no replica whose weights nobody knows. */
+  readonly trains: boolean;
+  /** Who answered the rollout's turn before, and has its prefix cached. */
+  readonly last_replica: string | null;
+  /** A replica that has just failed it: another is preferred. */
+  readonly failed_replica?: string;
+  /** How long the call may take: then it counts as over, whether or not anybody says so. */
+  readonly wait_ms: number;
+}
+
+export type FleetPermit =
+  /** `model`: what to call it; `version`: of the weights, where its run trains on this fleet. */
+  | {
+      readonly kind: "go";
+      readonly number: number;
+      readonly replica_id: string;
+      readonly model: string;
+      readonly version: number | null;
+      /** Of the run's weights: the resets it has lived through, where `version` is told. */
+      readonly generation?: number;
+    }
+  /** No replica takes it now: ask again then. */
+  | { readonly kind: "wait"; readonly again_at: number; readonly reason: string }
+  /** There is no such fleet any more. */
+  | { readonly kind: "gone"; readonly reason: string };
+
+export interface EndedCall {
+  readonly number: number;
+  readonly replica_id: string;
+  /** `unreachable`: no connection, or one that broke. `unknown_model`: 404 for its model. `failed`: any other failure. */
+  readonly outcome: "answered" | "unreachable" | "unknown_model" | "failed" | "aborted";
+  /** How the reply named the weights that sampled it. */
+  readonly label?: string;
+}
+
+/** A call of the past, as its turn tells of it. `end` null: its end was never numbered. */
+export interface PastCall {
+  readonly replica_id: string;
+  readonly number: number;
+  readonly end: number | null;
+  /** The model that it was asked by. */
+  readonly model: string;
+}
+
+/** What all replicas are to serve. A later generation, then a later version, wins. */
+export interface WeightOrder {
+  readonly scope: Scope;
+  readonly fleet_id: string;
+  readonly run_id: string;
+  readonly generation: number;
+  readonly version: number;
+  /** Of the trainer that published it: reports of `applied` are made with it. */
+  readonly epoch: number;
+  readonly location: string | null;
+  readonly label: string | null;
+  /** Of `transfer`: the body of its update, as the trainer gave it. */
+  readonly transfer?: Readonly<Record<string, unknown>>;
+}
+
+/** Somebody else brings a replica to a version: about to (`pending`), or done (`applied`), or it did not work. */
+export interface ReplicaReport {
+  readonly run_id: string;
+  readonly generation: number;
+  readonly version: number;
+  readonly replica: string;
+  readonly state: "pending" | "applied" | "failed";
+}
+
+export interface ReplicaStanding {
+  readonly replica_id: string;
+  readonly state: ReplicaState;
+  readonly reason: string | null;
+  readonly in_flight: number;
+  readonly version: number | null;
+  readonly since: number;
+}
+
+export interface FleetStanding {
+  readonly replicas: readonly ReplicaStanding[];
+  readonly max_concurrent: number;
+  readonly weights: { readonly run_id: string; readonly version: number; readonly generation: number } | null;
+}
+
+export interface FleetRpc {
+  /** Once before a call leaves. A repeat of one whose reply was lost gets another number. */
+  begin(call: FleetCall): Promise<FleetPermit>;
+  /** Once it has ended; its number at that moment, null where nobody can say what sampled it. Null: no such fleet here. */
+  ended(call: EndedCall): Promise<{ readonly end: number | null } | null>;
+  /** The version that sampled each, in their order; null where nobody can say. */
+  versions(run_id: string, calls: readonly PastCall[]): Promise<readonly (number | null)[]>;
+  /** Brings the replicas to these weights, one after another, however long that takes. */
+  update(order: WeightOrder): Promise<void>;
+  reported(of: Pick<FleetCall, "scope" | "fleet_id">, report: ReplicaReport): Promise<void>;
+  /** A run that trained on it is over: its weights are nobody's. */
+  release(run_id: string): Promise<void>;
+  /** Its settings or its replicas are not what they were. Also begins it. */
+  changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
+  standing(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<FleetStanding>;
+}
