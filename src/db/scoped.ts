@@ -31,6 +31,7 @@ import type {
   SQLiteUpdateSetSource,
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
+import type * as doors from "./doors-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
 
@@ -44,7 +45,12 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens;
+  | typeof tables.trainerTokens
+  | typeof doors.fleets
+  | typeof doors.replicas
+  | typeof doors.triggers
+  | typeof doors.webhookEndpoints
+  | typeof doors.webhookSecrets;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
@@ -59,7 +65,8 @@ export type OrganizationTable =
   | typeof tables.organizations
   | typeof tables.projects
   | typeof tables.runs
-  | typeof tables.usageHours;
+  | typeof tables.usageHours
+  | typeof doors.webhookEndpoints;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;

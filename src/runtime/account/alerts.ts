@@ -2,24 +2,16 @@
  * Tells an organisation's owners that a threshold of a budget is crossed: a line of the log, always, and an e-mail where
  * the deployment can send one. What is delivered may be delivered again, and is never lost.
  */
-import { ownersOf } from "../../db/ledger.ts";
 import { logNotice } from "../kit/log.ts";
+import { mailOwners } from "../kit/mail-owners.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { Notice } from "./budgets.ts";
 import { dollars } from "./holds.ts";
 
-/** Owners who are written to. */
-const ADDRESSES = 20;
-
 /** Throws where an e-mail was refused, or owners cannot be read. */
 export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
   logNotice("budget.threshold", { org_id: orgId, ...notice });
-  const { ALERTS, ALERTS_FROM } = env;
-  if (ALERTS === undefined || ALERTS_FROM === undefined) return;
-  const addresses = await subrequests.fetch(() => ownersOf(env.DB, orgId, ADDRESSES));
-  if (addresses.length === 0) return;
-  const letter = { from: ALERTS_FROM, to: addresses, subject: subjectOf(notice), text: textOf(orgId, notice) };
-  await subrequests.fetch(() => ALERTS.send(letter));
+  await mailOwners(env, subrequests, orgId, { subject: subjectOf(notice), text: textOf(orgId, notice) });
 }
 
 function subjectOf({ percent, target_kind }: Notice): string {
