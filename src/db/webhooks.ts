@@ -1,5 +1,5 @@
 /** Webhook endpoints: where events are told, which of them, and what is signed with. */
-import { and, asc, count, desc, eq, exists, gt, isNull, lte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type WebhookEndpointRow, type WebhookSecretRow, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
@@ -153,6 +153,22 @@ export async function rotateWebhookSecret(
   function rotated(): SQL {
     return exists(project.columns({ id: webhookSecrets.id }, webhookSecrets, eq(webhookSecrets.id, secret.id)));
   }
+}
+
+export type SecretEnd = Pick<WebhookSecretRow, "webhook_id" | "expires_at">;
+
+/** The same of several endpoints, without the secrets. */
+export async function secretEndsOfWebhooks(
+  database: D1Database,
+  scope: Scope,
+  ids: readonly string[],
+  now: number,
+): Promise<SecretEnd[]> {
+  if (ids.length === 0) return [];
+  const { webhook_id, expires_at } = webhookSecrets;
+  return await inProject(database, scope)
+    .columns({ webhook_id, expires_at }, webhookSecrets, inArray(webhook_id, [...ids]), signs(now))
+    .orderBy(desc(webhookSecrets.created_at), desc(webhookSecrets.id));
 }
 
 function signs(now: number): SQL | undefined {
