@@ -121,11 +121,9 @@ export const CreatedWebhook = named("CreatedWebhookEndpoint", {
 });
 export type CreatedWebhook = z.infer<typeof CreatedWebhook>;
 
-const MESSAGE = "msg_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41_01ks2h9q4e7mxw3f0tbn8vc5zrx2n6k9sf";
-
 export const WebhookDelivery = named("WebhookDelivery", {
   object: z.literal("webhook_delivery"),
-  id: z.string().describe("the webhook-id of every try").meta({ example: MESSAGE }),
+  id: z.string().describe("the webhook-id of every try").meta({ example: EXAMPLE.delivery }),
   event: z.string().describe("id of the event").meta({ example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41" }),
   type: z.string().meta({ example: "run.completed" }),
   subject: z.string().describe("deliveries about it come in order").meta({ example: EXAMPLE.run }),
@@ -140,7 +138,7 @@ export const WebhookDelivery = named("WebhookDelivery", {
   attempted_at: Seconds.nullable(),
 });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
-export const DeliveryList = listOf(WebhookDelivery, "WebhookDeliveryList", MESSAGE);
+export const DeliveryList = listOf(WebhookDelivery, "WebhookDeliveryList", EXAMPLE.delivery);
 
 /** An event as it is delivered: the body of a request that Standard Webhooks sign. */
 export const WebhookEvent = named("WebhookEvent", {
@@ -181,7 +179,8 @@ export const DeliveriesQuery = z.strictObject({
     .string()
     .regex(/^msg_\w{1,200}$/, { error: "is not the id of a delivery" })
     .optional()
-    .describe("id of the last delivery of the page before"),
+    .describe("id of the last delivery of the page before")
+    .meta({ example: EXAMPLE.delivery }),
   limit: wholeNumber(1, 100).default(20),
 });
 export type DeliveriesQuery = z.output<typeof DeliveriesQuery>;

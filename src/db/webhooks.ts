@@ -31,6 +31,14 @@ export async function webhooksListening(database: D1Database, scope: Scope): Pro
     .limit(LIMITS.webhooksPerProject);
 }
 
+/** All of the project, disabled ones too: for its deletion. */
+export async function webhooksOfProject(database: D1Database, scope: Scope): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: webhookEndpoints.id }, webhookEndpoints)
+    .limit(LIMITS.webhooksPerProject);
+  return rows.map(({ id }) => id);
+}
+
 /** Those of any project of the organisation that name events of this family (`budget`), or one of them. */
 export async function webhooksNaming(
   database: D1Database,

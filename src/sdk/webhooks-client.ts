@@ -64,11 +64,7 @@ export class WebhooksClient extends BillingClient {
     return this.#requests.json(`${pathOf(id)}/deliveries${search(query)}`, options);
   }
 
-  webhookDeliveries(
-    id: string,
-    query: DeliveryQuery = {},
-    options: CallOptions = {},
-  ): AsyncGenerator<WebhookDelivery> {
+  webhookDeliveries(id: string, query: DeliveryQuery = {}, options: CallOptions = {}): AsyncGenerator<WebhookDelivery> {
     return eachOf(query, (page) => this.listWebhookDeliveries(id, page, options));
   }
 

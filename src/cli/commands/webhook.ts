@@ -1,5 +1,10 @@
 /** `rollcall webhook …`: addresses that are told of events, and what was delivered there. */
-import { DELIVERY_STATES, type WebhookDelivery, type WebhookRequestInput, type WebhookView } from "../../contract/webhook.ts";
+import {
+  DELIVERY_STATES,
+  type WebhookDelivery,
+  type WebhookRequestInput,
+  type WebhookView,
+} from "../../contract/webhook.ts";
 import { defined, urlOf } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -140,7 +145,10 @@ const DELIVERIES = command({
       const query = { ...defined({ state }), limit: Math.min(limit, 100) };
       const page = await gather(client.webhookDeliveries(id, query, { signal }), limit);
       const none = "Nothing was delivered. Send a test with: rollcall webhook test WEBHOOK";
-      return { json: page, text: () => listText(page.data, { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room }) };
+      return {
+        json: page,
+        text: () => listText(page.data, { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room }),
+      };
     });
   },
 });

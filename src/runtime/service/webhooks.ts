@@ -105,7 +105,11 @@ export async function changeWebhook(
     refuseBudgets(caller, patch.events ?? null) ??
     (patch.url === undefined ? null : await refuseAddress(env, scope, patch.url, "url"));
   if (refused !== null) return refused;
-  const after = await updateWebhook(env.DB, scope, id, { ...given(patch), ...able(before, disabled, now), updated_at: now });
+  const after = await updateWebhook(env.DB, scope, id, {
+    ...given(patch),
+    ...able(before, disabled, now),
+    updated_at: now,
+  });
   if (after === null) return unknown(id);
   forgetListening(scope);
   await webhookObject(env, scope, id).changed({ scope, webhook_id: id });
@@ -153,10 +157,17 @@ export async function readDeliveries(
 ): Promise<Result<{ data: WebhookDelivery[]; has_more: boolean }>> {
   if ((await findWebhook(env.DB, scope, id)) === null) return unknown(id);
   const page = await webhookObject(env, scope, id).deliveries(query);
-  return page === null ? refuse("invalid_request", "after: is not the id of a delivery", "after") : { ok: true, value: page };
+  return page === null
+    ? refuse("invalid_request", "after: is not the id of a delivery", "after")
+    : { ok: true, value: page };
 }
 
-export async function replayDelivery(env: Env, scope: Scope, id: string, msg: string): Promise<Result<WebhookDelivery>> {
+export async function replayDelivery(
+  env: Env,
+  scope: Scope,
+  id: string,
+  msg: string,
+): Promise<Result<WebhookDelivery>> {
   const refused = await refuseDisabled(env, scope, id);
   if (refused !== null) return refused;
   const delivery = await webhookObject(env, scope, id).replayOne(msg);

@@ -29,7 +29,10 @@ test("what a run has to tell outlives a kill before it is told, and one after it
       );
     });
   const told = () =>
-    door.inRun(id, (_, { storage }) => storage.sql.exec<{ n: number }>("select count(*) as n from announcements").one().n);
+    door.inRun(
+      id,
+      (_, { storage }) => storage.sql.exec<{ n: number }>("select count(*) as n from announcements").one().n,
+    );
   for (let time = 0; time < 2; time += 1) {
     await untold();
     await door.inRun(id, (_, state) => state.abort("killed")).catch(() => undefined);
