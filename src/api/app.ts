@@ -45,6 +45,7 @@ import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -108,6 +109,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...environmentOperations,
   ...endpointOperations,
   ...secretOperations,
+  ...webhookOperations,
   ...datasetOperations,
   ...organizationOperations,
   ...projectOperations,

@@ -7,6 +7,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   datasets: "Task rows, uploaded once and named by any number of runs.",
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   secrets: "Values an environment may use by name. They go in and never come out.",
+  "webhook-endpoints": "Addresses that are told of events, signed by Standard Webhooks, and what was delivered there.",
   leases: "Batches a trainer has in hand.",
   organization: "Your organisation: its name, its limits, the hosts it calls.",
   organizations: "Every organisation of the deployment, for its operators.",
