@@ -44,6 +44,7 @@ import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { triggerOperations } from "./triggers.ts";
 import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
@@ -109,6 +110,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...triggerOperations,
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,

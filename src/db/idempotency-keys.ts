@@ -4,6 +4,7 @@
  */
 import { eq, type SQL } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
+import type { triggers } from "./doors-schema.ts";
 import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
 import { inProject, isOpenProject, type Statement } from "./scoped.ts";
 
@@ -33,7 +34,7 @@ export async function recall(
 export type Kept = "inserted" | "taken" | "gone";
 
 /** Writes a resource and what its key made, both or neither, while its project is there. */
-export async function insertOnce<T extends typeof datasets | typeof endpoints | typeof secrets>(
+export async function insertOnce<T extends typeof datasets | typeof endpoints | typeof secrets | typeof triggers>(
   database: D1Database,
   scope: Scope,
   table: T,

@@ -31,6 +31,7 @@ import type {
   SQLiteUpdateSetSource,
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
+import type * as doors from "./doors-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
 
@@ -44,7 +45,8 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens;
+  | typeof tables.trainerTokens
+  | typeof doors.triggers;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
@@ -216,6 +218,7 @@ function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Giv
 export type Unscoped =
   | "key by hash"
   | "trainer token by hash"
+  | "trigger by id"
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
