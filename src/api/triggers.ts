@@ -109,7 +109,7 @@ export const triggerOperations: readonly Operation[] = [
     },
   },
   {
-    id: "listDeliveries",
+    id: "listTriggerDeliveries",
     route: `GET ${ONE}/deliveries`,
     permission: "triggers:read",
     summary: "Read what came to a trigger, newest first, and what became of each",
@@ -183,7 +183,7 @@ async function changeOne(context: ApiContext): Promise<Response> {
 async function listDeliveries(context: ApiContext): Promise<Response> {
   const { after, limit } = readQuery(context, DeliveriesQuery);
   const page = { before: after ?? null, limit: limit + 1 };
-  const { trigger_id, deliveries } = await ask(context, context.var.services.readDeliveries, page);
+  const { trigger_id, deliveries } = await ask(context, context.var.services.readTriggerDeliveries, page);
   return context.json(
     pageOf(
       deliveries.map((one) => deliveryOf(trigger_id, one)),

@@ -155,7 +155,7 @@ export const LIMITS = {
   triggerPaths: 32,
   /** Deliveries of a trigger that wait for the run before them. */
   triggerWaiting: 100,
-  /** Deliveries in a trigger's log; and those among them, or beside them, that nobody signed. */
+  /** Deliveries in a trigger's log, up to 50 more for a while; and beside them those that nobody signed. */
   deliveriesLogged: 1000,
   unsignedLogged: 100,
   /** How long, and how many, ids of deliveries are known again. */

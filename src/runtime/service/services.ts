@@ -35,7 +35,7 @@ import { scrapeMetrics } from "./scrape-metrics.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { createCheckout, receiveStripeEvent } from "./stripe.ts";
-import { changeTrigger, createTrigger, deleteTrigger, readDeliveries } from "./triggers.ts";
+import { changeTrigger, createTrigger, deleteTrigger, readTriggerDeliveries } from "./triggers.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 import { readUsage } from "./usage.ts";
 
@@ -78,7 +78,7 @@ export const services = {
   createTrigger,
   changeTrigger,
   deleteTrigger,
-  readDeliveries,
+  readTriggerDeliveries,
   testTrigger,
   findHook,
   receiveDelivery,

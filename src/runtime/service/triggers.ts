@@ -107,7 +107,7 @@ export async function deleteTrigger(env: Env, scope: Scope, nameOrId: string): P
 }
 
 /** The log, newest first, and whose it is. */
-export async function readDeliveries(
+export async function readTriggerDeliveries(
   env: Env,
   scope: Scope,
   nameOrId: string,

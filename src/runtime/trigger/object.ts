@@ -54,6 +54,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   #advancing = false;
   /** Looks at the run that goes on, in a row that found it going on. */
   #looks = 0;
+  #lookedAt = 0;
   #unsigned = { minute: 0, written: 0, left: 0 };
 
   constructor(state: DurableObjectState, env: Env) {
@@ -68,8 +69,9 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     if (known !== null) return await this.#repeated(of, known);
     const serial = this.#take(of, delivery);
     await this.#arm();
-    if (this.#store.find(serial)?.state === "waiting") await this.#advance(of);
-    await this.#begin(of, serial);
+    const looked = this.now() < this.#lookedAt + FIRST_LOOK_MS;
+    if (!looked && this.#store.find(serial)?.state === "waiting") await this.#advance(of);
+    await this.#settled(of, serial);
     return outcomeOf(this.#store.find(serial), false);
   }
 
@@ -163,16 +165,22 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     of: TriggerPlace,
     { serial, run_id }: { readonly serial: number; readonly run_id: string | null },
   ): Promise<DeliveryOutcome> {
-    const pending = this.#store.pendingOne(serial);
-    // Nobody begins it: whoever was about to is gone.
-    if (pending !== null && pending.tries === 0 && !this.#beginning.has(serial)) await this.#begin(of, serial);
-    const until = this.now() + REPEAT_MS;
-    while (this.#beginning.has(serial) && this.now() < until) await this.#waiting.next(until - this.now());
+    await this.#settled(of, serial);
     const found = this.#store.find(serial);
     if (found === null && run_id !== null) {
       return { run_id, duplicate: true, state: "started", reason: null, error: null };
     }
     return outcomeOf(found, true);
+  }
+
+  /** Once it is known what becomes of it, or nobody can say now. */
+  async #settled(of: TriggerPlace, serial: number): Promise<void> {
+    const pending = this.#store.pendingOne(serial);
+    if (pending === null) return;
+    // Whoever was about to begin it may be gone. What failed is for the alarm.
+    if (pending.tries === 0 && !this.#beginning.has(serial)) await this.#begin(of, serial);
+    const until = this.now() + REPEAT_MS;
+    while (this.#beginning.has(serial) && this.now() < until) await this.#waiting.next(until - this.now());
   }
 
   /** The run of a delivery that is accepted. What cannot be said now the alarm asks again. */
@@ -215,6 +223,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   async #advance(of: TriggerPlace): Promise<void> {
     if (this.#advancing || this.#store.count("waiting") === 0) return;
     this.#advancing = true;
+    this.#lookedAt = this.now();
     try {
       const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
       if (trigger?.concurrency === "allow") {

@@ -26,6 +26,8 @@ create table if not exists unsigned (
 
 const SERIAL = "serial";
 const DROPPED_AT_ONCE = 100;
+/** So many may come before what is too much of the log goes. */
+const DROPPED_EVERY = 50;
 
 /** Of which a run is to be begun. */
 export interface Pending {
@@ -247,15 +249,16 @@ export class DeliveryStore {
   }
 
   #drop(newest: number, now: number): void {
-    this.#sql.exec(
-      `delete from deliveries where state not in ('accepted', 'waiting') and serial not in
-        (select serial from deliveries order by serial desc limit ?)`,
-      LIMITS.deliveriesLogged,
-    );
     this.#sql.exec("delete from ids where serial <= ?", newest - LIMITS.deliveryIds);
     this.#sql.exec(
       "delete from ids where id in (select id from ids where at < ? order by at limit ?)",
       ...[now - LIMITS.deliveryIdMs, DROPPED_AT_ONCE],
+    );
+    if (newest % DROPPED_EVERY !== 0) return;
+    this.#sql.exec(
+      `delete from deliveries where state not in ('accepted', 'waiting') and serial not in
+        (select serial from deliveries order by serial desc limit ?)`,
+      LIMITS.deliveriesLogged,
     );
   }
 

@@ -113,12 +113,24 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   updateSecret: ["secrets:write"],
   deleteSecret: ["secrets:write"],
 
+  createTrigger: ["triggers:write"],
+  listTriggers: ["triggers:read"],
+  getTrigger: ["triggers:read"],
+  updateTrigger: ["triggers:write"],
+  deleteTrigger: ["triggers:write"],
+  listTriggerDeliveries: ["triggers:read"],
+  testTrigger: ["triggers:write"],
+  receiveDelivery: "anybody",
+
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
   getDataset: ["datasets:read"],
   listDatasetRows: ["datasets:read"],
   deleteDataset: ["datasets:write"],
 };
+
+/** What these take besides: whose trigger begins runs must be allowed to begin them. */
+export const TAKES_TOO: Readonly<Record<string, readonly Permission[]>> = { createTrigger: ["runs:write"] };
 
 /** What the token of a run's trainer is good for. */
 export const FOR_TRAINERS: readonly string[] = [
@@ -166,11 +178,11 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   owner: ["admin"],
   developer: [
     ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
-    ...(["endpoints:write", "secrets:write", "trainer", "billing:read"] as const),
+    ...(["endpoints:write", "secrets:write", "triggers:write", "trainer", "billing:read"] as const),
   ],
   viewer: [
     ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
-    ...(["endpoints:read", "billing:read"] as const),
+    ...(["endpoints:read", "triggers:read", "billing:read"] as const),
   ],
 };
 
@@ -181,6 +193,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "triggers:write": ["triggers:read"],
   operator: ["metrics"],
   "billing:write": ["billing:read"],
 };
