@@ -147,6 +147,8 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/secrets",
       "POST /v1/stripe/webhook",
       "POST /v1/top-ups",
+      "POST /v1/triggers",
+      "POST /v1/triggers/{id}/test",
     ]
   `);
 });
@@ -162,6 +164,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/openapi.json",
     "/docs",
     "/join",
+    "/hooks/{id}",
     "/v1/bootstrap",
     "/v1/invitations/accept",
     "/v1/stripe/webhook",

@@ -127,7 +127,6 @@ export const CASES: Readonly<Record<string, Case>> = {
   },
   updateTrigger: (d1, scope, mark) => triggers.updateTrigger(d1, scope, `tr_${mark}`, { updated_at: 3000 }),
   deleteTrigger: (d1, scope, mark) => triggers.deleteTrigger(d1, scope, `tr_${mark}`),
-  whoStillMay: (d1, scope, mark) => whoStillMay(d1, scope, `key_${mark}`, "runs:read", 3000),
   sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
 };
@@ -172,6 +171,13 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   remember: (d1, { orgId }) => {
     const made = { operation: "createTopUp", key: crypto.randomUUID(), request_hash: "h", resource_id: "n", ...at };
     return idempotency.remember(d1, orgId, made);
+  },
+  whoStillMay: async (d1, { orgId }, mark) => {
+    const scope = { orgId, projectId: `pj_${mark}` };
+    return [
+      await whoStillMay(d1, scope, `key_${mark}`, "runs:read", 3000),
+      await whoStillMay(d1, scope, `per_${mark}`, "runs:read", 3000),
+    ];
   },
   findBudget: (d1, { orgId }, mark) => budgets.findBudget(d1, orgId, `bud_${mark}`),
   listBudgets: (d1, { orgId }) => budgets.listBudgets(d1, orgId, FIRST),
