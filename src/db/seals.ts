@@ -5,18 +5,20 @@
  */
 import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { triggers } from "./doors-schema.ts";
+import { replicas, triggers } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
 const SEALED = {
   endpoint: { table: endpoints, column: endpoints.sealed_key },
+  replica: { table: replicas, column: replicas.sealed_key },
+  replica_control: { table: replicas, column: replicas.sealed_control_key },
   secret: { table: secrets, column: secrets.sealed_value },
   push_secret: { table: runs, column: runs.sealed_push_secret },
   trigger: { table: triggers, column: triggers.sealed_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
-const KINDS = ["endpoint", "secret", "push_secret", "trigger"] as const satisfies readonly SealedKind[];
+const KINDS = ["endpoint", "replica", "replica_control", "secret", "push_secret", "trigger"] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
   readonly kind: SealedKind;
@@ -36,6 +38,8 @@ export async function replaceSeal(
   const unchanged = [eq(table.id, id), eq(column, sealed)];
   const replace = {
     endpoint: () => rows.update(endpoints, { sealed_key: after }, ...unchanged),
+    replica: () => rows.update(replicas, { sealed_key: after }, ...unchanged),
+    replica_control: () => rows.update(replicas, { sealed_control_key: after }, ...unchanged),
     secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
     push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
     trigger: () => rows.update(triggers, { sealed_secret: after }, ...unchanged),

@@ -27,7 +27,8 @@ export function sayFirst(issues: readonly Issue[], value: unknown): SaidIssue {
   }
   const issue = issues[0];
   const path = issue?.path ?? [];
-  const reason = valueAt(value, path) === undefined ? "is required" : (issue?.message ?? "invalid");
+  const absent = valueAt(value, path) === undefined && issue?.code !== "custom";
+  const reason = absent ? "is required" : (issue?.message ?? "invalid");
   const param = path.length === 0 ? null : formatPath(path);
   const message = param === null ? reason : `${param}: ${reason}`;
   return { code: "invalid_request", message, param };
