@@ -49,8 +49,7 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens
-  | typeof doors.triggers;
+  | typeof tables.trainerTokens;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =

@@ -18,7 +18,14 @@ const SEALED = {
   trigger: { table: triggers, column: triggers.sealed_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
-const KINDS = ["endpoint", "replica", "replica_control", "secret", "push_secret", "trigger"] as const satisfies readonly SealedKind[];
+const KINDS = [
+  "endpoint",
+  "replica",
+  "replica_control",
+  "secret",
+  "push_secret",
+  "trigger",
+] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
   readonly kind: SealedKind;

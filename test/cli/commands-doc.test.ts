@@ -17,6 +17,7 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 import { command as runCommand } from "./run-rollcall.ts";
+import { TRIGGERS, writeTriggers } from "./triggers-doc.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -113,6 +114,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
+  ...TRIGGERS,
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
@@ -240,6 +242,7 @@ async function makeOrganization(): Promise<void> {
   const key = made.key.key ?? "";
   const client = clientOf(key);
   const leaving = await client.createKey({ name: "leaving", scopes: ["admin"] });
+  writeTriggers(folder, model.url);
   const shown = await client.createKey({ name: "shown", scopes: ["runs:write"], requests_per_minute: 60 });
   const invitation = await client.createInvitation({ email: "eve@example.com", role: "viewer" });
   writeFileSync(join(folder, "admin-key.txt"), `${key}\n`);
