@@ -71,6 +71,7 @@ export const ReplicaRequest = namedInput("ReplicaRequest", {
   max_concurrent: Positive.max(LIMITS.maxConcurrent).default(64).describe("calls at once"),
 });
 export type ReplicaRequest = z.output<typeof ReplicaRequest>;
+export type ReplicaRequestInput = z.input<typeof ReplicaRequest>;
 
 export const ReplicaPatch = z
   .strictObject({
@@ -134,6 +135,7 @@ export const ReplicaView = named("Replica", {
   updated_at: Seconds,
 });
 export type ReplicaView = z.infer<typeof ReplicaView>;
+export const ReplicaList = listOf(ReplicaView, "ReplicaList", EXAMPLE.replica);
 
 export const FleetView = named("Fleet", {
   object: z.literal("fleet"),

@@ -16,8 +16,9 @@ type Owner = "org_id" | "project_id";
 export type NamedFleet = FleetRow & { readonly name: string };
 export type NewFleet = Omit<NamedFleet, Owner>;
 export type NewReplica = Omit<ReplicaRow, Owner>;
-export type FleetChanges = Partial<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
-export type ReplicaChanges = Partial<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
+type Some<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
+export type FleetChanges = Some<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
+export type ReplicaChanges = Some<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
 
 /** A fleet by id, whatever became of it: for the runs that name it. */
 export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {

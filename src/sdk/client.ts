@@ -32,9 +32,9 @@ import type { RunEvent } from "../contract/run-events.ts";
 import type { RunPreview } from "../contract/run-preview.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-import { BillingClient } from "./billing-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
+import { FleetsClient } from "./fleets-client.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
@@ -69,6 +69,7 @@ export type {
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { AuditEntry } from "../contract/audit-log.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
+export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
@@ -113,7 +114,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends BillingClient {
+export class RollcallClient extends FleetsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {

@@ -23,6 +23,7 @@ import * as secrets from "../../src/db/secrets.ts";
 import * as usage from "../../src/db/usage-hours.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { FLEET_CASES } from "./fleet-cases.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -73,6 +74,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     await endpoints.deleteEndpoint(d1, scope, `ep_${mark}`, 3000),
     await endpoints.deleteEndpoint(d1, scope, `ep-unused_${mark}`, 3000),
   ],
+  ...FLEET_CASES,
   unfinishedRuns: (d1, scope, mark) => runs.unfinishedRuns(d1, scope, eq(tables.runs.endpoint_id, `ep_${mark}`)),
   recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
   insertOnce: (d1, scope) => {
@@ -105,6 +107,8 @@ export const CASES: Readonly<Record<string, Case>> = {
     for (const [kind, id, sealed] of [
       ["secret", `sec_${mark}`, mark],
       ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["replica", `rp_${mark}`, mark],
+      ["replica_control", `rp_${mark}`, mark],
       ["push_secret", `run_${mark}`, mark],
     ] as const) {
       await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
+import { fleets, replicas } from "../../src/db/doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -25,6 +26,7 @@ import {
 } from "../../src/db/schema.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { fleetRow, replicaRow } from "./fleet-cases.ts";
 
 export interface Tenant {
   readonly scope: Scope;
@@ -34,7 +36,7 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ organizations, projects, runs, secrets, trainerTokens },
+  ...{ fleets, organizations, projects, replicas, runs, secrets, trainerTokens },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
 
@@ -95,6 +97,8 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
       .values({ id: `sec_${mark}`, ...owner, name: "name", sealed_value: mark, ...at, updated_at: 1000 }),
     d1.insert(datasets).values({ id: `ds_${mark}`, ...owner, name: "name", rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
+    d1.insert(fleets).values({ ...fleetRow(`fl_${mark}`, "name"), ...owner }),
+    d1.insert(replicas).values({ ...replicaRow(`rp_${mark}`, `fl_${mark}`, mark), ...owner }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
     d1.insert(runs).values({ ...run, ...owner }),
     d1.insert(runs).values({ ...ended, ...owner }),

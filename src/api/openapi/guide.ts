@@ -6,6 +6,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   environments: "Dataset, turn logic and rubric: what a run may name.",
   datasets: "Task rows, uploaded once and named by any number of runs.",
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
+  fleets: "Engines that serve one policy, and how new weights get onto each of them.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   leases: "Batches a trainer has in hand.",
   organization: "Your organisation: its name, its limits, the hosts it calls.",

@@ -17,6 +17,7 @@ import { deleteDataset } from "./delete-unused.ts";
 import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
+import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
@@ -28,6 +29,7 @@ import { readCredits, readManifest, readSamples, streamSamples } from "./read-ba
 import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
+import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { scrapeMetrics } from "./scrape-metrics.ts";
@@ -70,6 +72,17 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
+  createFleet,
+  listFleets,
+  readFleet,
+  changeFleet,
+  deleteFleet,
+  addReplica,
+  listReplicas,
+  readReplica,
+  changeReplica,
+  probeReplica,
+  removeReplica,
   reseal,
   createSecret,
   changeSecret,

@@ -37,6 +37,8 @@ export interface Things {
   readonly object_sha256: string;
   readonly dataset: string;
   readonly endpoint: string;
+  /** With a replica under the name of all. */
+  readonly fleet: string;
   readonly secret: string;
   readonly key: string;
   readonly person: string;
@@ -76,6 +78,7 @@ export async function furnish(orgId?: string): Promise<Project> {
     newEndpoint(door, NAME),
     newSecret(door, NAME),
   ]);
+  const fleet = await newFleet(door, NAME);
   const [key, person, invited, deletion] = await Promise.all([
     newKey(door),
     newPerson(door),
@@ -86,7 +89,7 @@ export async function furnish(orgId?: string): Promise<Project> {
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion, budget },
+    ...{ ...training, ...invited, dataset: dataset.id, endpoint, fleet, secret, key, person, deletion, budget },
   };
   return { scope: door.scope, door, things };
 }
@@ -98,6 +101,10 @@ export async function startGoing(door: Door): Promise<string> {
 
 export function newEndpoint(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/endpoints", { name, base_url: env.MODEL_URL, probe: false });
+}
+
+export function newFleet(door: Door, name: string): Promise<string> {
+  return newThing(door, "/v1/fleets", { name, replicas: [{ name: NAME, base_url: env.MODEL_URL }] });
 }
 
 export function newSecret(door: Door, name: string): Promise<string> {
