@@ -4,6 +4,7 @@ import type { FleetView, ReplicaView } from "../../src/contract/fleet.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { getReplica, insertReplica, replicasOf } from "../../src/db/fleets.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
+import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
 import { replicaRow } from "../db/fleet-cases.ts";
 import { type Door, openDoor } from "./door.ts";
@@ -16,12 +17,12 @@ const REPLICA = { name: "gpu-0", base_url: NOBODY, api_key: KEY, control_key: CO
 
 const open = () => openDoor(services);
 
-async function send<T>({ ask }: Door, method: string, path: string, body?: object): Promise<T> {
+async function send<T>({ ask, reported }: Door, method: string, path: string, body?: object): Promise<T> {
   const reply = await ask(path, {
     method,
     ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
   });
-  if (!reply.ok) throw new Error(await reply.text());
+  if (!reply.ok) throw new Error(String(reported[0]) + (await reply.text()));
   return await reply.json<T>();
 }
 
@@ -69,7 +70,7 @@ test("a replica that answers is seen with what it can do, from the start and whe
   await created(door, { replicas: [] });
   const base_url = env.MODEL_URL;
   const added = await send<ReplicaView>(door, "POST", "/v1/fleets/trained/replicas", { name: "gpu-1", base_url });
-  const seen = { chat: true, error: null, version: null, routes: [] };
+  const seen = { models: ["scripted"], probed_model: "scripted", version: null, routes: [] };
   expect(added).toMatchObject({ name: "gpu-1", capabilities: seen });
   door.clock.now += 60_000;
   const again = await send<ReplicaView>(door, "POST", "/v1/fleets/trained/replicas/gpu-1/probe");
@@ -90,7 +91,7 @@ test("a key of a request names what the first made, of fleets and of each fleet'
   expect(first.headers.get("location")).toBe(`/v1/fleets/one/replicas/${id}`);
   expect(await (await door.post("/v1/fleets/one/replicas", REPLICA, key)).json()).toMatchObject({ id });
   expect(await errorOf(await door.post("/v1/fleets/two/replicas", REPLICA, key))).toMatchObject({
-    ...{ status: 409, code: "idempotency_conflict" },
+    ...{ status: 422, code: "idempotency_conflict" },
   });
 });
 
@@ -139,6 +140,7 @@ test("a replica may not be where the platform offers models, however the address
     });
   } finally {
     await env.DB.prepare("delete from price_lists where version = ?").bind(version).run();
+    forgetPrices();
   }
 });
 

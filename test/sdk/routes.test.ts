@@ -131,7 +131,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(asked.length).toBe(1);
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
-  const path = route.replace(/\{(id|month)\}/, "x%2Fy");
+  const path = route.replace(/\{(id|month|replica)\}/g, "x%2Fy");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");
