@@ -6,6 +6,7 @@ import * as apiKeys from "../../src/db/api-keys.ts";
 import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
+import * as fleets from "../../src/db/fleets.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
@@ -74,6 +75,14 @@ export const CASES: Readonly<Record<string, Case>> = {
     await endpoints.deleteEndpoint(d1, scope, `ep-unused_${mark}`, 3000),
   ],
   unfinishedRuns: (d1, scope, mark) => runs.unfinishedRuns(d1, scope, eq(tables.runs.endpoint_id, `ep_${mark}`)),
+  trainingOn: (d1, scope, mark) => runs.trainingOn(d1, scope, `fl_${mark}`),
+  getFleet: (d1, scope, mark) => fleets.getFleet(d1, scope, `fl_${mark}`),
+  findFleet: async (d1, scope, mark) => [
+    await fleets.findFleet(d1, scope, `fl_${mark}`),
+    await fleets.findFleet(d1, scope, "name"),
+  ],
+  replicasOf: (d1, scope, mark) => fleets.replicasOf(d1, scope, `fl_${mark}`),
+  getReplica: (d1, scope, mark) => fleets.getReplica(d1, scope, `rp_${mark}`),
   recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
   insertOnce: (d1, scope) => {
     const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };

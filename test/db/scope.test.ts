@@ -13,6 +13,7 @@ import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as deletions from "../../src/db/deletions.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
+import * as fleets from "../../src/db/fleets.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
@@ -41,7 +42,7 @@ import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from ".
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
-  ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
+  ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
   ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
+import { fleets, replicas } from "../../src/db/doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -25,6 +26,7 @@ import {
 } from "../../src/db/schema.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
 
 export interface Tenant {
   readonly scope: Scope;
@@ -34,6 +36,7 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
@@ -100,6 +103,14 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
+    d1.insert(replicas).values({ ...replicaRow(`fl_${mark}`, { id: `rp_${mark}` }), ...owner }),
+    d1
+      .insert(runs)
+      .values({
+        ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
+        ...owner,
+      }),
     ...moneyOf({ scope, mark }),
   ]);
 }

@@ -12,7 +12,7 @@ export const LATENCY_BOUNDS_S = [
 
 /**
  * Upper bounds in milliseconds of what the platform adds to a turn: from 1 ms to 16 s, each √2 times the one before, so that
- * a bound is at most 41 % above what it stands for.
+ * a bound is at most 42 % above what it stands for.
  */
 export const PLATFORM_BOUNDS_MS: readonly number[] = Array.from(
   { length: 29 },
