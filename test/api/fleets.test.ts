@@ -6,7 +6,7 @@ import { getReplica, insertReplica, replicasOf } from "../../src/db/fleets.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
 import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
-import { replicaRow } from "../db/fleet-cases.ts";
+import { replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";
 
 const KEY = "sk-ab12cd34ef56";
@@ -108,8 +108,7 @@ test("names are taken once, and a fleet has so many replicas and no more", async
     ...{ status: 409, param: "name" },
   });
   for (let at = 1; at < LIMITS.fleetReplicas; at += 1) {
-    const row = { ...replicaRow(crypto.randomUUID(), id, "sealed"), name: `n-${at}` };
-    await insertReplica(env.DB, door.scope, row, null);
+    await insertReplica(env.DB, door.scope, replicaRow(id, { name: `n-${at}` }), null);
   }
   expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...REPLICA, name: "late" }))).toMatchObject({
     ...{ status: 409, message: `a fleet has at most ${LIMITS.fleetReplicas} replicas` },

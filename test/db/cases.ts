@@ -76,6 +76,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   ],
   ...FLEET_CASES,
   unfinishedRuns: (d1, scope, mark) => runs.unfinishedRuns(d1, scope, eq(tables.runs.endpoint_id, `ep_${mark}`)),
+  trainingOn: (d1, scope, mark) => runs.trainingOn(d1, scope, `fl_${mark}`),
   recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
   insertOnce: (d1, scope) => {
     const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };

@@ -1,23 +1,10 @@
 /** The same of fleets and their replicas. */
-import { FleetUpdate } from "../../src/contract/fleet.ts";
 import * as fleets from "../../src/db/fleets.ts";
+import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
 import type { Case } from "./cases.ts";
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
-const at = { created_at: 2000, updated_at: 2000 };
-
-export function fleetRow(id: string, name: string): fleets.NewFleet {
-  const update = FleetUpdate.parse({});
-  return { id, name, update, prices: null, location_hint: null, ...at, deleted_at: null };
-}
-
-export function replicaRow(id: string, fleet_id: string, sealed: string): fleets.NewReplica {
-  return {
-    ...{ id, fleet_id, name: "name", base_url: "https://gpu.example/v1", control_url: null },
-    ...{ sealed_key: sealed, api_key_last4: "9f2c", sealed_control_key: sealed, max_concurrent: 4, draining: false },
-    ...{ capabilities: null, ...at },
-  };
-}
+const named = (name: string) => ({ ...fleetRow(), name });
 
 export const FLEET_CASES: Readonly<Record<string, Case>> = {
   getFleet: (d1, scope, mark) => fleets.getFleet(d1, scope, `fl_${mark}`),
@@ -29,20 +16,16 @@ export const FLEET_CASES: Readonly<Record<string, Case>> = {
   replicasOf: (d1, scope, mark) => fleets.replicasOf(d1, scope, `fl_${mark}`),
   replicasOfAll: (d1, scope, mark) => fleets.replicasOfAll(d1, scope, [`fl_${mark}`]),
   getReplica: (d1, scope, mark) => fleets.getReplica(d1, scope, `rp_${mark}`),
-  findReplica: (d1, scope, mark) => fleets.findReplica(d1, scope, `fl_${mark}`, "name"),
+  findReplica: (d1, scope, mark) => fleets.findReplica(d1, scope, `fl_${mark}`, "gpu-0"),
   insertFleet: (d1, scope) => {
-    const fleet = fleetRow(crypto.randomUUID(), "new");
-    return fleets.insertFleet(d1, scope, fleet, [replicaRow(crypto.randomUUID(), fleet.id, "sealed")], null);
+    const fleet = named("new");
+    return fleets.insertFleet(d1, scope, fleet, [replicaRow(fleet.id)], null);
   },
-  insertReplica: (d1, scope, mark) =>
-    fleets.insertReplica(d1, scope, { ...replicaRow(crypto.randomUUID(), `fl_${mark}`, "sealed"), name: "new" }, null),
+  insertReplica: (d1, scope, mark) => fleets.insertReplica(d1, scope, replicaRow(`fl_${mark}`, { name: "new" }), null),
   updateFleet: (d1, scope, mark) => fleets.updateFleet(d1, scope, `fl_${mark}`, { prices: null, updated_at: 3000 }),
   updateReplica: (d1, scope, mark) => {
-    const before = {
-      ...replicaRow(`rp_${mark}`, `fl_${mark}`, mark),
-      org_id: scope.orgId,
-      project_id: scope.projectId,
-    };
+    const row = replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark });
+    const before = { ...row, org_id: scope.orgId, project_id: scope.projectId };
     return fleets.updateReplica(d1, scope, before, { draining: true });
   },
   deleteReplica: (d1, scope, mark) => fleets.deleteReplica(d1, scope, `rp_${mark}`),

@@ -26,7 +26,7 @@ import {
 } from "../../src/db/schema.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
-import { fleetRow, replicaRow } from "./fleet-cases.ts";
+import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
 
 export interface Tenant {
   readonly scope: Scope;
@@ -36,7 +36,8 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ fleets, organizations, projects, replicas, runs, secrets, trainerTokens },
+  ...{ fleets, replicas },
+  ...{ organizations, projects, runs, secrets, trainerTokens },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
 
@@ -97,13 +98,22 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
       .values({ id: `sec_${mark}`, ...owner, name: "name", sealed_value: mark, ...at, updated_at: 1000 }),
     d1.insert(datasets).values({ id: `ds_${mark}`, ...owner, name: "name", rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
-    d1.insert(fleets).values({ ...fleetRow(`fl_${mark}`, "name"), ...owner }),
-    d1.insert(replicas).values({ ...replicaRow(`rp_${mark}`, `fl_${mark}`, mark), ...owner }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
     d1.insert(runs).values({ ...run, ...owner }),
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
+    d1
+      .insert(replicas)
+      .values({
+        ...replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark }),
+        ...owner,
+      }),
+    d1.insert(runs).values({
+      ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
+      ...owner,
+    }),
     ...moneyOf({ scope, mark }),
   ]);
 }

@@ -2,6 +2,7 @@
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
+import { boundOf, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
@@ -40,6 +41,13 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
 
+/** Nothing before a rollout has answered. */
+function platformTime({ platform }: RunHead): Pick<RunReport, "latency"> {
+  if (platform === undefined) return {};
+  const within = (share: number) => boundOf(platform, PLATFORM_BOUNDS_MS, share);
+  return { latency: { platform_ms: { p50: within(0.5), p99: within(0.99) } } };
+}
+
 const STOPPED = {
   user: "cancelled by the user",
   deadline: "its deadline has passed",
@@ -70,6 +78,7 @@ export class LiveViews {
   #summed = 0;
   /** As it was last told. */
   #progress = "";
+  #state: string | null = null;
   #lastProgressAt = 0;
 
   constructor(store: RunStore, now: () => number, told: Told) {
@@ -93,15 +102,22 @@ export class LiveViews {
     };
   }
 
-  /** Tells whoever reads the run's events how far it is: what changed since, once a second at most. */
+  /**
+   * Tells whoever reads the run's events how far it is: what changed since, once a second at most. Where nothing is at
+   * work, why it waits is told at once: nothing else may come for hours.
+   */
   noteProgress(spec: RunSpec): void {
     const now = this.#now();
-    const settled = this.#store.head().settled_at !== null;
-    if (settled || now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
+    const head = this.#store.head();
+    if (head.settled_at !== null) return;
+    const state = flowOf(spec, head, now, this.#told)?.state ?? null;
+    const waitsAnew = head.in_flight === 0 && state !== this.#state;
+    if (!waitsAnew && now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
     this.#lastProgressAt = now;
+    this.#state = state;
     const { counts, report } = this.of(spec);
     const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
-    const told = JSON.stringify(data);
+    const told = JSON.stringify([state, data]);
     if (told === this.#progress) return;
     this.#progress = told;
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
@@ -112,7 +128,8 @@ export class LiveViews {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
     const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
-    return { ...report, usage, ...(capOf(spec) !== null && { counted_micros: head.cap.spent }) };
+    const capped = capOf(spec) === null ? {} : { counted_micros: head.cap.spent };
+    return { ...report, usage, ...capped, ...platformTime(head) };
   }
 
   #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {

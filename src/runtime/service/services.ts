@@ -19,6 +19,7 @@ import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from ".
 import { exportRun } from "./export-run.ts";
 import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
+import { formatBatch } from "./format-batch.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";
@@ -62,6 +63,7 @@ export const services = {
   askTrainer,
   rotateTrainerToken,
   readWeightLedger,
+  formatBatch,
   readManifest,
   readCredits,
   streamSamples,
