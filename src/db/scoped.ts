@@ -89,6 +89,16 @@ export interface Insert<Row> extends Write<Row> {
   onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
 }
 
+/** A table of which at most one row stands beside each row of another, and what is wanted of it. */
+interface Beside<Of> {
+  readonly table: Of;
+  readonly columns: Readonly<Record<string, AnySQLiteColumn>>;
+  readonly on: SQL;
+}
+type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable>>>> = {
+  readonly [Name in keyof Others]: SelectResultFields<Others[Name]["columns"]> | null;
+};
+
 /** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
 class Owned<Of extends SQLiteTable, Owner extends string> {
   readonly #d1: DrizzleD1Database;
@@ -133,23 +143,26 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   }
 
   /**
-   * Rows with what stands beside them, where something does: of each of `others` the one row that meets its condition. What
-   * is asked of a table that has none is null, all of it.
+   * Such rows with what stands beside each, by name: the columns of the one row of another table that meets `on`, null where
+   * none does. The first of its columns is one that is never null in a row.
    */
-  beside<Fields extends Columns>(
+  withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of>>>>(
     fields: Fields,
     table: Of,
-    others: readonly (readonly [Of, SQL])[],
+    others: Others,
     ...conditions: Condition[]
-  ): Rows<unknown> {
+  ): Rows<SelectResultFields<Fields> & WhatIsBeside<Others>> {
     const from: SQLiteTable = table;
-    let pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
-    for (const [other, on] of others) {
+    const named = Object.entries(others).map(([name, { columns }]) => [name, checkedEach(columns)] as const);
+    const all = { ...checkedEach(fields), ...Object.fromEntries(named) };
+    const found = this.#d1.select(all).from(from).where(this.#where(table, conditions)).$dynamic();
+    for (const { table: other, on } of Object.values(others)) {
       const joined: SQLiteTable = other;
-      pairs = pairs.leftJoin(joined, this.#where(other, [on]));
+      // It changes the statement in place.
+      found.leftJoin(joined, this.#where(other, [on]));
     }
-    const rows: SQLWrapper = pairs;
-    return rows as Rows<unknown>;
+    const rows: SQLWrapper = found;
+    return rows as Rows<SelectResultFields<Fields> & WhatIsBeside<Others>>;
   }
 
   insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {

@@ -162,9 +162,9 @@ test("an endpoint that came with a run stays as long as a run that was made of i
   const scored = await (await door.post(`/v1/runs/${id}/rescore`, {})).json<{ id: string }>();
   await door.ended(scored.id);
   await done(door, (await remove(door, id)).id);
-  expect(await door.run(scored.id)).toMatchObject({ endpoint: { id: endpoint.id } });
+  expect(await door.run(scored.id)).toMatchObject({ endpoint: { id: endpoint?.id } });
   await done(door, (await remove(door, scored.id)).id);
-  const left = await env.DB.prepare("select count(*) as n from endpoints where id = ?").bind(endpoint.id).first("n");
+  const left = await env.DB.prepare("select count(*) as n from endpoints where id = ?").bind(endpoint?.id).first("n");
   expect(left).toBe(0);
 });
 
