@@ -8,7 +8,7 @@ import { choose } from "../../src/runtime/fleet/choose.ts";
 import { beginUpdates, nextStep, type Step, stepDone, toUnload } from "../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../src/runtime/fleet/in-flight.ts";
 import { Numbers } from "../../src/runtime/fleet/numbers.ts";
-import { release, reported, takeOrder } from "../../src/runtime/fleet/orders.ts";
+import { orderGone, reported, takeOrder } from "../../src/runtime/fleet/orders.ts";
 import { isAway, probeDone } from "../../src/runtime/fleet/probing.ts";
 import {
   adapterName,
@@ -18,6 +18,7 @@ import {
   isAt,
   newFleet,
   orderOf,
+  type PhaseName,
   setReplicas,
   type Weights,
 } from "../../src/runtime/fleet/state.ts";
@@ -50,6 +51,7 @@ interface Work {
   readonly id: string;
   readonly step: Step;
   readonly at: number;
+  readonly phase: PhaseName | null;
   readonly process: number;
   check: EngineCheck | null;
   reached: boolean;
@@ -124,7 +126,7 @@ export class World {
     const { replica, served } = choice;
     const number = this.numbers.next();
     const until = this.now + call.wait_ms;
-    this.inFlight.add(number, { replica_id: replica.id, rollout_id: call.rollout_id, version: served.version, until });
+    this.inFlight.add(number, { ...served, replica_id: replica.id, rollout_id: call.rollout_id, until });
     if (this.inFlight.of(replica.id) > replica.max_concurrent) this.faults.push("more calls than it may have");
     if (trains && served.version === null) this.faults.push("a call that trains met weights nobody knows");
     const engine = this.engines[replica.id];
@@ -172,7 +174,7 @@ export class World {
   }
 
   release(): void {
-    this.keep(release(this.state, RUN, this.now));
+    this.keep(orderGone(this.state, RUN, this.now));
   }
 
   /** Whoever updates the engines by himself, and says so. */
@@ -210,7 +212,8 @@ export class World {
 
   #run(id: string, step: Step): void {
     const process = this.engines[id]?.process ?? 0;
-    this.running.set(id, { id, step, at: this.numbers.next(), process, check: null, reached: false });
+    const phase = this.state.replicas[id]?.phase?.name ?? null;
+    this.running.set(id, { id, step, at: this.numbers.next(), phase, process, check: null, reached: false });
   }
 
   /** A request gets to its engine. */
@@ -236,7 +239,7 @@ export class World {
     this.running.delete(id);
     if (step.do === "probe") {
       const check = lost || work.check === null ? ({ kind: "down", message: "no answer" } as const) : work.check;
-      this.keep(probeDone(this.state, id, { ...this.moment(), at: work.at, check }));
+      this.keep(probeDone(this.state, id, { ...this.moment(), at: work.at, check, phase: work.phase }));
       return;
     }
     const ok = work.reached && !lost;

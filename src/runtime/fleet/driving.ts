@@ -40,7 +40,7 @@ export interface Moment {
 }
 
 /** Engines that load at once: each holds a connection for minutes. */
-const DRIVEN_AT_ONCE = 4;
+const DRIVEN_AT_ONCE = 3;
 /** Versions of a run that stay loaded: calls on their way, and rollouts that lag, name older ones. */
 const ADAPTERS_KEPT = 3;
 
@@ -54,7 +54,7 @@ export function beginUpdates(before: FleetState, now: number): FleetState {
   return state;
 }
 
-function mayBegin(state: FleetState, replica: Replica, now: number): boolean {
+export function mayBegin(state: FleetState, replica: Replica, now: number): boolean {
   const { phase, outage, probed, draining, failing } = replica;
   if (state.update.mode === "reported" || phase !== null || outage !== null || !probed || draining) return false;
   if ((failing?.at ?? 0) > now || wantedOf(state, replica) === null) return false;
@@ -193,7 +193,8 @@ export function stepDone(
     case "pause":
       return ok ? go(before, replica, { name: "look" }, now) : fail(before, replica, `pause: ${message}`, now);
     case "load":
-      return ok ? go(before, replica, { name: "verify" }, now) : fail(before, replica, `load: ${message}`, now);
+      if (!ok) return fail(before, replica, `load: ${message}`, now);
+      return go(withReplica(before, id, { initialized: true }, now), replica, { name: "verify" }, now);
     case "resume":
       return resumed(before, replica, { ok, message, now, number });
   }

@@ -4,9 +4,11 @@
  * Invariant. A call whose end nobody tells of counts as over when its time is.
  */
 
-interface Call {
+export interface Call {
   readonly replica_id: string;
   readonly rollout_id: string;
+  /** As it was named to it. */
+  readonly model: string;
   readonly version: number | null;
   readonly until: number;
 }

@@ -25,10 +25,13 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
 }
 
 /** The run is over, or wants no more of it. */
-export function release(before: FleetState, run_id: string, now: number): FleetState {
+export function orderGone(before: FleetState, run_id: string, now: number): FleetState {
   const orders = before.orders.filter((order) => order.run_id !== run_id);
   if (orders.length === before.orders.length) return before;
-  let state = shownAnew({ ...before, orders }, now);
+  const leaving = before.leaving
+    .map((one) => ({ ...one, told: one.told.filter((tell) => tell.run_id !== run_id) }))
+    .filter(({ told }) => told.length > 0);
+  let state = shownAnew({ ...before, orders, leaving }, now);
   for (const { id, told } of Object.values(state.replicas)) {
     state = withReplica(state, id, { told: told.filter((one) => one.run_id !== run_id) }, now);
   }
@@ -108,7 +111,13 @@ function newsOf(
   }
 }
 
-export function noteTold(state: FleetState, id: string, tell: Told, now: number): FleetState {
-  const told = state.replicas[id]?.told.filter(({ run_id }) => run_id !== tell.run_id) ?? [];
-  return withReplica(state, id, { told: [...told, tell] }, now);
+export function noteTold(before: FleetState, id: string, tell: Told, now: number): FleetState {
+  if (before.replicas[id] === undefined) {
+    const rest = before.leaving.map((one) =>
+      one.id === id ? { ...one, told: one.told.filter(({ run_id }) => run_id !== tell.run_id) } : one,
+    );
+    return { ...before, leaving: rest.filter(({ told }) => told.length > 0) };
+  }
+  const told = before.replicas[id].told.filter(({ run_id }) => run_id !== tell.run_id);
+  return withReplica(before, id, { told: [...told, tell] }, now);
 }

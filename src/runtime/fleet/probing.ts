@@ -4,6 +4,7 @@
  * Invariants. A server that was started anew has what it was started with, whatever it had. One that was away, and shows
  * neither which process it is nor which weights it has, is believed nothing but what somebody reports of it.
  */
+import type { EndedCall } from "../contract/fleet-wire.ts";
 import { fail, go, type Moment, wantedOf, withStretch } from "./driving.ts";
 import {
   adapterName,
@@ -12,18 +13,21 @@ import {
   type FleetState,
   interrupts,
   isSameWeights,
+  type PhaseName,
   type Proof,
   type Replica,
   type Weights,
   withReplica,
 } from "./state.ts";
-import { confirm, contradicted, endAtConfirmed } from "./stretches.ts";
+import { confirm, contradicted, endAtConfirmed, voidStretch } from "./stretches.ts";
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
 
 /** `at`: the number of the moment at which it was begun; `number`: of now. */
 export interface Probed extends Moment {
   readonly at: number;
+  /** The phase that it was begun for; null: none. What has gone on meanwhile is not decided by it. */
+  readonly phase: PhaseName | null;
   readonly check: EngineCheck;
 }
 
@@ -31,21 +35,20 @@ export function probeDone(before: FleetState, id: string, probed: Probed): Fleet
   const replica = before.replicas[id];
   if (replica === undefined) return before;
   const { check, now } = probed;
-  const { phase } = replica;
+  const phase = replica.phase?.name ?? null;
+  if (phase !== probed.phase) return check.kind === "down" ? before : confirmed(before, replica, check, probed);
   if (check.kind === "down") return notThere(before, replica, check.message, probed);
   const state = withReplica(before, id, { probed: true, probed_at: now, outage: null }, now);
   const seen = { ...replica, probed: true, probed_at: now, outage: null };
-  switch (phase?.name) {
+  switch (phase) {
     case "look":
       return looked(confirmed(state, seen, check, probed), seen, check, now);
     case "verify":
       return verified(state, seen, check, probed);
-    case undefined:
-    case "drain":
-    case "pause":
+    case null:
       return confirmed(compared(state, seen, check, probed), seen, check, probed);
     default:
-      return state;
+      return confirmed(state, seen, check, probed);
   }
 }
 
@@ -55,13 +58,13 @@ function proofOf({ started_at, weights }: Alive): Proof {
 
 /** Its weights are changed next: who it is now is to be met again afterwards. */
 function looked(state: FleetState, replica: Replica, check: Alive, now: number): FleetState {
-  const known = withReplica(state, replica.id, { proof: proofOf(check), ...restart(state, replica, check) }, now);
+  const known = withReplica(state, replica.id, { proof: proofOf(check), ...restart(replica, check) }, now);
   const fresh = known.replicas[replica.id] ?? replica;
   return go(known, fresh, { name: "load" }, now);
 }
 
-function restart(_: FleetState, { proof }: Replica, check: Alive): Partial<Replica> {
-  return isRestarted(proof, check) ? { adapters: [], holds: "start" } : {};
+function restart({ proof }: Replica, check: Alive): Partial<Replica> {
+  return isRestarted(proof, check) ? { adapters: [], holds: "start", initialized: false } : {};
 }
 
 function isRestarted(proof: Proof | null, { started_at }: Alive): boolean {
@@ -91,6 +94,7 @@ const UNKNOWN = { holds: null, doubt: "its weights were changed, and are not the
 
 /** Why nobody can say that it has these weights now; null where it was seen. */
 function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, check: Alive): string | null {
+  if (proof === null) return "nobody had looked at it before its weights were changed: report them once more";
   if (isRestarted(proof, check)) return "it was started anew while its weights were changed";
   const { mode } = update;
   if (mode === "lora_versioned") return unlisted(check, adapterName(update, target));
@@ -170,7 +174,7 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
     const again = withReplica(before, id, { proof, failing: null }, now);
     return doubted(again, id, "it was started anew: report what it has once more", moment);
   }
-  const known = { holds: "start", proof, adapters: [], behind, doubt: null, failing } as const;
+  const known = { holds: "start", proof, adapters: [], initialized: false, behind, doubt: null, failing } as const;
   const state = withReplica(before, id, known, now);
   return withStretch(state, id, { from: number, weights: "start", proof });
 }
@@ -196,10 +200,56 @@ function isStill({ holds }: Replica, was: Proof, seen: Proof): boolean {
 }
 
 function notThere(before: FleetState, replica: Replica, message: string, moment: Probed): FleetState {
-  const { phase } = replica;
-  const { now } = moment;
-  if (phase?.name === "look" || phase?.name === "verify") return fail(before, replica, `probe: ${message}`, now);
-  return isAway(before, replica, message, moment);
+  if (replica.phase === null) return isAway(before, replica, message, moment);
+  return fail(before, replica, `probe: ${message}`, moment.now);
+}
+
+/** What the label of a reply says against what was known of its replica; null: nothing. */
+export function contradiction(
+  { replicas, stretches }: FleetState,
+  {
+    replica_id,
+    number,
+    label,
+    version,
+  }: Pick<EndedCall, "replica_id" | "number" | "label"> & {
+    /** What it was given for; null: nobody remembers, or it was given for none. */
+    readonly version: number | null;
+  },
+): string | null {
+  const { holds = null, proof = null } = replicas[replica_id] ?? {};
+  const last = stretches[replica_id]?.at(-1);
+  const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds.version : null;
+  const applied = version ?? held;
+  const says = contradicted(label, applied);
+  // Its own name for what it was started with.
+  if (says === null || (applied === 0 && label === proof?.label)) return null;
+  return `it says it serves ${says} where ${applied} was applied`;
+}
+
+/** A reply of its own contradicts what it was taken to serve: then nothing that it has said is believed. */
+export function lied(before: FleetState, id: string, says: string, moment: Moment): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined) return before;
+  const stretches = { ...before.stretches, [id]: voidStretch(before.stretches[id] ?? []) };
+  const failing = again(replica.failing, says, moment.now);
+  const holds = interrupts(before.update) ? null : replica.holds;
+  return withReplica({ ...before, stretches }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
+}
+
+/** It answered that it has no adapter of that name: it is loaded again. */
+export function lacksAdapter(before: FleetState, id: string, model: string, { now, number }: Moment): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined || replica.phase !== null) return before;
+  const { update } = before;
+  const adapters = replica.adapters.filter((one) => adapterName(update, one) !== model);
+  if (adapters.length < replica.adapters.length) {
+    return withReplica(before, id, { adapters, behind: true }, now);
+  }
+  const { holds } = replica;
+  if (update.mode !== "lora_in_place" || model !== update.adapter || holds === null || holds === "start") return before;
+  const state = withStretch(before, id, { end: number });
+  return withReplica(state, id, { holds: null, doubt: `it does not know ${model}` }, now);
 }
 
 /** It does not answer: until a probe says otherwise it gets no calls. */

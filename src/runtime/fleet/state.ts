@@ -4,7 +4,9 @@
  * Invariants. `holds` is what a replica certainly serves: from the moment at which its weights may become others it is
  * null, and it is set again only after a probe. A replica of which nobody knows what it serves takes no calls.
  */
+
 import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding, WeightOrder } from "../contract/fleet-wire.ts";
 import type { Stretch } from "./stretches.ts";
 
@@ -92,6 +94,8 @@ export interface Replica {
   readonly phase: Phase | null;
   /** A pause was begun, and no resume has been answered since. */
   readonly paused: boolean;
+  /** Its weight transfer was set up since it was started. */
+  readonly initialized: boolean;
   /** Its last update failed. */
   readonly failing: Again | null;
   /** Not before: an adapter that nobody wants could not be unloaded. */
@@ -114,6 +118,8 @@ export interface FleetState {
   readonly replicas: Readonly<Record<string, Replica>>;
   /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
   readonly orders: readonly WeightOrder[];
+  /** Replicas that are gone, and of which trainers have heard: they are not to be counted on any more. */
+  readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
   /** Of each replica, oldest first. */
   readonly stretches: Readonly<Record<string, readonly Stretch[]>>;
 }
@@ -123,7 +129,7 @@ export const LONGEST_WAIT_MS = 60_000;
 export const REASON_CHARS = 500;
 
 export function newFleet(update: FleetUpdate): FleetState {
-  return { update, replicas: {}, orders: [], stretches: {} };
+  return { update, replicas: {}, orders: [], leaving: [], stretches: {} };
 }
 
 export function replicaOf(state: FleetState, id: string): Replica | null {
@@ -157,22 +163,42 @@ export function setReplicas(
   const stretches: Record<string, readonly Stretch[]> = {};
   for (const one of settings) {
     const known = before.replicas[one.id];
-    const same = known?.address === one.address && update.mode === before.update.mode;
-    kept[one.id] = same ? { ...known, ...one } : joining(one, before.orders.length > 0, now);
+    const same = known?.address === one.address && (update.mode === before.update.mode || isUntouched(known));
+    kept[one.id] = same ? { ...known, ...one } : joining(one, known, before.orders.length > 0, now);
     if (same) stretches[one.id] = before.stretches[one.id] ?? [];
   }
-  let state: FleetState = { ...before, update, replicas: kept, stretches };
+  const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
+  const leaving = [...before.leaving, ...left.map(({ id, told }) => ({ id, told }))].slice(-LIMITS.fleetReplicas);
+  let state: FleetState = { ...before, update, replicas: kept, leaving, stretches };
   for (const { id } of settings) state = withReplica(state, id, {}, now);
   return state;
 }
 
-function joining(settings: Settings, behind: boolean, now: number): Replica {
-  return {
+/** Its weights are the ones that it was started with, and nobody is about to change them. */
+function isUntouched({ holds, adapters, phase }: Replica): boolean {
+  return holds === "start" && adapters.length === 0 && phase === null;
+}
+
+/** Calls that were about to leave for another address may do so yet: it is not asked before they have. */
+const OTHER_ADDRESS_MS = 10_000;
+
+function joining(settings: Settings, known: Replica | undefined, behind: boolean, now: number): Replica {
+  const replica: Replica = {
     ...settings,
     ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
     ...{ outage: null, phase: null, paused: false, failing: null, unload_at: 0, claimed: null, doubt: null, told: [] },
-    ...{ since: now, shown: "joining" },
+    ...{ initialized: false, since: now, shown: "joining" },
   };
+  if (known === undefined) return replica;
+  const { probed, proof, paused, told, address } = known;
+  if (address !== settings.address) {
+    const reason = "it has another address than before";
+    return { ...replica, told, outage: { at: now + OTHER_ADDRESS_MS, wait_ms: FIRST_WAIT_MS, reason } };
+  }
+  const doubt = "its weights were changed in another way than its fleet's now: start it anew";
+  const resume = { name: "resume", until: now, at: now, target: null, fault: doubt, left: false } as const;
+  const phase = paused ? { ...resume, misses: 0, late: null } : null;
+  return { ...replica, told, probed, proof, paused, phase, doubt };
 }
 
 /** An update takes it out of rotation, unless versions are adapters: then it serves the older ones meanwhile. */
