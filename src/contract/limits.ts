@@ -6,6 +6,8 @@ const MINUTE = 60_000;
 export const LIMITS = {
   /** Replicas of one fleet. */
   fleetReplicas: 64,
+  /** What the engines of a fleet are sent of a version whose tensors a trainer sends, as JSON. */
+  weightTransferCharacters: 256 * KIB,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */

@@ -17,7 +17,13 @@ const SEALED = {
   push_secret: { table: runs, column: runs.sealed_push_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
-const KINDS = ["endpoint", "replica", "replica_control", "secret", "push_secret"] as const satisfies readonly SealedKind[];
+const KINDS = [
+  "endpoint",
+  "replica",
+  "replica_control",
+  "secret",
+  "push_secret",
+] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
   readonly kind: SealedKind;
