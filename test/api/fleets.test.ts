@@ -165,7 +165,7 @@ test("a change keeps what it does not name, and sends a stored key to no other s
 test("what is removed is gone with its keys; a fleet's name is free again", async () => {
   const door = await open();
   const fleet = await created(door, { replicas: [REPLICA, { ...REPLICA, name: "gpu-1" }] });
-  const [gone, left] = fleet.replicas;
+  const [gone, left] = ["gpu-0", "gpu-1"].map((name) => fleet.replicas.find((one) => one.name === name));
   expect(await send(door, "DELETE", "/v1/fleets/trained/replicas/gpu-0")).toEqual({
     ...{ object: "replica", id: gone?.id, deleted: true },
   });
