@@ -47,6 +47,7 @@ import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -112,6 +113,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...fleetOperations,
   ...replicaOperations,
   ...secretOperations,
+  ...webhookOperations,
   ...datasetOperations,
   ...organizationOperations,
   ...projectOperations,

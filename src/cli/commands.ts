@@ -24,6 +24,7 @@ import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
 import { USAGE_COMMANDS } from "./commands/usage.ts";
+import { WEBHOOK_COMMANDS } from "./commands/webhook.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
@@ -36,6 +37,7 @@ const BUT_COMPLETION = [
   ...FLEET_COMMANDS,
   ...FLEET_REPLICA_COMMANDS,
   ...SECRET_COMMANDS,
+  ...WEBHOOK_COMMANDS,
   ...ENV_COMMANDS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,

@@ -18,6 +18,8 @@ export const PERMISSIONS = [
   "endpoints:write",
   "secrets:read",
   "secrets:write",
+  "webhooks:read",
+  "webhooks:write",
   "trainer",
   "engine",
   "billing:read",
@@ -40,6 +42,7 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "webhooks:write": ["webhooks:read"],
   "billing:write": ["billing:read"],
   operator: ["metrics"],
 };

@@ -52,6 +52,15 @@ export async function listFleets(database: D1Database, scope: Scope, page: Page)
   return rows.filter(isNamed);
 }
 
+/** Ids of a project's first fleets by id, deleted ones too: they have objects. */
+export async function fleetsOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: fleets.id }, fleets)
+    .orderBy(sql`${fleets.id}`)
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
 /** Of several fleets, in the order in which they were added. */
 export async function replicasOfAll(
   database: D1Database,

@@ -8,11 +8,11 @@ import type {
   ReplicaRequestInput,
   ReplicaView,
 } from "../contract/fleet.ts";
-import { BillingClient } from "./billing-client.ts";
 import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
+import { WebhooksClient } from "./webhooks-client.ts";
 
-export class FleetsClient extends BillingClient {
+export class FleetsClient extends WebhooksClient {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {

@@ -105,6 +105,15 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
+  "webhook create": { json: { object: "webhook_endpoint", secret: expect.stringMatching(/^whsec_/) } },
+  "webhook list": { text: /\nwhe_\w+ +http/ },
+  "webhook show": { text: /^webhook +whe_\w+\n/ },
+  "webhook update": { json: { object: "webhook_endpoint", events: null } },
+  "webhook rotate-secret": { text: /^whsec_\S+\n$/ },
+  "webhook test": { json: { object: "webhook_delivery", type: "webhook.test" } },
+  "webhook deliveries": { text: /\nmsg_\w+ +webhook\.test / },
+  "webhook replay": { json: { object: "webhook_replay" } },
+  "webhook delete": { json: DELETED },
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
@@ -191,6 +200,7 @@ const ids = {
   INVITATION: "",
   DELETION: "",
   BUDGET: "",
+  WEBHOOK: "",
   SOURCE: "",
 };
 /** Of an organisation of their own, with a key for all of it. */
@@ -287,6 +297,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(printed, line).toMatchObject(expected.json ?? {});
   if (line.includes("run delete")) ids.DELETION = printed.id;
   if (line.includes("budget create")) ids.BUDGET = printed.id;
+  if (line.includes("webhook create")) ids.WEBHOOK = printed.id;
   if (line.includes("top-up")) ids.SOURCE = printed.entry.source_id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;

@@ -13,6 +13,7 @@ export const FLEET_CASES: Readonly<Record<string, Case>> = {
     await fleets.findFleet(d1, scope, "name"),
   ],
   listFleets: (d1, scope) => fleets.listFleets(d1, scope, FIRST),
+  fleetsOfProject: (d1, scope) => fleets.fleetsOfProject(d1, scope, 10),
   replicasOf: (d1, scope, mark) => fleets.replicasOf(d1, scope, `fl_${mark}`),
   replicasOfAll: (d1, scope, mark) => fleets.replicasOfAll(d1, scope, [`fl_${mark}`]),
   getReplica: (d1, scope, mark) => fleets.getReplica(d1, scope, `rp_${mark}`),

@@ -8,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   fleets: "Engines that serve one policy, and how new weights get onto each of them.",
   secrets: "Values an environment may use by name. They go in and never come out.",
+  "webhook-endpoints": "Addresses that are told of events, signed by Standard Webhooks, and what was delivered there.",
   leases: "Batches a trainer has in hand.",
   organization: "Your organisation: its name, its limits, the hosts it calls.",
   organizations: "Every organisation of the deployment, for its operators.",

@@ -74,6 +74,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   endpoints: text("id or name", "qwen"),
   fleets: text("id or name", "trained"),
   secrets: text("id or name", "SEARCH_KEY"),
+  "webhook-endpoints": text("id of the endpoint", EXAMPLE.webhook),
   leases: text("id of the lease", EXAMPLE.lease),
   organizations: text("id of the organisation", EXAMPLE.organization),
   projects: text("id or name", "math"),
@@ -88,6 +89,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
   replica: text("id or name", "gpu-0"),
+  msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** What they mean is said by each operation. */

@@ -6,6 +6,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
+import { fleetsOfProject } from "../../db/fleets.ts";
 import {
   beginProjectDeletion,
   countRowsOfOrganization,
@@ -15,15 +16,17 @@ import {
   projectsOf,
   runsOf,
 } from "../../db/owner-deletions.ts";
-import { accountObject, auditObject, ownerFolder, projectObject } from "../kit/names.ts";
+import { webhooksOfProject } from "../../db/webhooks.ts";
+import { accountObject, auditObject, fleetObject, ownerFolder, projectObject, webhookObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
 
-/** Runs whose jobs are under way at once; and projects. */
+/** Runs whose jobs are under way at once; projects; and fleets whose objects are freed. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
+const FLEETS_AT_ONCE = 100;
 /** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
 const LOOK_MS = 10_000;
 
@@ -34,6 +37,9 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return await filesSlice(slice, job, ownerFolder(scope), "rows");
     case "rows": {
       if (!job.counted) {
+        // While it is known which there are: nothing is sent for a project that is gone.
+        const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
+        await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }

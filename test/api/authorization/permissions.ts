@@ -124,6 +124,17 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   updateSecret: ["secrets:write"],
   deleteSecret: ["secrets:write"],
 
+  createWebhookEndpoint: ["webhooks:write"],
+  listWebhookEndpoints: ["webhooks:read"],
+  getWebhookEndpoint: ["webhooks:read"],
+  updateWebhookEndpoint: ["webhooks:write"],
+  deleteWebhookEndpoint: ["webhooks:write"],
+  rotateWebhookSecret: ["webhooks:write"],
+  listWebhookDeliveries: ["webhooks:read"],
+  replayWebhookDelivery: ["webhooks:write"],
+  replayWebhookDeliveries: ["webhooks:write"],
+  testWebhookEndpoint: ["webhooks:write"],
+
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
   getDataset: ["datasets:read"],
@@ -177,11 +188,11 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   owner: ["admin"],
   developer: [
     ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
-    ...(["endpoints:write", "secrets:write", "trainer", "billing:read"] as const),
+    ...(["endpoints:write", "secrets:write", "webhooks:write", "trainer", "billing:read"] as const),
   ],
   viewer: [
     ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
-    ...(["endpoints:read", "billing:read"] as const),
+    ...(["endpoints:read", "webhooks:read", "billing:read"] as const),
   ],
 };
 
@@ -192,6 +203,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "webhooks:write": ["webhooks:read"],
   operator: ["metrics"],
   "billing:write": ["billing:read"],
 };

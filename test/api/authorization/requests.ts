@@ -15,6 +15,7 @@ import {
   newPerson,
   newProject,
   newSecret,
+  newWebhook,
   PLAYED,
   type Project,
   ROWS,
@@ -94,6 +95,9 @@ const READS: Readonly<Record<string, Request>> = {
   getReplica: { ask: (things) => ({ path: replicaOf(things) }) },
   listSecrets: { ask: () => ({ path: "/v1/secrets" }) },
   getSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }) },
+  listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
+  getWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }) },
+  listWebhookDeliveries: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries` }) },
   listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
   getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
   listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
@@ -157,6 +161,24 @@ const CHANGES: Readonly<Record<string, Request>> = {
     ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }),
     anew: async ({ door }) => ({ secret: await newSecret(door, `N${crypto.randomUUID().replaceAll("-", "")}`) }),
   },
+  createWebhookEndpoint: { ask: () => ({ path: "/v1/webhook-endpoints", body: { url: `${env.MODEL_URL}/hook` } }) },
+  updateWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}`, body: { description: NAME } }),
+  },
+  deleteWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }),
+    anew: async ({ door }) => await newWebhook(door),
+  },
+  rotateWebhookSecret: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/rotate-secret`, body: { overlap_s: 0 } }),
+  },
+  replayWebhookDelivery: {
+    ask: ({ webhook, delivery }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries/${delivery}/replay` }),
+  },
+  replayWebhookDeliveries: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/replay`, body: { after: 0 } }),
+  },
+  testWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/test` }) },
   createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
   deleteDataset: {
     ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
@@ -228,6 +250,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
   ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
   ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
+  ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
   ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
 ];
 
