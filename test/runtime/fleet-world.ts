@@ -189,7 +189,7 @@ export class World {
   tick(): void {
     const takers = () => Object.values(this.state.replicas).filter(({ shown }) => shown === "ready").length;
     const before = takers();
-    this.keep(beginUpdates(this.state, this.now));
+    this.keep(beginUpdates(this.state, this.now, (id) => this.inFlight.of(id)));
     const left = before - takers();
     const out = Object.values(this.state.replicas).filter(({ phase }) => phase?.left === true).length;
     if (left > 0 && out > Math.max(1, (takers() + out) / 2)) this.faults.push("more than half are out");

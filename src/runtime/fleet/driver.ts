@@ -96,7 +96,7 @@ export class Driver {
   /** False where something is due that this pass may not begin any more. */
   #begin(until: number): boolean {
     const desk = this.#desk;
-    desk.keep(beginUpdates(desk.state(), this.#now()));
+    desk.keep(beginUpdates(desk.state(), this.#now(), desk.inFlight));
     const all = Object.keys(desk.state().replicas).map((id) => this.#beginOne(id, until));
     for (const { id, told } of desk.state().leaving) this.#tell(id, leavingNews(desk.state(), told));
     return all.every((begun) => begun);

@@ -44,10 +44,11 @@ const DRIVEN_AT_ONCE = 3;
 /** Versions of a run that stay loaded: calls on their way, and rollouts that lag, name older ones. */
 const ADAPTERS_KEPT = 3;
 
-/** Begins the updates that may begin now. */
-export function beginUpdates(before: FleetState, now: number): FleetState {
+/** Begins the updates that may begin now: of those first that have the fewest calls to end. */
+export function beginUpdates(before: FleetState, now: number, inFlight: (replica: string) => number): FleetState {
   let state = before;
-  for (const { id } of Object.values(before.replicas)) {
+  const waiting = Object.values(before.replicas).filter((replica) => mayBegin(before, replica, now));
+  for (const { id } of waiting.sort((one, other) => inFlight(one.id) - inFlight(other.id))) {
     const replica = state.replicas[id];
     if (replica !== undefined && mayBegin(state, replica, now)) state = begin(state, replica, now);
   }

@@ -278,6 +278,8 @@ export function isAt({ update }: FleetState, { holds, adapters }: Replica, order
 export interface Served {
   readonly model: string;
   readonly version: number | null;
+  /** Of the version. */
+  readonly generation?: number;
 }
 
 export function servedTo(
@@ -289,7 +291,9 @@ export function servedTo(
   const order = orderOf(state, run_id);
   if (order === null && !trains && weights_of === undefined) return { model, version: null };
   const version = versionFor(state, replica, run_id, order);
-  return version === null ? null : { model: modelOf(state.update, { run_id, model }, order, version), version };
+  if (version === null) return null;
+  const generation = order?.generation ?? 0;
+  return { model: modelOf(state.update, { run_id, model }, generation, version), version, generation };
 }
 
 export function orderOf({ orders }: FleetState, run_id: string): WeightOrder | null {
@@ -299,13 +303,13 @@ export function orderOf({ orders }: FleetState, run_id: string): WeightOrder | n
 function modelOf(
   update: FleetUpdate,
   { run_id, model }: Pick<FleetCall, "run_id" | "model">,
-  order: WeightOrder | null,
+  generation: number,
   version: number,
 ): string {
   if (version === 0) return model;
   if (update.mode === "lora_in_place") return update.adapter;
   if (update.mode !== "lora_versioned") return model;
-  return adapterName(update, { run_id, generation: order?.generation ?? 0, version });
+  return adapterName(update, { run_id, generation, version });
 }
 
 function versionFor(
