@@ -26,6 +26,7 @@ import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
+import { fleetOperations } from "./fleets.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
@@ -37,6 +38,7 @@ import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Oper
 import { organizationOperations } from "./organizations.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
+import { replicaOperations } from "./replicas.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutOperations } from "./rollouts.ts";
@@ -109,6 +111,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...rolloutOperations,
   ...environmentOperations,
   ...endpointOperations,
+  ...fleetOperations,
+  ...replicaOperations,
   ...secretOperations,
   ...webhookOperations,
   ...datasetOperations,

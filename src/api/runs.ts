@@ -26,6 +26,7 @@ export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
 const CREATE_ERRORS = [
+  "conflict",
   ...(["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const),
   ...(["max_tokens_required", "prices_required"] as const),
 ] as const;

@@ -9,6 +9,8 @@ import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
+import { FLEET_COMMANDS } from "./commands/fleet.ts";
+import { FLEET_REPLICA_COMMANDS } from "./commands/fleet-replica.ts";
 import { INVITATION_COMMANDS } from "./commands/invitation.ts";
 import { KEY_COMMANDS } from "./commands/key.ts";
 import { LEDGER_COMMANDS } from "./commands/ledger.ts";
@@ -33,6 +35,8 @@ const BUT_COMPLETION = [
   ...ROLLOUT_COMMANDS,
   ...DATASET_COMMANDS,
   ...ENDPOINT_COMMANDS,
+  ...FLEET_COMMANDS,
+  ...FLEET_REPLICA_COMMANDS,
   ...SECRET_COMMANDS,
   ...WEBHOOK_COMMANDS,
   ...TRIGGER_COMMANDS,

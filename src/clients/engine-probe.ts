@@ -104,16 +104,13 @@ export type EngineHealth =
 /** How it is, without having it sample. Alive is one that lists its models where calls go, and is not known to be dead. */
 export async function checkEngine(engine: Engine, { deadline_ms = CHECK_MS } = {}): Promise<EngineHealth> {
   const signal = AbortSignal.timeout(deadline_ms);
-  const [listed, health, metrics, info, pause] = await Promise.all([
-    askEngine(engine, { side: "data", method: "GET", path: "/models", signal }),
-    get(engine, "/health", signal),
-    get(engine, "/metrics", signal),
-    get(engine, "/weight_info", signal),
-    get(engine, "/is_paused", signal),
-  ]);
+  // Alone: one that hangs is to hold one connection.
+  const listed = await askEngine(engine, { side: "data", method: "GET", path: "/models", signal });
   if (listed.kind !== "answered") return { kind: "down", message: listed.message };
   if (listed.status !== 200) return { kind: "down", message: refusalOf(engine, "GET /models", listed) };
+  const [health, metrics] = await Promise.all([get(engine, "/health", signal), get(engine, "/metrics", signal)]);
   if (health?.status === 503) return { kind: "down", message: refusalOf(engine, "GET /health", health) };
+  const [info, pause] = await Promise.all([get(engine, "/weight_info", signal), get(engine, "/is_paused", signal)]);
   const paused = member(pause?.body, "is_paused");
   const models = listedModels(listed.body).map(({ id }) => id);
   return {

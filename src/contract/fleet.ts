@@ -37,7 +37,8 @@ export const UPDATE_MODES = ["lora_versioned", "lora_in_place", "reload", "trans
 export const UpdateMode = z.enum(UPDATE_MODES);
 export type UpdateMode = z.infer<typeof UpdateMode>;
 
-const PhaseSeconds = z.number().positive().max(3600);
+/** Less than an alarm may take. */
+const PhaseSeconds = z.number().positive().max(780);
 export const FleetUpdate = namedInput("FleetUpdate", {
   mode: UpdateMode.default("reported"),
   adapter: ResourceName.default("policy").describe("of a LoRA: the adapter's name, before the @ of its version"),
@@ -71,6 +72,7 @@ export const ReplicaRequest = namedInput("ReplicaRequest", {
   max_concurrent: Positive.max(LIMITS.maxConcurrent).default(64).describe("calls at once"),
 });
 export type ReplicaRequest = z.output<typeof ReplicaRequest>;
+export type ReplicaRequestInput = z.input<typeof ReplicaRequest>;
 
 export const ReplicaPatch = z
   .strictObject({
@@ -134,6 +136,7 @@ export const ReplicaView = named("Replica", {
   updated_at: Seconds,
 });
 export type ReplicaView = z.infer<typeof ReplicaView>;
+export const ReplicaList = listOf(ReplicaView, "ReplicaList", EXAMPLE.replica);
 
 export const FleetView = named("Fleet", {
   object: z.literal("fleet"),

@@ -6,6 +6,8 @@ const MINUTE = 60_000;
 export const LIMITS = {
   /** Replicas of one fleet. */
   fleetReplicas: 64,
+  /** What the engines of a fleet are sent of a version whose tensors a trainer sends, as JSON. */
+  weightTransferCharacters: 256 * KIB,
   /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
   webhooksPerProject: 20,
   webhookEvents: 32,

@@ -82,6 +82,13 @@ export const RunReport = named("RunReport", {
   counted_micros: Count.optional().describe(
     "counted against max_cost_micros so far, of what has ended, lost calls at their bounds; absent without a cap",
   ),
+  latency: z
+    .object({ platform_ms: z.object({ p50: MaybeNumber, p99: MaybeNumber }) })
+    .optional()
+    .describe(
+      "milliseconds that the platform adds to a turn: what the step of its answered call took beside the model, without hooks of the environment and without waits for permits. Bounds of classes, each at most 42 % above what was measured; 16,384 stands for all that is longer. Absent before the first rollout has answered",
+    )
+    .meta({ example: { platform_ms: { p50: 5.66, p99: 22.63 } } }),
   calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
     example: 2,
   }),

@@ -16,8 +16,9 @@ type Owner = "org_id" | "project_id";
 export type NamedFleet = FleetRow & { readonly name: string };
 export type NewFleet = Omit<NamedFleet, Owner>;
 export type NewReplica = Omit<ReplicaRow, Owner>;
-export type FleetChanges = Partial<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
-export type ReplicaChanges = Partial<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
+type Some<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
+export type FleetChanges = Some<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
+export type ReplicaChanges = Some<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
 
 /** A fleet by id, whatever became of it: for the runs that name it. */
 export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {
@@ -49,6 +50,15 @@ export async function listFleets(database: D1Database, scope: Scope, page: Page)
     inProject(database, scope).select(fleets, isNotNull(fleets.name), beyond),
   );
   return rows.filter(isNamed);
+}
+
+/** Ids of a project's first fleets by id, deleted ones too: they have objects. */
+export async function fleetsOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: fleets.id }, fleets)
+    .orderBy(sql`${fleets.id}`)
+    .limit(limit);
+  return rows.map(({ id }) => id);
 }
 
 /** Of several fleets, in the order in which they were added. */

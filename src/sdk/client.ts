@@ -34,6 +34,7 @@ import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/trai
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
+import { FleetsClient } from "./fleets-client.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
@@ -51,7 +52,6 @@ import type {
 } from "./options.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
-import { WebhooksClient } from "./webhooks-client.ts";
 
 export type {
   AcceptedInvitation,
@@ -69,6 +69,7 @@ export type {
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { AuditEntry } from "../contract/audit-log.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
+export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
@@ -115,7 +116,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends WebhooksClient {
+export class RollcallClient extends FleetsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {

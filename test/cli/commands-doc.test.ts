@@ -17,6 +17,7 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 import { command as runCommand } from "./run-rollcall.ts";
+import { type Printed, SERVING_EXPECTED } from "./serving-expected.ts";
 import { TRIGGERS, writeTriggers } from "./triggers-doc.ts";
 import { WEBHOOKS } from "./webhooks-doc.ts";
 
@@ -30,13 +31,12 @@ const LIST = { object: "list", data: expect.any(Array), has_more: expect.any(Boo
 const RUN = { object: "run", id: expect.stringMatching(/^run_/), status: "completed" };
 const SUMMARY = { run_id: expect.stringMatching(/^run_/), status: "completed" };
 const ESTIMATE_OF_16 = { mean: expect.any(Number), se: expect.any(Number), n: 16 };
-const ENDPOINT = { object: "endpoint", id: expect.stringMatching(/^ep_/) };
 const DATASET = { object: "dataset", id: expect.stringMatching(/^ds_/), rows: 3 };
 const DELETED = { deleted: true };
 const A_KEY = { key: expect.stringMatching(/^rk_/) };
 
 /** What the examples of a command print: as text, and as the object of --json. */
-const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> = {
+const EXPECTED: Partial<Record<CommandName, Printed>> = {
   eval: { text: /^environment +reward[\s\S]*\n\nRewards of \d+ scored rollouts\n/, json: SUMMARY },
   train: {
     json: {
@@ -103,15 +103,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
     json: { ...DATASET, head: [expect.objectContaining({ index: 0 }), expect.anything()] },
   },
   "dataset delete": { json: DELETED },
-  "endpoint add": {
-    text: /^endpoint +fast\n[\s\S]*key +…1234\n[\s\S]*supports +chat/,
-    json: ENDPOINT,
-  },
-  "endpoint list": { text: /\nfast +http/, json: LIST },
-  "endpoint show": { text: /^endpoint +fast\n/ },
-  "endpoint update": { json: { ...ENDPOINT, rpm: 600, prices: null } },
-  "endpoint probe": { json: ENDPOINT },
-  "endpoint delete": { text: /^Deleted ep_/, json: DELETED },
+  ...SERVING_EXPECTED,
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },

@@ -26,6 +26,7 @@ import * as usage from "../../src/db/usage-hours.ts";
 import * as webhooks from "../../src/db/webhooks.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { FLEET_CASES } from "./fleet-cases.ts";
 import { TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
@@ -77,7 +78,9 @@ export const CASES: Readonly<Record<string, Case>> = {
     await endpoints.deleteEndpoint(d1, scope, `ep_${mark}`, 3000),
     await endpoints.deleteEndpoint(d1, scope, `ep-unused_${mark}`, 3000),
   ],
+  ...FLEET_CASES,
   unfinishedRuns: (d1, scope, mark) => runs.unfinishedRuns(d1, scope, eq(tables.runs.endpoint_id, `ep_${mark}`)),
+  trainingOn: (d1, scope, mark) => runs.trainingOn(d1, scope, `fl_${mark}`),
   recall: (d1, scope) => idempotency.recall(d1, scope, "createSecret", "k"),
   insertOnce: (d1, scope) => {
     const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };
@@ -109,6 +112,8 @@ export const CASES: Readonly<Record<string, Case>> = {
     for (const [kind, id, sealed] of [
       ["secret", `sec_${mark}`, mark],
       ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
+      ["replica", `rp_${mark}`, mark],
+      ["replica_control", `rp_${mark}`, mark],
       ["push_secret", `run_${mark}`, mark],
       ["webhook_secret", `whs_${mark}`, mark],
       ["trigger", `tr_${mark}`, mark],

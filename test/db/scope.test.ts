@@ -14,6 +14,7 @@ import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as deletions from "../../src/db/deletions.ts";
 import * as doors from "../../src/db/doors-schema.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
+import * as fleets from "../../src/db/fleets.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
@@ -45,7 +46,7 @@ import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from ".
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
-  ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
+  ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
@@ -68,6 +69,7 @@ const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
+  ...["insertFleet", "insertReplica"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
-import { triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
+import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -27,6 +27,7 @@ import {
 import type { NewTrigger } from "../../src/db/triggers.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
 
 export interface Tenant {
   readonly scope: Scope;
@@ -36,6 +37,7 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
@@ -109,6 +111,15 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
+    d1.insert(replicas).values({
+      ...replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark }),
+      ...owner,
+    }),
+    d1.insert(runs).values({
+      ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
+      ...owner,
+    }),
     d1.insert(webhookEndpoints).values({ ...webhookRow(`whe_${mark}`), ...owner, description: mark }),
     d1
       .insert(webhookSecrets)

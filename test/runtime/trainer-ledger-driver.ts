@@ -85,7 +85,7 @@ export class Ledger {
     const acked = ack(this.state, this.terms, serial, asked, null, this.now);
     if (!acked.answer.ok || said.published === undefined) return this.#keep(acked);
     const published = reportWithAck(acked.answer.value.step, asked.epoch, said.published);
-    const reported = report(acked.state, published, told, this.now);
+    const reported = report(acked.state, published, { told }, this.now);
     return this.#keep(acknowledgeAndPublish(this.state, acked, reported));
   }
 
@@ -96,7 +96,7 @@ export class Ledger {
 
   report(state: "pending" | "published" | "applied" | "failed", version: number, told = false) {
     const asked = { version, state, epoch: this.state.epoch };
-    return this.#keep(report(this.state, asked, told, this.now));
+    return this.#keep(report(this.state, asked, { told }, this.now));
   }
 
   /** What the object does when its alarm comes. */

@@ -40,6 +40,17 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   updateEndpoint: (client) => client.updateEndpoint("x/y", { api_key: null }),
   deleteEndpoint: (client) => client.deleteEndpoint("x/y"),
   probeEndpoint: (client) => client.probeEndpoint("x/y"),
+  createFleet: (client) => client.createFleet({ name: "n" }),
+  listFleets: (client) => client.listFleets(),
+  getFleet: (client) => client.getFleet("x/y"),
+  updateFleet: (client) => client.updateFleet("x/y", { prices: null }),
+  deleteFleet: (client) => client.deleteFleet("x/y"),
+  addReplica: (client) => client.addReplica("x/y", { name: "n", base_url: "http://x/v1" }),
+  listReplicas: (client) => client.listReplicas("x/y"),
+  getReplica: (client) => client.getReplica("x/y", "x/y"),
+  updateReplica: (client) => client.updateReplica("x/y", "x/y", { draining: true }),
+  removeReplica: (client) => client.removeReplica("x/y", "x/y"),
+  probeReplica: (client) => client.probeReplica("x/y", "x/y"),
   resealValues: (client) => client.reseal(),
   createSecret: (client) => client.createSecret({ name: "N", value: "v" }),
   listSecrets: (client) => client.listSecrets(),
@@ -137,7 +148,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(asked.length).toBe(1);
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
-  const path = route.replaceAll(/\{(id|month|msg)\}/g, "x%2Fy");
+  const path = route.replaceAll(/\{(id|month|msg|replica)\}/g, "x%2Fy");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");

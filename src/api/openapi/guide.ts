@@ -8,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   triggers: "Addresses at which somebody else's webhook begins a run: its signature is checked, and it begins one run.",
   hooks: "Where senders of webhooks post: they need no key, and sign what they send.",
+  fleets: "Engines that serve one policy, and how new weights get onto each of them.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   "webhook-endpoints": "Addresses that are told of events, signed by Standard Webhooks, and what was delivered there.",
   leases: "Batches a trainer has in hand.",

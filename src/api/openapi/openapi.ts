@@ -72,6 +72,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   environments: text("id, or id@version", "gsm8k@1"),
   datasets: text("id or name", "gsm8k-test"),
   endpoints: text("id or name", "qwen"),
+  fleets: text("id or name", "trained"),
   secrets: text("id or name", "SEARCH_KEY"),
   "webhook-endpoints": text("id of the endpoint", EXAMPLE.webhook),
   triggers: text("id or name", "on-merge"),
@@ -89,6 +90,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
+  replica: text("id or name", "gpu-0"),
   msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };

@@ -6,10 +6,10 @@ import { EXIT, usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { countText, dollarsText, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
+import { pricesOf } from "./prices-of.ts";
 
 const HEADER = ["endpoint", "base url", "key", "supports", "id"];
 const MODELS_SHOWN = 5;
-const MICROS_PER_DOLLAR = 1e6;
 
 /** What may be said of an endpoint when it is added, and changed later. */
 const SETTING_FLAGS = {
@@ -131,24 +131,6 @@ function settingsOf(line: Settings) {
     rpm: line.count("rpm", 1),
     prices: pricesOf(line),
   });
-}
-
-function pricesOf(line: Settings) {
-  const input = microsOf(line, "input-price");
-  const output = microsOf(line, "output-price");
-  if (input === undefined && output === undefined) return undefined;
-  if (input === undefined || output === undefined) {
-    const missing = input === undefined ? "input-price" : "output-price";
-    throw usageError(`--${missing}: prices come in pairs`, missing);
-  }
-  return { input_per_mtok_micros: input, output_per_mtok_micros: output };
-}
-
-function microsOf(line: Settings, flag: "input-price" | "output-price"): number | undefined {
-  const dollars = line.number(flag);
-  if (dollars === undefined) return undefined;
-  if (dollars < 0) throw usageError(`--${flag}: must not be negative`, flag);
-  return Math.round(dollars * MICROS_PER_DOLLAR);
 }
 
 const DELETE = question({

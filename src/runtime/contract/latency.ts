@@ -1,6 +1,6 @@
 /**
- * How long answered calls of a model took, counted by fixed bounds: as much to store and to send for a million calls as
- * for one. The bounds are those that OpenTelemetry names for `gen_ai.client.operation.duration`, from 40 ms on, and go on
+ * How long answered calls of a model took, and what the platform added to their turns, counted by fixed bounds: as much to
+ * store and to send for a million calls as for one. The bounds of the model's are those that OpenTelemetry names for `gen_ai.client.operation.duration`, from 40 ms on, and go on
  * to the longest call there may be.
  */
 
@@ -10,27 +10,79 @@ export const LATENCY_BOUNDS_S = [
   ...[163.84, 327.68, 655.36],
 ] as const;
 
+/**
+ * Upper bounds in milliseconds of what the platform adds to a turn: from 1 ms to 16 s, each √2 times the one before, so that
+ * a bound is at most 42 % above what it stands for.
+ */
+export const PLATFORM_BOUNDS_MS: readonly number[] = Array.from(
+  { length: 29 },
+  (_, at) => Math.round(100 * 2 ** (at / 2)) / 100,
+);
+
 /** `counts[i]`: calls within the bound `i` and beyond the one before, one more for what took longer than any. */
-export interface Latencies {
+export interface Counted {
   readonly counts: readonly number[];
   readonly sum_ms: number;
 }
 
-export function latenciesOf(times_ms: readonly number[]): Latencies {
-  const counts = Array<number>(LATENCY_BOUNDS_S.length + 1).fill(0);
+/** `platform`: of the same calls what the platform added, by bounds of its own; absent where nobody measured it. */
+export interface Latencies extends Counted {
+  readonly platform?: Counted;
+}
+
+/** How long each call took that was answered, and what the platform added where that is known. */
+export interface TimedCall {
+  readonly latency_ms: number;
+  readonly platform_ms?: number;
+}
+
+export function latenciesOf(calls: readonly TimedCall[]): Latencies {
+  const model = calls.map(({ latency_ms }) => latency_ms);
+  const added = calls.flatMap(({ platform_ms }) => platform_ms ?? []);
+  const bounds_ms = LATENCY_BOUNDS_S.map((bound) => bound * 1000);
+  return {
+    ...counted(model, bounds_ms),
+    ...(added.length > 0 && { platform: counted(added, PLATFORM_BOUNDS_MS) }),
+  };
+}
+
+function counted(times_ms: readonly number[], bounds_ms: readonly number[]): Counted {
+  const counts = Array<number>(bounds_ms.length + 1).fill(0);
   let sum_ms = 0;
   for (const ms of times_ms) {
-    const at = LATENCY_BOUNDS_S.findIndex((bound) => ms <= bound * 1000);
-    const bucket = at === -1 ? LATENCY_BOUNDS_S.length : at;
+    const at = bounds_ms.findIndex((bound) => ms <= bound);
+    const bucket = at === -1 ? bounds_ms.length : at;
     counts[bucket] = (counts[bucket] ?? 0) + 1;
     sum_ms += Math.max(0, ms);
   }
   return { counts, sum_ms };
 }
 
+/** The bound that so large a share of them (0 to 1) is within; the last where they are beyond all. Null of none. */
+export function boundOf({ counts }: Counted, bounds: readonly number[], share: number): number | null {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (all === 0) return null;
+  let within = 0;
+  const at = counts.findIndex((count) => {
+    within += count;
+    return within >= share * all;
+  });
+  return bounds[at] ?? bounds.at(-1) ?? null;
+}
+
 /** Both together; absent: none. */
 export function addLatencies(one: Latencies | undefined, other: Latencies | undefined): Latencies | undefined {
   if (one === undefined || other === undefined) return one ?? other;
+  const platform = addCounted(one.platform, other.platform);
+  return { ...bothOf(one, other), ...(platform !== undefined && { platform }) };
+}
+
+export function addCounted(one: Counted | undefined, other: Counted | undefined): Counted | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return bothOf(one, other);
+}
+
+function bothOf(one: Counted, other: Counted): Counted {
   const length = Math.max(one.counts.length, other.counts.length);
   const counts = Array.from({ length }, (_, at) => (one.counts[at] ?? 0) + (other.counts[at] ?? 0));
   return { counts, sum_ms: one.sum_ms + other.sum_ms };

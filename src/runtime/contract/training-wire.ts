@@ -2,7 +2,6 @@
  * What a training run's object, its trainer's object and the consumers say to each other. As in wire.ts: everything may
  * come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
  */
-import type { JsonObject } from "../../contract/json.ts";
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
@@ -197,9 +196,11 @@ export interface TrainerRpc {
     readonly location?: string | undefined;
     readonly sha256?: string | undefined;
     /** Of `published`: what the engines of a fleet are sent, where they are brought to it by `transfer`. */
-    readonly transfer?: JsonObject | undefined;
+    readonly transfer?: Readonly<Record<string, unknown>> | undefined;
     /** Said by the run's fleet, of weights of this generation: it is no trainer, and no epoch fences it off. */
     readonly of_fleet?: { readonly generation: number };
+    /** Likewise: the replicas that take calls. What others serve holds nothing back. */
+    readonly rotation?: readonly string[];
   }): Promise<Answer<WeightLedger>>;
   ledger(): Promise<WeightLedger | null>;
   /** Which weights engines served from when on, in order: the latest 1,000 changes. Null: nobody created it. */

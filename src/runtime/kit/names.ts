@@ -2,6 +2,7 @@
  * Names of objects and keys of R2. Every one begins with its organisation and project; content is addressed inside a
  * run only.
  */
+import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
 import type { FleetRpc } from "../contract/fleet-wire.ts";
@@ -10,14 +11,23 @@ import type { TrainerRpc } from "../contract/training-wire.ts";
 import type { TriggerPlace, TriggerRpc } from "../contract/trigger-wire.ts";
 import type { WebhookRpc } from "../contract/webhook-wire.ts";
 
-export function runObject(env: Env, scope: Scope, runId: string): RunRpc {
-  const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`);
+/** Where an object is to live that is named for the first time: whoever names it later finds it where it is. */
+type Near = RunFleet | undefined;
+
+function placed(near: Near): DurableObjectNamespaceGetDurableObjectOptions {
+  const { location_hint: locationHint } = near ?? {};
+  return locationHint === undefined ? {} : { locationHint };
+}
+
+/** `near`: for whoever may be the first to name it. */
+export function runObject(env: Env, scope: Scope, runId: string, near?: Near): RunRpc {
+  const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`, placed(near));
   return stub as RunRpc;
 }
 
 /** The object that plays rollouts of a run, by its number among those of the run. */
-export function rolloutHost(env: Env, scope: Scope, runId: string, host: number): RolloutRpc {
-  const stub: unknown = env.ROLLOUT.getByName(hostName(scope, runId, host));
+export function rolloutHost(env: Env, scope: Scope, runId: string, host: number, near?: Near): RolloutRpc {
+  const stub: unknown = env.ROLLOUT.getByName(hostName(scope, runId, host), placed(near));
   return stub as RolloutRpc;
 }
 
@@ -49,8 +59,8 @@ export function auditObject(env: Env, orgId: string): AuditRpc {
 }
 
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */
-export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc {
-  const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`);
+export function trainerObject(env: Env, scope: Scope, runId: string, near?: Near): TrainerRpc {
+  const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`, placed(near));
   return stub as TrainerRpc;
 }
 

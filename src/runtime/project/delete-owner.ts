@@ -6,6 +6,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
+import { fleetsOfProject } from "../../db/fleets.ts";
 import {
   beginProjectDeletion,
   countRowsOfOrganization,
@@ -17,16 +18,25 @@ import {
 } from "../../db/owner-deletions.ts";
 import { deleteTrigger, someTriggers } from "../../db/triggers.ts";
 import { webhooksOfProject } from "../../db/webhooks.ts";
-import { accountObject, auditObject, ownerFolder, projectObject, triggerObject, webhookObject } from "../kit/names.ts";
+import {
+  accountObject,
+  auditObject,
+  fleetObject,
+  ownerFolder,
+  projectObject,
+  triggerObject,
+  webhookObject,
+} from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
 
-/** Runs whose jobs are under way at once; and projects. */
+/** Runs whose jobs are under way at once; projects; and triggers and fleets whose objects are freed. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
 const TRIGGERS_AT_ONCE = 100;
+const FLEETS_AT_ONCE = 100;
 /** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
 const LOOK_MS = 10_000;
 
@@ -38,6 +48,10 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
     case "rows": {
       if (!job.counted) {
         // While it is known which there are: nothing is sent for a project that is gone.
+        const fleets = await subrequests.fetch(() => fleetsOfProject(env.DB, scope, job.freed + FLEETS_AT_ONCE));
+        const next = fleets.slice(job.freed);
+        await subrequests.objectAll(next, (id) => fleetObject(env, scope, id).free());
+        if (next.length > 0) return goOn({ ...job, freed: job.freed + next.length });
         const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
         await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));

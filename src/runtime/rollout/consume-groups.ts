@@ -79,7 +79,7 @@ async function beginRollouts(
   }
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
   await subrequests.objectAll(startsOf(orders), async ({ host, of }) => {
-    await rolloutHost(env, spec.scope, spec.run_id, host).start(of, sentAt);
+    await rolloutHost(env, spec.scope, spec.run_id, host, spec.fleet).start(of, sentAt);
   });
 }
 

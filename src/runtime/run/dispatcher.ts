@@ -318,7 +318,7 @@ class Standings {
     // Those that take over others' trajectories have no object: whoever starts them reports for them.
     if (host === null) return rows.map(() => UNKNOWN);
     try {
-      return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host));
+      return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host, this.#spec.fleet));
     } catch (thrown) {
       const first = rows[0] && { rollout_id: rows[0].id };
       logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);

@@ -17,6 +17,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
 import { letOut } from "../../core/billing/allowance.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { addCounted } from "../contract/latency.ts";
 import type { Answered } from "../contract/rpc.ts";
 import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
@@ -117,6 +118,12 @@ function isAnswered({ outcome, digest }: RolloutEntry): boolean {
 /** What came of a report: the unit that is now complete, if any. */
 type Taken = Answered & { readonly unit?: number | null };
 
+/** What the platform added to the turns of all that has answered. */
+function withPlatform(head: RunHead, { latencies }: RolloutReport): Pick<RunHead, "platform"> {
+  const platform = addCounted(head.platform, latencies?.platform);
+  return platform === undefined ? {} : { platform };
+}
+
 /** Final reports. One that cannot be stored for what it is is refused by itself. */
 export function answerAll(
   store: RunStore,
@@ -152,6 +159,7 @@ export function answer(
       ...head,
       running: head.running - 1,
       gate: afterEnd(head.gate, report, now),
+      ...withPlatform(head, report),
       stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);

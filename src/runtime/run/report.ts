@@ -2,6 +2,7 @@
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
+import { boundOf, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
@@ -38,6 +39,13 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
+}
+
+/** Nothing before a rollout has answered. */
+function platformTime({ platform }: RunHead): Pick<RunReport, "latency"> {
+  if (platform === undefined) return {};
+  const within = (share: number) => boundOf(platform, PLATFORM_BOUNDS_MS, share);
+  return { latency: { platform_ms: { p50: within(0.5), p99: within(0.99) } } };
 }
 
 const STOPPED = {
@@ -120,7 +128,8 @@ export class LiveViews {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
     const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
-    return { ...report, usage, ...(capOf(spec) !== null && { counted_micros: head.cap.spent }) };
+    const capped = capOf(spec) === null ? {} : { counted_micros: head.cap.spent };
+    return { ...report, usage, ...capped, ...platformTime(head) };
   }
 
   #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {

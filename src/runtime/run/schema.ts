@@ -1,6 +1,8 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
+
 import type { RunStatus } from "../../contract/run.ts";
 import { type CapBook, NEW_CAP, type Wanted } from "../../core/billing/allowance.ts";
+import type { Counted } from "../contract/latency.ts";
 import type { HoldGrant } from "../contract/money-wire.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { JudgePace } from "../contract/wire.ts";
@@ -136,6 +138,8 @@ export interface RunHead {
   /** Ends numbered so far, and how far they are cut into segments. */
   readonly finished: number;
   readonly segmented: number;
+  /** What the platform added to turns of rollouts that answered; absent where none did. */
+  readonly platform?: Counted;
   /** Bytes of finished trajectories that no segment covers yet. */
   readonly unsegmented_bytes: number;
   /** What its trajectories and training samples take, in characters and bytes of R2. */

@@ -188,7 +188,7 @@ export async function beginRun(
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
   }
-  await subrequests.object(() => runObject(env, scope, run.id).create(run.spec));
+  await subrequests.object(() => runObject(env, scope, run.id, run.spec.fleet).create(run.spec));
   await subrequests.object(() => noteProject(env, scope, options.now));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
@@ -255,7 +255,7 @@ export async function replayedRun(
   if (!isSameRequest(record.run.request_hash, options)) return keyReused();
   const { run } = record;
   if (run.status === "queued") {
-    await runObject(env, scope, run.id).create(run.spec);
+    await runObject(env, scope, run.id, run.spec.fleet).create(run.spec);
   }
   return { ok: true, value: { run: runViewOf(record), replayed: true } };
 }

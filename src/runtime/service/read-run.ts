@@ -126,7 +126,7 @@ export async function openRun(
   if (readId(env, id)?.kind !== "run") return notFound("run", id);
   const { record, current } = await recordOf(env, scope, id);
   if (record === null) return notFound("run", id);
-  const object = runObject(env, scope, id);
+  const object = runObject(env, scope, id, record.run.spec.fleet);
   if (current && record.run.status === "queued") await object.create(record.run.spec);
   return { ok: true, value: { record, object } };
 }

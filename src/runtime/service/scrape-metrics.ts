@@ -16,7 +16,7 @@ import {
   readTotals,
   type Total,
 } from "../../db/metrics.ts";
-import { LATENCY_BOUNDS_S, type Latencies } from "../contract/latency.ts";
+import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import { logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "../kit/prometheus.ts";
@@ -177,23 +177,38 @@ async function readEndpoints(env: Env, reads: Reads, now: number): Promise<Famil
   const choice = { since: now - USED_LATELY_MS, limit: MOST_ENDPOINTS };
   const listed = await reads.of("endpoints", () => listEndpointsInUse(env.DB, choice));
   if (listed === null) return [];
-  const read = await Promise.all(listed.map((one) => readLatencies(env, reads, one)));
+  const read = (await Promise.all(listed.map((one) => readLatencies(env, reads, one)))).filter((one) => one !== null);
   return [
     gauge("rollcall_endpoints", "Endpoints that runs use, or used lately", [{ value: listed[0]?.of ?? 0 }]),
     {
       name: "rollcall_model_latency_seconds",
       type: "histogram",
       help: `How long answered calls took, of the ${MOST_ENDPOINTS} endpoints that most runs use`,
-      samples: read.flat(),
+      samples: read.flatMap(({ model }) => model),
+    },
+    {
+      name: "rollcall_platform_latency_seconds",
+      type: "histogram",
+      help: "What the platform added to turns, of the same endpoints",
+      samples: read.flatMap(({ platform }) => platform),
     },
   ];
 }
 
-async function readLatencies(env: Env, reads: Reads, { endpoint_id, scope }: EndpointInUse): Promise<Sample[]> {
+async function readLatencies(
+  env: Env,
+  reads: Reads,
+  { endpoint_id, scope }: EndpointInUse,
+): Promise<{ readonly model: Sample[]; readonly platform: Sample[] } | null> {
   const read = await reads.of<Latencies | null>("endpoints", () => endpointObject(env, scope, endpoint_id).latencies());
-  if (read === null) return [];
-  const { counts, sum_ms } = read;
-  return histogramSamples({ endpoint: endpoint_id }, { bounds: LATENCY_BOUNDS_S, counts, sum: sum_ms / 1000 });
+  if (read === null) return null;
+  const told = ({ counts, sum_ms }: Counted, bounds: readonly number[]) =>
+    histogramSamples({ endpoint: endpoint_id }, { bounds, counts, sum: sum_ms / 1000 });
+  const bounds = PLATFORM_BOUNDS_MS.map((ms) => ms / 1000);
+  return {
+    model: told(read, LATENCY_BOUNDS_S),
+    platform: read.platform === undefined ? [] : told(read.platform, bounds),
+  };
 }
 
 function gauge(name: string, help: string, samples: readonly Sample[]): Family {

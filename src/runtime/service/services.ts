@@ -17,6 +17,7 @@ import { deleteDataset } from "./delete-unused.ts";
 import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
+import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
@@ -30,6 +31,7 @@ import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { findHook, noteRefused, receiveDelivery, testTrigger } from "./receive-delivery.ts";
+import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { scrapeMetrics } from "./scrape-metrics.ts";
@@ -86,6 +88,17 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
+  createFleet,
+  listFleets,
+  readFleet,
+  changeFleet,
+  deleteFleet,
+  addReplica,
+  listReplicas,
+  readReplica,
+  changeReplica,
+  probeReplica,
+  removeReplica,
   reseal,
   createSecret,
   changeSecret,

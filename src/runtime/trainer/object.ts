@@ -14,13 +14,21 @@ import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../../contr
 import { leaseId, mintId } from "../../core/ids.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { Serves } from "../contract/rpc.ts";
-import type { Answer, ReadyBatch, TrainerRpc, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
+import type {
+  Answer,
+  ReadyBatch,
+  TrainerRefusal,
+  TrainerRpc,
+  TrainerSnapshot,
+  TrainerSpec,
+} from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
+import { fleetObject, runObject } from "../kit/names.ts";
 import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
+import { heardByFleet, newsForFleet, orderOf } from "./fleet-orders.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
 import { answerOffer, beginOffer, offerAt, sendOffer } from "./push-ledger.ts";
 import { register } from "./registration.ts";
@@ -59,6 +67,8 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   #telling = false;
   /** Messages in a row that were not answered. */
   #unheard = 0;
+  /** The same of its fleet. */
+  readonly #order = { telling: false, unheard: 0 };
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -67,7 +77,10 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async create(spec: TrainerSpec): Promise<void> {
-    if (this.#store.spec() === null && !this.#tombstone.stands) this.#store.create(spec);
+    if (this.#store.spec() !== null || this.#tombstone.stands) return;
+    this.#store.create(spec);
+    // Its fleet is to hear of the weights it begins with.
+    if (spec.fleet !== undefined) await this.#keep(spec, this.#store.state());
   }
 
   async ready(batches: readonly ReadyBatch[], known: Asked<"ready", 1>): Promise<TrainerSnapshot | null> {
@@ -124,13 +137,36 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async report(asked: Asked<"report">): ReturnType<TrainerRpc["report"]> {
+    const refusal = await this.#forward(asked);
+    if (refusal !== null) return { ok: false, refusal };
     const answer = await this.#change((state, _spec, now) => this.#reported(state, asked, now));
     return answer.ok ? { ok: true, value: this.#ledger() } : answer;
   }
 
+  /** What somebody else did to a replica of the run's fleet: the fleet knows of it before it counts. */
+  async #forward(asked: Report): Promise<TrainerRefusal | null> {
+    const spec = this.#store.spec();
+    const { replica, version, state } = asked;
+    if (spec?.fleet === undefined || asked.of_fleet !== undefined) return null;
+    if (replica === undefined || state === "published") return null;
+    const before = this.#store.state();
+    const { answer } = report(before, asked, this.#readingOf(asked), this.now());
+    if (!answer.ok) return answer.refusal;
+    if (!answer.value) return null;
+    const { scope, run_id, fleet } = spec;
+    const { generation } = before;
+    const said = { run_id, generation, version, replica, state };
+    await fleetObject(this.env, scope, fleet.id).reported({ scope, fleet_id: fleet.id }, said);
+    return null;
+  }
+
+  #readingOf(asked: Report): { readonly told: boolean; readonly onFleet: boolean } {
+    return { told: this.#store.wasReported(asked), onFleet: this.#store.spec()?.fleet !== undefined };
+  }
+
   /** Its state is to be kept before anything is awaited: what is noted here is on disk together with it. */
   #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
-    const outcome = report(state, asked, this.#store.wasReported(asked), now);
+    const outcome = report(state, asked, this.#readingOf(asked), now);
     if (outcome.answer.ok && outcome.answer.value) {
       this.#store.noteReport(asked, mintId("wv", minting(this.env, now)), now);
     }
@@ -171,10 +207,18 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   async free(): Promise<void> {
+    await this.#release();
     const freed = this.#tombstone.set(this.now());
     this.#store.forget();
     await freed;
     this.#waiting.wake();
+  }
+
+  /** Nobody would do it later: its fleet is nobody's from here on. */
+  async #release(): Promise<void> {
+    const spec = this.#store.spec();
+    if (spec?.fleet === undefined || this.#store.state().fleet?.released === true) return;
+    await fleetObject(this.env, spec.scope, spec.fleet.id).release(spec.run_id);
   }
 
   override async alarm(): Promise<void> {
@@ -209,6 +253,31 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     await this.#arm(spec);
     if (isNews(before, state)) this.#waiting.wake();
     if (state.seq > this.#told) this.ctx.waitUntil(this.#tell(spec));
+    if (newsForFleet(state, spec) !== null) this.ctx.waitUntil(this.#tellFleet(spec));
+  }
+
+  /** The same for its fleet. */
+  async #tellFleet(spec: TrainerSpec): Promise<void> {
+    if (this.#order.telling || spec.fleet === undefined) return;
+    this.#order.telling = true;
+    const { scope, run_id } = spec;
+    const { id } = spec.fleet;
+    try {
+      for (let news = newsForFleet(this.#store.state(), spec); news !== null; ) {
+        const fleet = fleetObject(this.env, scope, id);
+        if (news.kind === "release") await fleet.release(run_id);
+        else await fleet.update(orderOf(spec, id, this.#store.state(), this.#store.weightsOf(news.version), news));
+        this.#order.unheard = 0;
+        if (this.#tombstone.stands) return;
+        await this.#keep(spec, heardByFleet(this.#store.state(), news));
+        news = newsForFleet(this.#store.state(), spec);
+      }
+    } catch (thrown) {
+      this.#order.unheard += 1;
+      logError("fleet does not answer its trainer", idsOf({ scope, run_id, endpoint_id: id }), thrown);
+    } finally {
+      this.#order.telling = false;
+    }
   }
 
   /** One message at a time: what happens meanwhile goes with the next. One that is lost is the alarm's to repeat. */
@@ -263,9 +332,9 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async #arm(spec: TrainerSpec): Promise<void> {
     const state = this.#store.state();
     const now = this.now();
-    const wait = Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** this.#unheard);
-    const tellAt = state.seq > this.#told ? now + wait : null;
-    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt].filter((at) => at !== null);
+    const tellAt = state.seq > this.#told ? now + tellWait(this.#unheard) : null;
+    const orderAt = newsForFleet(state, spec) === null ? null : now + tellWait(this.#order.unheard);
+    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt, orderAt].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.max(now, Math.min(...due));
     if (this.#armedAt !== null && this.#armedAt <= at) return;
@@ -314,6 +383,10 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (object === null) throw new Error(`manifest ${manifest_key} is missing`);
     return await object.json<BatchManifest>();
   }
+}
+
+function tellWait(unheard: number): number {
+  return Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** unheard);
 }
 
 /** Somebody who waits for a batch may get another answer now. */

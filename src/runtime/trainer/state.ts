@@ -9,6 +9,7 @@
 import type { Acked, Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, NO_TIME, type StepTime, sharesOf, type TrainerTime } from "../contract/trainer-time.ts";
 import type { ReadyBatch, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
+import type { FleetTold } from "./fleet-orders.ts";
 
 export interface AckRecord {
   readonly at: number;
@@ -76,6 +77,14 @@ export interface TrainerState {
   readonly replicas: Readonly<Record<string, number>>;
   /** Engines that have not said what they serve since weights were taken back; absent: none. */
   readonly unheard?: readonly string[];
+  /** Of a run on a fleet: what that has heard. */
+  readonly fleet?: FleetTold;
+  /** What its engines are sent of a version, where the trainer said so. */
+  readonly transfer?: {
+    readonly generation: number;
+    readonly version: number;
+    readonly body: Readonly<Record<string, unknown>>;
+  };
   readonly paused: boolean;
   readonly ended: boolean;
   /** The last acknowledgement that the run's object is known to have heard of. */

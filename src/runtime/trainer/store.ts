@@ -147,10 +147,11 @@ export class TrainerStore {
   noteReport(asked: Report, id: string, now: number): void {
     const { epoch, version, state, label, location, sha256 } = asked;
     this.#sql.exec(
-      "insert into reports (epoch, version, state, replica) values (?, ?, ?, ?)",
+      // A fleet may say the same of a replica again, once it is back.
+      "insert or ignore into reports (epoch, version, state, replica) values (?, ?, ?, ?)",
       ...[epoch, version, state, replicaOf(asked)],
     );
-    const known = this.#weights("where version = ?", version);
+    const known = this.weightsOf(version);
     const row = known.find((other) => !isVoid(this.state(), other));
     this.#sql.exec(
       `insert into versions (generation, version, id, failed, label, location, sha256, at)
@@ -196,6 +197,11 @@ export class TrainerStore {
   /** The latest, newest first. */
   weights(): WeightRow[] {
     return this.#weights("");
+  }
+
+  /** Of one version, of every generation. */
+  weightsOf(version: number): WeightRow[] {
+    return this.#weights("where version = ?", version);
   }
 
   #weights(where: string, ...values: readonly number[]): WeightRow[] {

@@ -33,16 +33,46 @@ export interface WeightRow {
 /** The engine of a report that names none: there is one. */
 const ONLY_REPLICA = "policy";
 
-/** `told`: this very report was taken before, in this epoch. `true`: it says something new. */
-export function report(before: TrainerState, asked: Report, told: boolean, now: number): Outcome<boolean> {
+/**
+ * `told`: this very report was taken before, in this epoch. `true`: it says something new. `onFleet`: which replica serves
+ * what, the run's fleet says, and nobody else.
+ */
+export function report(
+  before: TrainerState,
+  asked: Report,
+  { told, onFleet = false }: { readonly told: boolean; readonly onFleet?: boolean },
+  now: number,
+): Outcome<boolean> {
+  if (asked.of_fleet !== undefined) return reportOfFleet(before, asked, asked.of_fleet.generation);
   const fenced = fence(before, asked.epoch);
   if (fenced !== null) return refused(before, fenced);
   const state = noteSeen(before, now);
   if (told) return grant(state, false);
   const trained = asAnswered(state, asked, now);
-  const refusal = refuseReport(trained, asked);
+  const refusal = refuseReport(trained, asked) ?? (onFleet ? refuseUnnamed(asked) : null);
   if (refusal !== null) return refused(state, refusal);
-  return grant(after(trained, asked), true);
+  const served = onFleet && asked.state === "applied";
+  return grant(served ? trained : after(trained, asked), true);
+}
+
+/** It is no trainer: it is not seen, and a registration does not fence it off; weights that were taken back are not served. */
+function reportOfFleet(state: TrainerState, asked: Report, generation: number): Outcome<boolean> {
+  if (generation !== state.generation) {
+    return refused(state, conflict(`generation ${generation} was taken back: it is ${state.generation} now`));
+  }
+  if (asked.version > state.published) return refused(state, conflict(`version ${asked.version} is not published`));
+  const { state: said, rotation } = asked;
+  const name = replicaOf(asked);
+  const served = said === "applied" ? { ...state.replicas, [name]: asked.version } : state.replicas;
+  const stays = (replica: string) => rotation?.includes(replica) ?? (said !== "failed" || replica !== name);
+  const replicas = Object.fromEntries(Object.entries(served).filter(([replica]) => stays(replica)));
+  const unheard = (state.unheard ?? []).filter((replica) => stays(replica) && (said !== "applied" || replica !== name));
+  return grant(noteNews({ ...state, replicas, unheard }), true);
+}
+
+function refuseUnnamed({ state, replica }: Report): TrainerRefusal | null {
+  if (state !== "applied" || replica !== undefined) return null;
+  return { code: "conflict", message: "a fleet has several engines: say which replica applied it", param: "replica" };
 }
 
 /** What an acknowledgement that carries `published` says of the version its step made. */
@@ -87,7 +117,7 @@ function after(state: TrainerState, asked: Report): TrainerState {
   switch (asked.state) {
     case "published": {
       const batches = state.batches.filter(({ step, state }) => state !== "acked" || step >= version);
-      return noteNews({ ...state, published: version, batches });
+      return noteNews({ ...state, published: version, batches, ...transferOf(state, asked) });
     }
     case "applied": {
       const replica = replicaOf(asked);
@@ -99,6 +129,11 @@ function after(state: TrainerState, asked: Report): TrainerState {
     case "failed":
       return state;
   }
+}
+
+/** Of the latest version that came with some. */
+function transferOf({ generation }: TrainerState, { version, transfer }: Report): Pick<TrainerState, "transfer"> {
+  return transfer === undefined ? {} : { transfer: { generation, version, body: transfer } };
 }
 
 function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null {

@@ -63,7 +63,7 @@ export function reportOf(
     turns: turns.length,
     calls: callsOf(rollout),
     limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
-    ...(turns.length > 0 && { latencies: latenciesOf(turns.map(({ latency_ms }) => latency_ms)) }),
+    ...(turns.length > 0 && { latencies: latenciesOf(turns) }),
     usage: addUsage(turns),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,

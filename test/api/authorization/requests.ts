@@ -9,6 +9,7 @@ import {
   NAME,
   newBudget,
   newEndpoint,
+  newFleet,
   newInvitation,
   newKey,
   newPerson,
@@ -54,6 +55,7 @@ let farAway = Math.floor(Date.now() / 1000) + 250_000_000;
 const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
 const leaseOf = ({ lease_token }: Things) => ({ token: lease_token, epoch: 1 });
+const replicaOf = ({ fleet }: Things) => `/v1/fleets/${fleet}/replicas/${NAME}`;
 const batchOf = ({ training }: Things) => `/v1/runs/${training}/batches/1`;
 
 const READS: Readonly<Record<string, Request>> = {
@@ -88,6 +90,10 @@ const READS: Readonly<Record<string, Request>> = {
   getEnvironment: { ask: () => ({ path: "/v1/environments/calculator" }) },
   listEndpoints: { ask: () => ({ path: "/v1/endpoints" }) },
   getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },
+  listFleets: { ask: () => ({ path: "/v1/fleets" }) },
+  getFleet: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}` }) },
+  listReplicas: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}/replicas` }) },
+  getReplica: { ask: (things) => ({ path: replicaOf(things) }) },
   listSecrets: { ask: () => ({ path: "/v1/secrets" }) },
   getSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }) },
   listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
@@ -129,6 +135,24 @@ const CHANGES: Readonly<Record<string, Request>> = {
   deleteEndpoint: {
     ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }),
     anew: async ({ door }) => ({ endpoint: await newEndpoint(door, unique()) }),
+  },
+  createFleet: { ask: () => ({ path: "/v1/fleets", body: { name: unique() } }) },
+  updateFleet: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}`, body: { location_hint: "weur" } }) },
+  addReplica: {
+    ask: ({ fleet }) => ({
+      path: `/v1/fleets/${fleet}/replicas`,
+      body: { name: unique(), base_url: env.MODEL_URL },
+    }),
+  },
+  updateReplica: { ask: (things) => ({ path: replicaOf(things), body: { draining: true } }) },
+  probeReplica: { ask: (things) => ({ path: `${replicaOf(things)}/probe` }) },
+  removeReplica: {
+    ask: (things) => ({ path: replicaOf(things) }),
+    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
+  },
+  deleteFleet: {
+    ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}` }),
+    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
   },
   createSecret: {
     ask: () => ({
@@ -241,6 +265,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ],
   ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
   ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
+  ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
   ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
   ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
   ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],

@@ -37,6 +37,8 @@ export interface Things {
   readonly object_sha256: string;
   readonly dataset: string;
   readonly endpoint: string;
+  /** With a replica under the name of all. */
+  readonly fleet: string;
   readonly secret: string;
   readonly webhook: string;
   /** A test that was sent to it. */
@@ -81,6 +83,7 @@ export async function furnish(orgId?: string): Promise<Project> {
     newSecret(door, NAME),
     newTrigger(door, NAME),
   ]);
+  const fleet = await newFleet(door, NAME);
   const [key, person, invited, deletion] = await Promise.all([
     newKey(door),
     newPerson(door),
@@ -92,19 +95,8 @@ export async function furnish(orgId?: string): Promise<Project> {
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{
-      ...training,
-      ...invited,
-      ...webhook,
-      dataset: dataset.id,
-      endpoint,
-      secret,
-      trigger,
-      key,
-      person,
-      deletion,
-      budget,
-    },
+    ...{ ...training, ...invited, ...webhook, dataset: dataset.id, endpoint, fleet, secret, trigger, key, person },
+    ...{ deletion, budget },
   };
   return { scope: door.scope, door, things };
 }
@@ -116,6 +108,10 @@ export async function startGoing(door: Door): Promise<string> {
 
 export function newEndpoint(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/endpoints", { name, base_url: env.MODEL_URL, probe: false });
+}
+
+export function newFleet(door: Door, name: string): Promise<string> {
+  return newThing(door, "/v1/fleets", { name, replicas: [{ name: NAME, base_url: env.MODEL_URL }] });
 }
 
 export function newSecret(door: Door, name: string): Promise<string> {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/contract/errors.ts";
-import { samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
+import { type SamplingFacts, samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 
-type Facts = { fork_threshold_tokens?: number; newest_version?: number };
+type Facts = Omit<Partial<SamplingFacts>, "dispatch_version">;
 const of = (turns: readonly Sampled[], facts: Facts = {}) =>
   samplesOf(rollout(stored(turns)), { ...DISPATCHED, ...facts });
 const plain = (turns: readonly Sampled[], facts: Facts = {}) =>
@@ -117,6 +117,25 @@ test("a turn's version is the engine's where it is a number, else the one it was
   const turns = turn === undefined ? [] : [{ ...turn, dispatch_version: 5 }];
   const [sample] = samplesOf({ turns, error: null, cancelled: null }, DISPATCHED).samples;
   expect(sample?.weight_versions[0]?.version).toBe(5);
+});
+
+test("on a fleet a turn has the version that its fleet says, and none where nobody can say or its engine says another", () => {
+  const silent = [FIRST, GOES_ON].map((turn) => ({ ...turn, version: null }));
+  const stamped = (versions: readonly (number | null)[], turns = silent) =>
+    of(turns, { stamped: versions, newest_version: 7 });
+  const [sample] = stamped([5, 6]).samples;
+  expect(sample?.weight_versions.map(({ version }) => version)).toEqual([5, 6]);
+  expect([stamped([5, null]), stamped([5])].map(({ untrainable }) => untrainable)).toEqual([
+    "unknown_version",
+    "unknown_version",
+  ]);
+  expect(stamped([5, 8]).untrainable).toBe("unpublished_version");
+  // By when it was sampled nothing is said, whatever engines served.
+  const served = [{ at: 0, version: 4, newest: 4, taken_back: 0 }];
+  expect(of(silent, { stamped: [null, null], served }).untrainable).toBe("unknown_version");
+  const labelled = silent.map((turn) => ({ ...turn, version: "4" }));
+  expect(stamped([4, 4], labelled).untrainable).toBeNull();
+  expect(stamped([4, 5], labelled).untrainable).toBe("unknown_version");
 });
 
 test("a label that is no version anybody can have published makes the rollout untrainable, and is in no sample", () => {

@@ -359,3 +359,34 @@ test("what an ask told that was lost is told again, together with what came sinc
   lease = undoAsk(afterEnd(lease, met, 2000), outcomes);
   expect(lease).toMatchObject({ misses: 1, outcomes: { streak: 3, error: "503" } });
 });
+
+test("a fleet permits as many as its replicas, and its own circuit stays closed whatever its rollouts met", () => {
+  const run = new Run("run_1", "org", 20, 20);
+  const world = new World({ max_concurrent: 6, rpm: null, fleet: { down: null } }, [run]);
+  world.ask(run);
+  expect(run.dispatch(world.now)).toBe(6);
+  const error = { error: "ModelError", message: "down", retryable: true, error_chain_str: "", error_chain_repr: "" };
+  for (let at = 0; at < 6; at += 1) run.end(world.now, { failure: "provider", error });
+  for (let at = 0; at < 3; at += 1) {
+    world.now += 2000;
+    world.ask(run);
+    run.dispatch(world.now);
+    for (let ended = 0; ended < 6; ended += 1) run.end(world.now, { failure: "provider", error });
+  }
+  expect(world.state.health.outage).toBeNull();
+});
+
+test("a fleet none of whose replicas takes calls permits nothing, says why, and is looked at again", () => {
+  const run = new Run("run_1", "org", 5, 5);
+  const down = { max_concurrent: 0, rpm: null, fleet: { down: "no replica of the fleet takes calls: rp_1 is down" } };
+  const world = new World(down, [run]);
+  world.ask(run);
+  expect(run.dispatch(world.now)).toBe(0);
+  expect(leaseFlow(run.gate, 0, world.now)).toEqual({ state: "endpoint_down", reason: down.fleet.down });
+  expect(nextEndpointAlarm(world.state, world.now)).toBe(world.now + 20_000);
+  world.state = { ...world.state, limits: { max_concurrent: 2, rpm: null, fleet: { down: null } } };
+  world.tell();
+  world.now += 2000;
+  world.ask(run);
+  expect(run.dispatch(world.now)).toBe(2);
+});

@@ -320,7 +320,8 @@ function meet(
   if (endpoint_id === undefined) return;
   if (outcome.kind === "failed" && outcome.silent) noteSilent(store, endpoint_id);
   else if (outcome.kind === "failed" || !outcome.cached) noteAnswer(store, endpoint_id, outcome.took_ms);
-  const timed = met.turns > 0 && outcome.took_ms !== undefined ? { latencies: latenciesOf([outcome.took_ms]) } : {};
+  const timed =
+    met.turns > 0 && outcome.took_ms !== undefined ? { latencies: latenciesOf([{ latency_ms: outcome.took_ms }]) } : {};
   setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now));
 }
 

@@ -144,7 +144,7 @@ export class TrainingLoop {
     const revive = this.#toRevive();
     const due = look <= this.#now();
     if (built.length === 0 && !this.#untold() && revive === null && !due) return;
-    const trainer = trainerObject(this.#env, spec.scope, spec.run_id);
+    const trainer = trainerObject(this.#env, spec.scope, spec.run_id, spec.fleet);
     if (revive !== null) await subrequests.object(() => trainer.revive(revive));
     const standing = this.#standing();
     const acked_step = this.#store.head().training?.trainer.acked_step ?? 0;
@@ -171,7 +171,7 @@ export class TrainingLoop {
     ready: () => Promise<TrainerSnapshot | null>,
   ): Promise<TrainerSnapshot> {
     const made = trainerSpecOf(spec);
-    const trainer = trainerObject(this.#env, spec.scope, spec.run_id);
+    const trainer = trainerObject(this.#env, spec.scope, spec.run_id, spec.fleet);
     if (made !== null) await subrequests.object(() => trainer.create(made));
     const snapshot = await subrequests.object(ready);
     if (snapshot === null) throw new Error("the trainer's object was created and knows nothing");

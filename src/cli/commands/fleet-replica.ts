@@ -1,0 +1,187 @@
+/** `rollcall fleet replica …`: the engines of a fleet. Keys are read from variables, never from the command line. */
+import type { ReplicaPatch, ReplicaView } from "../../contract/fleet.ts";
+import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
+import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, type ExitCode, usageError } from "../exit.ts";
+import { onPlatform } from "../on-platform.ts";
+import { countText, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+
+export const REPLICA_HEADER = ["replica", "state", "version", "in flight", "base url", "why"];
+
+const SETTING_FLAGS = {
+  "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
+  "control-url": { value: "URL", says: "where its weights are changed, without /v1" },
+  "control-key-var": { value: "VAR", says: "environment variable that holds the key of that" },
+  "max-concurrent": { value: "N", says: "calls at once" },
+} as const satisfies Flags;
+
+const ADD = command({
+  name: "fleet replica add",
+  takes: "<fleet> <name>",
+  says: "add an engine to a fleet, and see what it can do",
+  more: "One that does not answer is added all the same.",
+  flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const [fleet, name] = both(line);
+    const { base_url, ...rest } = settingsOf(line);
+    if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
+    return replicaReply(line, (client, options) => client.addReplica(fleet, { name, base_url, ...rest }, options));
+  },
+});
+
+const LIST = command({
+  name: "fleet replica list",
+  takes: "<fleet>",
+  reads: true,
+  says: "the engines of a fleet, and how they are",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const fleet = line.one("a fleet");
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await client.listReplicas(fleet, { signal });
+      const none = `No replicas. Add one with: rollcall fleet replica add ${fleet} NAME -b URL`;
+      const text = () => listText(page.data, { header: REPLICA_HEADER, rowOf: replicaRow, none, room });
+      return { json: page, text };
+    });
+  },
+});
+
+const SHOW = command({
+  name: "fleet replica show",
+  takes: "<fleet> <replica>",
+  reads: true,
+  says: "one engine: how it is, and what it can do",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const [fleet, name] = both(line);
+    return replicaReply(line, (client, options) => client.getReplica(fleet, name, options));
+  },
+});
+
+const UPDATE = command({
+  name: "fleet replica update",
+  takes: "<fleet> <replica>",
+  says: "change what is named, and nothing else",
+  flags: {
+    ...SETTING_FLAGS,
+    "no-api-key": { says: "forget its key" },
+    "no-control-url": { says: "its weights are changed where it answers" },
+    "no-control-key": { says: "its own key is good for that too" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const [fleet, name] = both(line);
+    const patch: ReplicaPatch = {
+      ...settingsOf(line),
+      ...(line.on("no-api-key") && { api_key: null }),
+      ...(line.on("no-control-url") && { control_url: null }),
+      ...(line.on("no-control-key") && { control_key: null }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return replicaReply(line, (client, options) => client.updateReplica(fleet, name, patch, options));
+  },
+});
+
+const DRAIN = command({
+  name: "fleet replica drain",
+  takes: "<fleet> <replica>",
+  says: "let it end the rollouts it has, and give it no others",
+  flags: { off: { says: "it takes calls again" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const [fleet, name] = both(line);
+    const patch = { draining: !line.on("off") };
+    return replicaReply(line, (client, options) => client.updateReplica(fleet, name, patch, options));
+  },
+});
+
+const REMOVE = command({
+  name: "fleet replica remove",
+  takes: "<fleet> <replica>",
+  says: "take an engine out of its fleet",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const [fleet, name] = both(line);
+    return onPlatform(line, async ({ client, signal }) => {
+      const removed = await client.removeReplica(fleet, name, { signal });
+      return { json: removed, text: () => `Removed ${removed.id}` };
+    });
+  },
+});
+
+const PROBE = command({
+  name: "fleet replica probe",
+  takes: "<fleet> <replica>",
+  says: "ask an engine again what it can do; exit 4 if it does not answer",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const [fleet, name] = both(line);
+    return replicaReply(
+      line,
+      (client, options) => client.probeReplica(fleet, name, options),
+      ({ capabilities }) => (capabilities?.error ? EXIT.unreachable : EXIT.good),
+    );
+  },
+});
+
+type Ask = (client: RollcallClient, options: CallOptions) => Promise<ReplicaView>;
+
+function replicaReply(
+  line: CommandLine<keyof typeof PLATFORM_FLAGS>,
+  ask: Ask,
+  exit?: (found: ReplicaView) => ExitCode,
+): Promise<ExitCode> {
+  return onPlatform(line, async ({ client, signal }) => {
+    const replica = await ask(client, { signal });
+    return { json: replica, text: () => replicaText(replica), exit: exit?.(replica) };
+  });
+}
+
+function both(line: CommandLine<string>): [fleet: string, replica: string] {
+  const [fleet, replica, ...more] = line.positionals;
+  if (fleet === undefined || replica === undefined || more.length > 0) {
+    throw usageError("name the fleet and the replica");
+  }
+  return [fleet, replica];
+}
+
+/** Only what was given. */
+function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
+  return defined({
+    base_url: urlOf("base-url", line.text("base-url")),
+    api_key: variableNamedBy("api-key-var", line.text("api-key-var")),
+    control_url: urlOf("control-url", line.text("control-url")),
+    control_key: variableNamedBy("control-key-var", line.text("control-key-var")),
+    max_concurrent: line.count("max-concurrent", 1),
+  });
+}
+
+function replicaText(replica: ReplicaView): string {
+  const { capabilities } = replica;
+  return safeDetails({
+    replica: replica.name,
+    id: replica.id,
+    state: replica.state,
+    why: replica.reason,
+    version: replica.version === null ? null : String(replica.version),
+    "in flight": countText(replica.in_flight),
+    "base url": replica.base_url,
+    "control url": replica.control_url,
+    key: replica.api_key_last4 && `…${replica.api_key_last4}`,
+    "max concurrent": countText(replica.max_concurrent),
+    engine: capabilities?.version ?? null,
+    models: capabilities?.models.slice(0, 5).join(", ") || null,
+    problem: capabilities?.error ?? null,
+    routes: capabilities?.routes.join(" ") || null,
+    created: timeText(replica.created_at),
+  });
+}
+
+/** One line of a list, by REPLICA_HEADER. */
+export function replicaRow({ name, state, version, in_flight, base_url, reason }: ReplicaView): string[] {
+  return [name, state, version === null ? "" : String(version), countText(in_flight), base_url, reason ?? ""];
+}
+
+export const FLEET_REPLICA_COMMANDS = [ADD, LIST, SHOW, UPDATE, DRAIN, REMOVE, PROBE] as const;

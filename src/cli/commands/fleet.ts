@@ -1,0 +1,157 @@
+/** `rollcall fleet …`: fleets of engines, and how weights get onto them. Their replicas: fleet-replica.ts. */
+import { type FleetPatch, type FleetView, LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
+import { defined } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
+import { countText, timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+import { REPLICA_HEADER, replicaRow } from "./fleet-replica.ts";
+import { pricesOf } from "./prices-of.ts";
+
+const PAUSES = ["wait", "keep", "abort"] as const;
+const HEADER = ["fleet", "update", "ready", "at once", "id"];
+
+/** What may be said of a fleet when it is made, and changed later. */
+const SETTING_FLAGS = {
+  mode: { value: "MODE", choices: UPDATE_MODES, says: "how weights get onto its engines" },
+  adapter: { value: "NAME", says: "of a LoRA: the adapter's name, before the @ of its version" },
+  pause: { value: "HOW", choices: PAUSES, says: "what becomes of calls under way" },
+  "pause-s": { value: "S", says: "seconds that a pause may take" },
+  "update-s": { value: "S", says: "seconds that a load may take" },
+  "resume-s": { value: "S", says: "seconds that a resume may take" },
+  location: { value: "HINT", choices: LOCATION_HINTS, says: "where the objects of its runs live" },
+  "input-price": { value: "X", says: "dollars for a million prompt tokens" },
+  "output-price": { value: "X", says: "dollars for a million completion tokens" },
+} as const satisfies Flags;
+
+const CREATE = command({
+  name: "fleet create",
+  takes: "<name>",
+  says: "name a fleet; its replicas are added to it",
+  flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const request = { name: line.one("the fleet"), ...settingsOf(line) };
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const fleet = await client.createFleet(request, { signal });
+      return { json: fleet, text: () => fleetText(fleet, room) };
+    });
+  },
+});
+
+const LIST = command({
+  name: "fleet list",
+  reads: true,
+  says: "the fleets there are",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.fleets({}, { signal }));
+      const none = "No fleets. Name one with: rollcall fleet create NAME";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "fleet show",
+  takes: "<fleet>",
+  reads: true,
+  says: "one fleet, what it serves, and how each replica is",
+  what: "a fleet",
+  ask: (client, name, options) => client.getFleet(name, options),
+  text: (fleet, { room }) => fleetText(fleet, room),
+});
+
+const UPDATE = command({
+  name: "fleet update",
+  takes: "<fleet>",
+  says: "change what is named, and nothing else",
+  flags: {
+    name: { value: "NAME", says: "a new name" },
+    ...SETTING_FLAGS,
+    "no-location": { says: "anywhere again" },
+    "no-prices": { says: "forget its prices" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const fleetName = line.one("the fleet");
+    const { update, ...rest } = settingsOf(line);
+    const plain = {
+      ...defined({ name: line.text("name") }),
+      ...rest,
+      ...(line.on("no-location") && { location_hint: null }),
+      ...(line.on("no-prices") && { prices: null }),
+    };
+    if (update === undefined && Object.keys(plain).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      // The API takes all of `update` or none of it.
+      const before = update === undefined ? undefined : (await client.getFleet(fleetName, { signal })).update;
+      const patch = { ...plain, ...(before !== undefined && { update: { ...before, ...update } }) } as FleetPatch;
+      const fleet = await client.updateFleet(fleetName, patch, { signal });
+      return { json: fleet, text: () => fleetText(fleet, room) };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "fleet delete",
+  takes: "<fleet>",
+  says: "delete a fleet no unfinished run needs, with its replicas",
+  what: "a fleet",
+  ask: (client, name, options) => client.deleteFleet(name, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
+
+/** Only what was given. */
+function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
+  const update = defined({
+    mode: oneOf(line, "mode", UPDATE_MODES),
+    adapter: line.text("adapter"),
+    pause: oneOf(line, "pause", PAUSES),
+    pause_s: line.number("pause-s"),
+    update_s: line.number("update-s"),
+    resume_s: line.number("resume-s"),
+  });
+  return defined({
+    update: Object.keys(update).length === 0 ? undefined : update,
+    location_hint: oneOf(line, "location", LOCATION_HINTS),
+    prices: pricesOf(line),
+  });
+}
+
+function oneOf<const Value extends string>(
+  line: CommandLine<keyof typeof SETTING_FLAGS>,
+  flag: "mode" | "pause" | "location",
+  values: readonly Value[],
+): Value | undefined {
+  const text = line.text(flag);
+  const found = values.find((value) => value === text);
+  if (text === undefined || found !== undefined) return found;
+  throw usageError(`--${flag}: ${text} is none of ${values.join(", ")}`, flag);
+}
+
+function fleetText(fleet: FleetView, room: number): string {
+  const { update, weights } = fleet;
+  const details = safeDetails({
+    fleet: fleet.name,
+    id: fleet.id,
+    update: update.mode,
+    pause: `${update.pause}, ${update.pause_s} s; load ${update.update_s} s; resume ${update.resume_s} s`,
+    "at once": countText(fleet.max_concurrent),
+    weights: weights && `version ${weights.version} of ${weights.run_id}`,
+    location: fleet.location_hint,
+    created: timeText(fleet.created_at),
+  });
+  const none = `No replicas. Add one with: rollcall fleet replica add ${fleet.name} NAME -b URL`;
+  return `${details}\n\n${listText(fleet.replicas, { header: REPLICA_HEADER, rowOf: replicaRow, none, room })}`;
+}
+
+function rowOf(fleet: FleetView): string[] {
+  const ready = fleet.replicas.filter(({ state }) => state === "ready").length;
+  const { name, update, replicas, max_concurrent, id } = fleet;
+  return [name, update.mode, `${ready} of ${replicas.length}`, countText(max_concurrent), id];
+}
+
+export const FLEET_COMMANDS = [CREATE, LIST, SHOW, UPDATE, DELETE] as const;

@@ -1,0 +1,135 @@
+/**
+ * Fleets are created, changed and deleted here; their replicas: replicas.ts. What changes is stored first, and then the
+ * fleet's object is told of it: what it is not told it reads by itself.
+ */
+import type { FleetPatch, FleetRequest, FleetView } from "../../contract/fleet.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
+import {
+  deleteFleet as deleteUnusedFleet,
+  findFleet,
+  insertFleet,
+  listFleets as listStoredFleets,
+  type NamedFleet,
+  updateFleet,
+} from "../../db/fleets.ts";
+import type { Page } from "../../db/page.ts";
+import { projectGone, type Result, refuse } from "../contract/refusal.ts";
+import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import { minting } from "../kit/secrets.ts";
+import { deleteUnused } from "./delete-unused.ts";
+import { fleetViews, tellFleet } from "./fleet-views.ts";
+import { noteProject } from "./note-project.ts";
+import { notFound } from "./read-run.ts";
+import { newReplicas, refuseReplica } from "./replicas.ts";
+
+const OPERATION = "createFleet";
+
+/** Makes a fleet with its first replicas, each checked and probed before it is stored. */
+export async function createFleet(
+  env: Env,
+  scope: Scope,
+  request: FleetRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: FleetView; replayed: boolean }>> {
+  const taken = async () => (await findRepeated(env, scope, options)) ?? nameTaken(request.name);
+  const before = await findRepeated(env, scope, options);
+  if (before !== null) return before;
+  const refused = await refuseReplicas(env, scope, request, options.now);
+  if (refused !== null) return refused;
+  if ((await findFleet(env.DB, scope, request.name)) !== null) return await taken();
+  const { replicas, ...given } = request;
+  const { now } = options;
+  const id = mintId("fl", minting(env, now));
+  const fleet = { id, ...given, created_at: now, updated_at: now, deleted_at: null };
+  const first = await newReplicas(env, scope, id, replicas, now);
+  const key = toRemember(OPERATION, id, options);
+  const kept = await insertFleet(env.DB, scope, fleet, first, key);
+  if (kept === "taken") return await taken();
+  if (kept === "gone") return projectGone();
+  if (key !== null) await noteProject(env, scope, now);
+  await tellFleet(env, scope, id);
+  return await made(env, scope, owned(scope, fleet), false);
+}
+
+/** One page of fleets. */
+export async function listFleets(env: Env, scope: Scope, page: Page): Promise<FleetView[]> {
+  return await fleetViews(env, scope, await listStoredFleets(env.DB, scope, page));
+}
+
+export async function readFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetView>> {
+  const fleet = await findFleet(env.DB, scope, nameOrId);
+  return fleet === null ? notFound("fleet", nameOrId) : await shown(env, scope, fleet);
+}
+
+/** Only what the patch names changes. */
+export async function changeFleet(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  patch: FleetPatch,
+  now: number,
+): Promise<Result<FleetView>> {
+  const before = await findFleet(env.DB, scope, nameOrId);
+  if (before === null) return notFound("fleet", nameOrId);
+  const after = await updateFleet(env.DB, scope, before.id, { ...patch, updated_at: now });
+  if (after === null) return notFound("fleet", nameOrId);
+  if (after === "taken") return nameTaken(patch.name ?? before.name);
+  await tellFleet(env, scope, after.id);
+  return await shown(env, scope, after);
+}
+
+/** Refused while a run that has not ended uses it. Its replicas and their keys go with it. */
+export async function deleteFleet(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  now: number,
+): Promise<Result<{ id: string }>> {
+  const fleet = await findFleet(env.DB, scope, nameOrId);
+  if (fleet === null) return notFound("fleet", nameOrId);
+  const { id } = fleet;
+  const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
+  if (!done.ok) return done;
+  await tellFleet(env, scope, id);
+  return { ok: true, value: { id } };
+}
+
+async function refuseReplicas(
+  env: Env,
+  scope: Scope,
+  { replicas }: FleetRequest,
+  now: number,
+): Promise<Result<never> | null> {
+  for (const [at, replica] of replicas.entries()) {
+    const refused = await refuseReplica(env, scope, replica, now, `replicas.${at}.`);
+    if (refused !== null) return refused;
+    if (replicas.findIndex(({ name }) => name === replica.name) === at) continue;
+    return refuse("invalid_request", `two replicas are called ${replica.name}`, `replicas.${at}.name`);
+  }
+  return null;
+}
+
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findFleet(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  return await made(env, scope, found.value, true);
+}
+
+async function made(env: Env, scope: Scope, fleet: NamedFleet, replayed: boolean) {
+  const view = await shown(env, scope, fleet);
+  return view.ok ? ({ ok: true, value: { value: view.value, replayed } } as const) : view;
+}
+
+async function shown(env: Env, scope: Scope, fleet: NamedFleet): Promise<Result<FleetView>> {
+  const [view] = await fleetViews(env, scope, [fleet]);
+  return view === undefined ? notFound("fleet", fleet.name) : { ok: true, value: view };
+}
+
+function owned<Row extends object>({ orgId, projectId }: Scope, row: Row) {
+  return { ...row, org_id: orgId, project_id: projectId };
+}
+
+function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is a fleet called ${name} already`, "name");
+}

@@ -1,0 +1,42 @@
+/** What the examples of `rollcall endpoint` and `rollcall fleet` print. */
+import { expect } from "vitest";
+import type { CommandName } from "../../src/cli/commands.ts";
+
+/** As text, and as the object of --json. */
+export interface Printed {
+  readonly text?: RegExp;
+  readonly json?: object;
+}
+
+const ENDPOINT = { object: "endpoint", id: expect.stringMatching(/^ep_/) };
+const DELETED = { deleted: true };
+
+export const SERVING_EXPECTED = {
+  "endpoint add": {
+    text: /^endpoint +fast\n[\s\S]*key +…1234\n[\s\S]*supports +chat/,
+    json: ENDPOINT,
+  },
+  "endpoint list": {
+    text: /\nfast +http/,
+    json: { object: "list", data: expect.any(Array), has_more: expect.any(Boolean) },
+  },
+  "endpoint show": { text: /^endpoint +fast\n/ },
+  "endpoint update": { json: { ...ENDPOINT, rpm: 600, prices: null } },
+  "endpoint probe": { json: ENDPOINT },
+  "endpoint delete": { text: /^Deleted ep_/, json: DELETED },
+  "fleet create": { text: /^fleet +trained\n[\s\S]*update +reload\n[\s\S]*No replicas/ },
+  "fleet list": { text: /\ntrained +reload +\d of 0/ },
+  "fleet show": { text: /^fleet +trained\n/ },
+  "fleet update": { json: { object: "fleet", update: expect.objectContaining({ pause: "abort", mode: "reload" }) } },
+  "fleet replica add": {
+    text: /^replica +gpu-0\n[\s\S]*key +…1234\n/,
+    json: { object: "replica", id: expect.stringMatching(/^rp_/) },
+  },
+  "fleet replica list": { text: /\ngpu-0 +\w+/ },
+  "fleet replica show": { text: /^replica +gpu-0\n/ },
+  "fleet replica update": { json: { object: "replica", max_concurrent: 16 } },
+  "fleet replica drain": { text: /^replica +gpu-0\n/, json: { object: "replica", name: "gpu-0" } },
+  "fleet replica probe": { json: { object: "replica", name: "gpu-0" } },
+  "fleet replica remove": { text: /^Removed rp_/ },
+  "fleet delete": { json: DELETED },
+} as const satisfies Partial<Record<CommandName, Printed>>;
