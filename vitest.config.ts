@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
+import ProcessesFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
 
 const platformFree = [
@@ -65,24 +66,12 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
       TEST_MIGRATIONS: await readD1Migrations("./migrations"),
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),
+      ROLLCALL_SECRETS_BEFORE: "4e".repeat(32),
     },
     // The local platform's way out under another name: what does not say so leaves by fetch, as in a deployment.
     serviceBindings: { OPEN_NETWORK: networkService(true), PUBLIC_NETWORK: networkService(false) },
   },
 }));
-
-const coreInWorkerdProject = {
-  resolve: { alias },
-  plugins: [inWorkerd],
-  test: {
-    name: "workerd-core",
-    testTimeout,
-    include: platformFree,
-    exclude: nodeOnly,
-    isolate: false,
-    globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
-  },
-};
 
 const workerdProject = {
   resolve: { alias },
@@ -91,18 +80,20 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: ["test/{api,db,runtime}/**/*.test.ts"],
+    include: [...platformFree, "test/{api,db,runtime}/**/*.test.ts"],
     exclude: nodeOnly,
-    globalSetup: ["./test/runtime/scripted-model.ts"],
+    globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],
   },
 };
 
 export default defineConfig({
   test: {
-    projects: [nodeProject, coreInWorkerdProject, workerdProject],
+    projects: [nodeProject, workerdProject],
+    sequence: { sequencer: ProcessesFirst },
     // On two cores the default is one worker, and most of a test is waiting for a process to boot.
-    maxWorkers: 3,
+    maxWorkers: 4,
+    provide: { histories: Number(process.env["HISTORIES"] ?? 1) },
     reporters: process.env["CI"] ? ["default", "./scripts/totals-reporter.ts"] : ["default"],
   },
 });

@@ -5,6 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { BatchOffer, type Leased, type LeaseView } from "../../src/contract/trainer-wire.ts";
 import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
@@ -74,6 +75,7 @@ const MAX_BODY_BYTES = 1 << 20;
 const BUSY_S = 1;
 
 export interface PushOptions {
+  /** 0: any that is free. */
   readonly port: number;
   /** Shown when the run was created: `whsec_…`. */
   readonly secret: string;
@@ -94,8 +96,8 @@ interface Answer {
   readonly body?: object;
 }
 
-/** A server of one route, which takes signed offers. Resolves when it listens. */
-export async function receiveBatches(options: PushOptions): Promise<Batches & { close(): void }> {
+/** A server of one route, which takes signed offers. Resolves when it listens, with the port it got. */
+export async function receiveBatches(options: PushOptions): Promise<Batches & { port: number; close(): void }> {
   const inbox = new Inbox(options);
   const server = createServer((request, response) => {
     inbox.answer(request).then(
@@ -107,7 +109,9 @@ export async function receiveBatches(options: PushOptions): Promise<Batches & { 
     server.once("error", reject);
     server.listen(options.port, "127.0.0.1", resolve);
   });
+  const { port } = server.address() as AddressInfo;
   return {
+    port,
     next: (who, step, stop) => inbox.next(who, step, stop),
     close: () => {
       server.close();

@@ -3,6 +3,8 @@
  * ever, and a download that broke goes on by `Range`.
  */
 import * as z from "zod";
+import { FORMAT_QUERY, type FormatQuery } from "../contract/batch-format.ts";
+import { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "../contract/batch-headers.ts";
 import { wholeNumber } from "../contract/primitives.ts";
 import { BatchManifest } from "../contract/trainer-wire.ts";
 import { CreditLine } from "../core/training/batch.ts";
@@ -21,6 +23,7 @@ const ManifestQuery = z.strictObject({
     .default(0)
     .describe("how long the request may wait for a batch that is not there yet")
     .meta({ example: 30 }),
+  ...FORMAT_QUERY,
 });
 const ObjectQuery = z.strictObject({
   format: z
@@ -36,12 +39,29 @@ export const batchOperations: readonly Operation[] = [
     route: `GET ${ONE}`,
     permission: ["trainer", "runs:read"],
     trainer: true,
-    summary: "Read what a batch is made of",
+    summary: "Read what a batch is made of, or its rows in a trainer's own format",
     description:
-      "As soon as it is cut, leased or not: a trainer may read the next batch while it trains one. Of the latest generation, where the run went back: `batch_void` until it has cut the step anew. A manifest never changes; whether it is still the batch of its step says its digest beside that of the lease.",
+      "As soon as it is cut, leased or not: a trainer may read the next batch while it trains one. Of the latest generation, where the run went back: `batch_void` until it has cut the step anew. A manifest never changes; whether it is still the batch of its step says its digest beside that of the lease.\n\nWith `format` it is the batch's rows together with what they are worth, as that trainer takes them: `docs/training-data.md` tells each. A format whose trainer takes advantages (`prime-rl`, `trl`, `tinker`) is refused where the run computes none. At most 16,777,216 tokens, 4,194,304 in one object.",
     query: ManifestQuery,
-    reply: { description: "The manifest", schema: BatchManifest },
-    errors: ["batch_void"],
+    reply: {
+      description: "The manifest, or rows",
+      schema: BatchManifest,
+      headers: {
+        [BATCH_SHA256_HEADER]: "with `format`: the manifest's `sha256`, to be held against the lease's",
+        [CUT_ROWS_HEADER]: "with `format=prime-rl`: rows that were longer than `seq_len`, and are cut to it",
+      },
+      otherwise: {
+        "application/jsonl": {
+          description: "with `format`: a row a line",
+          example: '{"input_ids":[1,61,3],"completion_mask":[0,0,1],"…":"…"}',
+        },
+        "application/vnd.msgpack": {
+          description: "with `format=prime-rl`: what `rank_{rank}.bin` holds, a list of micro batches",
+          example: "…",
+        },
+      },
+    },
+    errors: ["batch_void", "too_large"],
     handle: readManifest,
   },
   {
@@ -117,9 +137,39 @@ function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, statu
 }
 
 async function readManifest(context: ApiContext): Promise<Response> {
-  const { max_wait_s } = readQuery(context, ManifestQuery);
+  const { max_wait_s, ...asked } = readQuery(context, ManifestQuery);
+  const query = formatQueryOf(asked);
+  if (query !== null) return await readFormatted(context, query, max_wait_s);
   const stored = await ask(context, context.var.services.readManifest, stepOf(context), max_wait_s);
   return bytesReply(stored, "application/json");
+}
+
+type Asked = Omit<z.output<typeof ManifestQuery>, "max_wait_s">;
+
+/** Null where no format is asked for. */
+function formatQueryOf({ format, seq_len, ...share }: Asked): FormatQuery | null {
+  const { ranks = 1, rank = 0 } = share;
+  if (format === "prime-rl") {
+    if (seq_len === undefined) throw refused("seq_len", "prime-rl packs rows: say into how many tokens");
+    if (rank >= ranks) throw refused("ranks", `there is no rank ${rank} of ${ranks}: they count from 0`);
+    return { format, seq_len, ...share };
+  }
+  const isPacked = seq_len !== undefined || Object.values(share).some((value) => value !== undefined);
+  if (isPacked) throw refused("format", "seq_len, ranks, rank and pad_to_multiple_of are of format=prime-rl");
+  return format === undefined ? null : { format };
+}
+
+function refused(param: string, why: string): Refusal {
+  return new Refusal({ code: "invalid_request", message: `${param}: ${why}`, param });
+}
+
+async function readFormatted(context: ApiContext, query: FormatQuery, max_wait_s: number): Promise<Response> {
+  const asked = { step: stepOf(context), max_wait_s, query };
+  const { formatBatch } = context.var.services;
+  const { body, sha256, cut_rows } = await ask(context, formatBatch, asked, context.var.stillAllowed);
+  const type = query.format === "prime-rl" ? "application/vnd.msgpack" : "application/jsonl";
+  const cut = cut_rows === null ? {} : { [CUT_ROWS_HEADER]: String(cut_rows) };
+  return new Response(body, { headers: { "content-type": type, [BATCH_SHA256_HEADER]: sha256, ...cut } });
 }
 
 async function readObject(context: ApiContext): Promise<Response> {

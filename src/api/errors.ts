@@ -72,7 +72,8 @@ export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
   }
   const issue = issues[0];
   const path = issue?.path ?? [];
-  const reason = valueAt(value, path) === undefined ? "is required" : (issue?.message ?? "invalid");
+  const absent = valueAt(value, path) === undefined && issue?.code !== "custom";
+  const reason = absent ? "is required" : (issue?.message ?? "invalid");
   const param = path.length === 0 ? null : formatPath(path);
   const message = param === null ? reason : `${param}: ${reason}`;
   return new Refusal({ code: "invalid_request", message, param });

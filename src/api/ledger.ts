@@ -3,7 +3,6 @@ import * as z from "zod";
 import { AdjustmentRequest, BalanceView, LedgerVerification, PostedEntry, TopUpRequest } from "../contract/billing.ts";
 import {
   ENTRY_KINDS,
-  type LedgerEntry,
   LedgerEntryList,
   PriceList,
   PriceListRequest,
@@ -11,6 +10,7 @@ import {
   PriceVersion,
 } from "../contract/money.ts";
 import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import type { EntriesPage } from "../runtime/contract/money-wire.ts";
 import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "./answer.ts";
 import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation } from "./operation.ts";
@@ -22,8 +22,14 @@ const PricesQuery = z.strictObject({
 const OrganizationQuery = z.strictObject({
   organization: Id.optional().describe("for an operator: the id of any").meta({ example: EXAMPLE.organization }),
 });
+const VerificationQuery = OrganizationQuery.extend({
+  before: wholeNumber(1)
+    .optional()
+    .describe("`next` of the call before: of the copies only those of entries with lower numbers")
+    .meta({ example: "400001" }),
+});
 const LedgerQuery = z.strictObject({
-  after: wholeNumber(1).optional().describe("number of the last entry of the page before").meta({ example: "12" }),
+  after: wholeNumber(1).optional().describe("`last_id` of the page before").meta({ example: "12" }),
   limit: wholeNumber(1, 100).default(20),
   kind: z.enum(ENTRY_KINDS).optional().describe("only of this kind"),
   run_id: Id.optional().describe("only of this run").meta({ example: EXAMPLE.run }),
@@ -51,7 +57,7 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Add a list of prices, which never changes and takes the place of the one before at its time",
     description:
-      "Runs keep the list they began with. Of two lists that begin at the same time the later made is in force.",
+      "Runs keep the list they began with. No two lists begin at the same time: of two that are sent at once one is refused.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: PriceListRequest },
     reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },
@@ -79,7 +85,7 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Read the entries of the ledger, newest first",
     description:
-      "What is posted never changes: what turns out wrong is set right by another entry. Entries of closed months are read from their copies.",
+      "What is posted never changes: what turns out wrong is set right by another entry. Entries of closed months are read from their copies, 300 files for a page: one with `has_more` may have fewer entries than its limit, or none, and the next comes after its `last_id`.",
     query: LedgerQuery,
     reply: { description: "A page of entries", schema: LedgerEntryList },
     handle: listEntries,
@@ -91,13 +97,15 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Add the ledger up again, and compare it with its copies",
     description:
-      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`.",
-    query: OrganizationQuery,
+      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`. A call reads the newest 400 copies of entries, then those before `before`.",
+    query: VerificationQuery,
     reply: { description: "What was found", schema: LedgerVerification },
     errors: ["not_found"],
     handle: async (context) => {
-      const { env, services, caller, asked } = aboutOne(context);
-      return context.json(unwrap(await services.verifyLedger(env, caller, asked)));
+      const { organization, before } = readQuery(context, VerificationQuery);
+      const { services, caller } = context.var;
+      const found = await services.verifyLedger(context.env, caller, organization ?? null, before ?? null);
+      return context.json(unwrap(found));
     },
   },
   {
@@ -169,15 +177,16 @@ async function listEntries(context: ApiContext): Promise<Response> {
   const { after, limit, kind, run_id, source_id } = readQuery(context, LedgerQuery);
   const { services, caller } = context.var;
   const of = { kind: kind ?? null, run_id: run_id ?? null, source_id: source_id ?? null };
-  const asked = { ...of, before: after ?? null, limit: limit + 1 };
-  return context.json(pageOfEntries(unwrap(await services.readLedger(context.env, caller, asked)), limit));
+  const page = unwrap(await services.readLedger(context.env, caller, { ...of, before: after ?? null, limit }));
+  return context.json(pageOfEntries(page));
 }
 
-/** An entry is known by its number. */
-function pageOfEntries(read: readonly LedgerEntry[], limit: number) {
-  const data = read.slice(0, limit);
-  const [first_id = null, last_id = null] = [data[0], data.at(-1)].map((one) => one && String(one.number));
-  return { object: "list", data, first_id, last_id, has_more: read.length > limit } as const;
+/** An entry is known by its number; the next page comes after what was looked at, which may be more than was found. */
+function pageOfEntries({ entries, next }: EntriesPage) {
+  const first_id = entries[0] === undefined ? null : String(entries[0].number);
+  const last = next ?? entries.at(-1)?.number;
+  const last_id = last === undefined ? null : String(last);
+  return { object: "list", data: entries, first_id, last_id, has_more: next !== null } as const;
 }
 
 async function createTopUp(context: ApiContext): Promise<Response> {

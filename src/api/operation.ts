@@ -59,6 +59,8 @@ export interface SuccessReply {
   readonly schema: z.ZodType | null;
   /** What differs from the schema's own example; where there is no schema, the whole. */
   readonly example?: unknown;
+  /** Other content types it comes in, for whoever asks so; each with what stands there, and an example. */
+  readonly otherwise?: Readonly<Record<string, { readonly description: string; readonly example: string }>>;
   /** When 204 is answered instead, with no body. */
   readonly empty?: string;
   /** True: `Range` gives a part of the body (206, or 416), and a known `If-None-Match` nothing (304). */

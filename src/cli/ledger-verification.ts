@@ -1,8 +1,9 @@
 /**
- * Whether ledgers are right: each adds up and agrees with its copies, and with `deep` every rollout was charged what is
- * stored of it. What was done a moment ago may be on its way to the books still: it is waited for as long as is said.
+ * Whether ledgers are right: each adds up and agrees with its copies. With `deep` all copies are read, not the newest
+ * alone, and every rollout was charged what is stored of it. What was done a moment ago may be on its way to the books still: it is waited for as long as is said.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { LedgerVerification } from "../contract/billing.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 
 const LOOK_EVERY_MS = 500;
@@ -41,6 +42,9 @@ export interface LedgerFindings {
   /** Ends without an entry, and entries without a copy. */
   readonly undrained: number;
   readonly rollouts_checked: number;
+  /** Files of entries that were read again, and those that were not: only `deep` reads all. */
+  readonly copies_checked: number;
+  readonly copies_unchecked: number;
 }
 
 export async function verifyLedgers(place: LedgerPlace, asked: LedgersAsked): Promise<LedgerFindings> {
@@ -54,33 +58,23 @@ export async function verifyLedgers(place: LedgerPlace, asked: LedgersAsked): Pr
 }
 
 async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAsked): Promise<LedgerFindings> {
-  const all = { entries: 0, undrained: 0, rollouts_checked: 0 };
+  const all = { entries: 0, undrained: 0, rollouts_checked: 0, copies_checked: 0, copies_unchecked: 0 };
   const balance_micros: Record<string, number> = {};
   const differences: Difference[] = [];
   const { client, signal } = place;
   for (const organization of organizations ?? [undefined]) {
-    const found = await client.verifyLedger({ organization }, { signal });
-    const org = found.organization_id;
-    balance_micros[org] = found.balance_micros;
+    let found = await client.verifyLedger({ organization }, { signal });
+    balance_micros[found.organization_id] = found.balance_micros;
     all.entries += found.entries;
     all.undrained += found.uncopied;
-    differences.push(
-      ...found.differences.map(({ entry, ...one }) => ({
-        org,
-        entry_id: entry === null ? null : String(entry),
-        ...one,
-      })),
-    );
-    if (found.balance_micros !== found.recomputed_micros) {
-      const [expected, actual] = [found.recomputed_micros, found.balance_micros];
-      differences.push({
-        org,
-        what: "the balance is not what its entries add up to",
-        entry_id: null,
-        expected,
-        actual,
-      });
+    differences.push(...differencesOf(found));
+    all.copies_checked += found.checked_copies;
+    while (deep && found.next !== null) {
+      found = await client.verifyLedger({ organization, before: found.next }, { signal });
+      differences.push(...differencesOf(found));
+      all.copies_checked += found.checked_copies;
     }
+    all.copies_unchecked += found.unchecked_copies;
   }
   // A key reads rollouts of its own organisation only.
   for (const run of deep ? await runsOf(place) : []) {
@@ -91,6 +85,15 @@ async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAske
   }
   const ok = differences.length === 0 && all.undrained === 0;
   return { ok, organizations: Object.keys(balance_micros).length, balance_micros, differences, ...all };
+}
+
+function differencesOf(found: LedgerVerification): Difference[] {
+  const { organization_id: org, balance_micros: actual, recomputed_micros: expected } = found;
+  const named = found.differences.map(({ entry, ...one }) => {
+    return { org, entry_id: entry === null ? null : String(entry), ...one };
+  });
+  if (actual === expected) return named;
+  return [...named, { org, what: "the balance is not what its entries add up to", entry_id: null, expected, actual }];
 }
 
 interface RunPlace {

@@ -21,7 +21,8 @@ import {
 } from "../core/training/engine-exactness.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
-import { replyWithoutKey, withoutKey } from "./without-key.ts";
+import { parsedJson, saidIn, shortly } from "./reply-words.ts";
+import { replyWithoutKey } from "./without-key.ts";
 
 export interface Probe {
   readonly base_url: string;
@@ -189,8 +190,6 @@ class ProbeFailure extends Error {
 
 type Target = Pick<Probe, "base_url" | "api_key" | "send">;
 
-const LONGEST_SAID = 200;
-
 /** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
 async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
   const { send = ownNetwork } = target;
@@ -205,41 +204,15 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal,
     });
-    const parsed = parse(await wholeText(response, LIMITS.completionBytes));
-    return { status: response.status, body: parsed, said: said(parsed, target) };
+    const parsed = parsedJson(await wholeText(response, LIMITS.completionBytes));
+    return { status: response.status, body: parsed, said: saidIn(parsed, target.api_key) };
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("answers with more than 4 MiB");
-    const reason = short(thrown instanceof Error ? thrown.message : String(thrown), target);
+    const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);
     // The runtime says no more than this of a name that no resolver knows.
     const told = reason.startsWith("internal error") ? "no such server, or no way to it" : reason;
     throw new ProbeFailure(`not reachable: ${told}`);
   }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return null;
-    throw thrown;
-  }
-}
-
-/** OpenAI's `error.message`, or vLLM's and FastAPI's `message` and `detail`. */
-function said(body: unknown, target: Target): string {
-  const error = member(body, "error");
-  const candidates = [member(error, "message"), error, member(body, "message"), member(body, "detail")];
-  const message = candidates.find((candidate) => typeof candidate === "string");
-  return typeof message === "string" ? short(message, target) : "";
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-/** The key goes before the cut: a cut through it would leave a part. */
-function short(text: string, { api_key }: Target): string {
-  return withoutKey(text, api_key).slice(0, LONGEST_SAID);
 }
 
 // What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties

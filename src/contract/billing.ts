@@ -54,6 +54,11 @@ export const LedgerVerification = named("LedgerVerification", {
     )
     .meta({ example: [] }),
   uncopied: Count.describe("entries that have no copy to compare with yet").meta({ example: 0 }),
+  checked_copies: Count.describe("files of entries that this call read again").meta({ example: 1 }),
+  unchecked_copies: Count.describe("those that are left: a call reads 400, the newest first").meta({ example: 0 }),
+  next: Count.nullable().describe("`before` of the call that reads the next of them; null: none is left").meta({
+    example: null,
+  }),
 });
 export type LedgerVerification = z.infer<typeof LedgerVerification>;
 

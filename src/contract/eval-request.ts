@@ -1,6 +1,7 @@
 /** What an eval is asked with, and what every run is: times are integer seconds, names are snake_case. */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
+import { FleetOrName } from "./fleet.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, EXAMPLE, NonEmpty, Positive, Share } from "./primitives.ts";
@@ -41,7 +42,27 @@ export const Metadata = z
     error: `at most ${LIMITS.metadataPairs} pairs`,
   });
 
-export const EvalRequest = z.strictObject({
+/** Where the model of a run is called. */
+interface Called {
+  readonly endpoint?: unknown;
+  readonly fleet?: unknown;
+}
+
+/** A run is on one endpoint, or on one fleet. */
+export function refusePlace(called: Called, context: z.RefinementCtx): void {
+  refuseBothPlaces(called, context);
+  if (called.endpoint !== undefined || called.fleet !== undefined) return;
+  const message = "is required, or a fleet in its place";
+  context.addIssue({ code: "custom", path: ["endpoint"], message });
+}
+
+export function refuseBothPlaces({ endpoint, fleet }: Called, context: z.RefinementCtx): void {
+  if (endpoint === undefined || fleet === undefined) return;
+  const message = "takes the place of endpoint: name one of them";
+  context.addIssue({ code: "custom", path: ["fleet"], message });
+}
+
+const EvalFields = z.strictObject({
   kind: z.literal("eval").optional().default("eval").meta({ example: "eval" }),
   name: RunName.optional().meta({ example: "nightly main" }),
   environment: NonEmpty.describe("id, or id@version; GET /v1/environments lists them").meta({ example: "gsm8k@1" }),
@@ -52,7 +73,10 @@ export const EvalRequest = z.strictObject({
     .describe("an uploaded dataset by id or name, or rows inline; for an environment that has none")
     .meta({ example: [EXAMPLE.row] }),
   model: ModelName.meta({ example: "qwen3-4b" }),
-  endpoint: EndpointOrName.describe("an endpoint by name or id, or one given here").meta({ example: {} }),
+  endpoint: EndpointOrName.optional()
+    .describe("an endpoint by name or id, or one given here; each run names an endpoint or a fleet, and not both")
+    .meta({ example: {} }),
+  fleet: FleetOrName.optional(),
   judges: z.record(JudgeName, JudgeTarget).default({}).describe("who answers for each judge the rubric names"),
   judge_cache: z
     .boolean()
@@ -80,5 +104,6 @@ export const EvalRequest = z.strictObject({
     .meta({ example: 5_000_000 }),
   metadata: Metadata.default({}).meta({ example: { branch: "main" } }),
 });
+export const EvalRequest = EvalFields.superRefine(refusePlace);
 export type EvalRequest = z.infer<typeof EvalRequest>;
 export type EvalRequestInput = z.input<typeof EvalRequest>;

@@ -3,7 +3,7 @@
  * never come out.
  */
 import * as z from "zod";
-import { BaseUrl, EndpointKey, ModelName, Prices, ResourceName } from "./endpoint.ts";
+import { BaseUrl, EndpointCapabilities, EndpointKey, ModelName, Prices, ResourceName } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
 import {
   AnyObject,
@@ -51,19 +51,13 @@ export type FleetUpdate = z.output<typeof FleetUpdate>;
 
 /** What one engine was seen to be able to do: routes it has, found out and never taken from its version. */
 export const ReplicaCapabilities = named("ReplicaCapabilities", {
+  ...EndpointCapabilities.shape,
   version: MaybeText.describe("what GET /version said").meta({ example: "0.32.0" }),
-  models: z.array(z.string()).meta({ example: ["qwen3-4b"] }),
-  max_model_len: z.int().positive().nullable().meta({ example: 32_768 }),
-  chat: z.boolean(),
-  logprobs: z.boolean(),
-  token_ids: z.boolean(),
   routes: z
     .array(z.string())
     .describe("of those that an update may use, the ones it has")
     .meta({ example: ["/pause", "/resume"] }),
   weight_info: MaybeText.describe("the weights it says it has, where it says so"),
-  error: MaybeText.describe("what went wrong, where something did"),
-  checked_at: Seconds,
 });
 export type ReplicaCapabilities = z.infer<typeof ReplicaCapabilities>;
 

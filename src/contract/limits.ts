@@ -169,6 +169,14 @@ export const LIMITS = {
   resultsPerPage: 1000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,
+  /** Tokens of a batch, and of one of its objects, that are given in a trainer's own format; and bytes of one row, unzipped. */
+  formattedTokens: 16 * MIB,
+  formattedObjectTokens: 4 * MIB,
+  formattedRowBytes: 32 * MIB,
+  /** Credits that are held while a batch is given in a format. */
+  formattedCreditBytes: 16 * MIB,
+  /** Tokens of packed sequences that are begun and not whole. */
+  packedTokens: 1 * MIB,
   /** Of a training run's series. */
   stepsPerPage: 1000,
   flippedPerPage: 1000,

@@ -2,7 +2,8 @@
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
-import { EvalRequest, Metadata, RunName } from "./eval-request.ts";
+import { EvalRequest, Metadata, RunName, refuseBothPlaces } from "./eval-request.ts";
+import { FleetOrName } from "./fleet.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, Positive, Share } from "./primitives.ts";
@@ -47,12 +48,14 @@ export const RescoreRequest = z.strictObject({
 export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
-export const ForkRequest = z.strictObject({
+const ForkFields = z.strictObject({
   turn: Count.describe("index of the last turn that is kept; the next one is asked for again"),
   model: ModelName.optional(),
   sampling: Sampling.optional().describe("in place of the run's"),
-  endpoint: EndpointOrName.optional(),
+  endpoint: EndpointOrName.optional().describe("in place of where the run's model is called"),
+  fleet: FleetOrName.optional(),
   rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there").meta({ example: 4 }),
 });
+export const ForkRequest = ForkFields.superRefine(refuseBothPlaces);
 export type ForkRequest = z.infer<typeof ForkRequest>;
 export type ForkRequestInput = z.input<typeof ForkRequest>;

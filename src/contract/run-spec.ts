@@ -1,5 +1,6 @@
 /** What a run was asked to do, with every name in it resolved. Kept as it is in the run's row and in its object. */
 import type { RunLimits } from "./eval-request.ts";
+import type { LocationHint } from "./fleet.ts";
 import type { JsonObject } from "./json.ts";
 import type { ResolvedJudge, TokenPrices } from "./judgement.ts";
 import type { Fees, OfferedTokens } from "./money.ts";
@@ -24,7 +25,10 @@ export interface RunSpec {
   readonly environment_args: JsonObject;
   readonly dataset: RunDataset;
   readonly model: string;
+  /** Where the model is called: an endpoint, or the fleet of `fleet`. */
   readonly endpoint_id: string;
+  /** Set for a run on a fleet. */
+  readonly fleet?: RunFleet;
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;
@@ -51,6 +55,15 @@ export interface RunSpec {
   readonly trainer?: StoredTrainer;
   /** Who pays, and what; absent for a run from before there were prices. */
   readonly money?: RunMoney;
+}
+
+/** The fleet that a run calls. */
+export interface RunFleet {
+  readonly id: string;
+  /** Where its objects are to live, as the fleet said when the run was created. */
+  readonly location_hint?: LocationHint;
+  /** Of an eval that a training run began: that run, whose weights it plays. */
+  readonly weights_of?: string;
 }
 
 /** What a run pays, pinned when it was created. */

@@ -89,12 +89,20 @@ export const RunView = named("Run", {
   environment: BuiltEnvironment,
   environment_args: AnyObject,
   model: z.string().meta({ example: "qwen3-4b" }),
-  endpoint: z.object({
-    id: z.string().meta({ example: EXAMPLE.endpoint }),
-    name: MaybeText.describe("null for one that was given with the run"),
-    base_url: z.string().meta({ example: "https://gpu.example/v1" }),
-    api_key_last4: MaybeText.meta({ example: "9f2c" }),
-  }),
+  endpoint: z
+    .object({
+      id: z.string().meta({ example: EXAMPLE.endpoint }),
+      name: MaybeText.describe("null for one that was given with the run"),
+      base_url: z.string().meta({ example: "https://gpu.example/v1" }),
+      api_key_last4: MaybeText.meta({ example: "9f2c" }),
+    })
+    .nullable()
+    .describe("where its model is called; null for a run on a fleet")
+    .meta({ example: {} }),
+  fleet: z
+    .object({ id: z.string(), name: MaybeText.describe("null for one that was deleted") })
+    .nullable()
+    .describe("the fleet that its model is called on, in place of an endpoint"),
   dataset: MaybeText.describe("id of the uploaded dataset, where one was named"),
   judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
   sampling: AnyObject.meta({ example: { temperature: 0.7, max_tokens: 512 } }),
@@ -162,6 +170,7 @@ const FailedCallView = z.object({
   error: z.string(),
   message: z.string(),
   status: z.int().optional().describe("of the reply that refused it; absent where none came"),
+  replica: z.string().optional().describe("of a run on a fleet: the replica that failed it"),
 });
 const ScoringErrorView = z.object({
   function: z.string(),
@@ -234,6 +243,12 @@ export const RolloutView = named("Rollout", {
           .optional()
           .describe("of those that sampled the first, where the weights changed meanwhile"),
         dispatch_version: Count.optional().describe("of a training run: the version its group was dispatched by"),
+        replica: z.string().optional().describe("of a run on a fleet: the replica that answered"),
+        replica_version: Count.optional().describe("the version of its weights when the call left, where one is known"),
+        platform_ms: z
+          .number()
+          .optional()
+          .describe("milliseconds beside latency_ms that the call took, without hooks and without waits for permits"),
         is_truncated: z.boolean(),
         reward: MaybeNumber.describe("of this turn; the rollout's, where none was given").meta({ example: 1 }),
         advantage: Advantage,

@@ -3,7 +3,7 @@
  * batches for an external trainer, which reports weight versions back (docs/training.md).
  */
 import * as z from "zod";
-import { EvalRequest } from "./eval-request.ts";
+import { EvalRequest, refusePlace } from "./eval-request.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
@@ -70,7 +70,7 @@ export type TrainerTarget = z.output<typeof TrainerTarget>;
 
 const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, ...shared } = EvalRequest.shape;
 
-export const TrainingRequest = z.strictObject({
+const TrainingFields = z.strictObject({
   kind: z.literal("training"),
   ...shared,
   trainer: TrainerTarget.prefault({}),
@@ -115,6 +115,7 @@ export const TrainingRequest = z.strictObject({
     })
     .optional(),
 });
+export const TrainingRequest = TrainingFields.superRefine(refusePlace);
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
 
@@ -175,12 +176,14 @@ function samplingOf(players: Players, run: Sampling): Sampling {
 
 /** What every run is asked: a group is a task, its members the task's rollouts, and no share of scores ends it. */
 export function asEval(asked: TrainingRequest): EvalRequest {
-  const { name, environment, environment_args, dataset, model, endpoint, judges } = asked;
+  const { name, environment, environment_args, dataset, model, endpoint, fleet, judges } = asked;
   const { judge_cache, sampling, shuffle, seed, max_concurrent, limits, metadata } = asked;
   return {
-    ...{ environment, environment_args, model, endpoint, judges, judge_cache, sampling, shuffle },
+    ...{ environment, environment_args, model, judges, judge_cache, sampling, shuffle },
     ...{ seed, max_concurrent, limits, metadata, kind: "eval", num_examples: -1, min_scored: 0 },
     ...(name !== undefined && { name }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(fleet !== undefined && { fleet }),
     ...(asked.max_cost_micros !== undefined && { max_cost_micros: asked.max_cost_micros }),
     ...(dataset !== undefined && { dataset }),
     rollouts_per_example: asked.group_size,

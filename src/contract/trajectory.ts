@@ -49,6 +49,18 @@ export interface ModelResponse {
   readonly latency_ms: number;
 }
 
+/** The call of a turn on a fleet, as the fleet's object numbered it (runtime/contract/fleet-wire.ts). */
+export interface FleetCallNote {
+  readonly replica_id: string;
+  readonly number: number;
+  /** Null where its end was never numbered: then nobody can say which weights sampled it. */
+  readonly end: number | null;
+  /** The model it was asked by. */
+  readonly model: string;
+  /** Of the weights when it left, where the run's own are served there. */
+  readonly version?: number;
+}
+
 export interface Turn {
   readonly index: number;
   readonly prompt: { readonly keep: number; readonly append: Messages };
@@ -68,6 +80,10 @@ export interface Turn {
   readonly dispatch_version?: number;
   /** Likewise: when the call that was answered left (epoch milliseconds). */
   readonly sent_at?: number;
+  /** Of a run on a fleet. */
+  readonly fleet_call?: FleetCallNote;
+  /** What the call took beside `latency_ms`, in milliseconds, without hooks and waits for permits. */
+  readonly platform_ms?: number;
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;
@@ -92,6 +108,8 @@ export interface FailedCall {
   readonly message: string;
   /** Of the reply that refused the call; absent where none came or one could not be used. */
   readonly status?: number;
+  /** The replica of the fleet that failed it. */
+  readonly replica?: string;
 }
 
 /** How a rollout ended, before anyone scored it. */

@@ -9,7 +9,7 @@ import type { PriceList } from "../contract/money.ts";
 export const totals = sqliteTable(
   "totals",
   {
-    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, or an outcome of rollouts. */
+    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, `events_unposted`, or an outcome of rollouts. */
     kind: text().notNull(),
     /** The status, the cause, the class or the reason; empty where there is none. */
     name: text().notNull(),

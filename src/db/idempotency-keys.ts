@@ -2,10 +2,11 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq, type SQL } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
+import type { fleets, replicas } from "./doors-schema.ts";
 import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
-import { inProject, isOpenProject, type Statement } from "./scoped.ts";
+import { inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -32,20 +33,26 @@ export async function recall(
 /** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
 export type Kept = "inserted" | "taken" | "gone";
 
-/** Writes a resource and what its key made, both or neither, while its project is there. */
-export async function insertOnce<T extends typeof datasets | typeof endpoints | typeof secrets>(
+type Keepable = typeof datasets | typeof endpoints | typeof fleets | typeof replicas | typeof secrets;
+
+/**
+ * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it
+ * (`beside`). `also`: a condition of its own, which `gone` means too.
+ */
+export async function insertOnce<T extends Keepable>(
   database: D1Database,
   scope: Scope,
   table: T,
   row: Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string },
   made: Remembered | null,
+  { also, beside = [] }: { readonly also?: SQL; readonly beside?: readonly Write<unknown>[] } = {},
 ): Promise<Kept> {
   const project = inProject(database, scope);
-  const open = isOpenProject(database, scope);
+  const open = also === undefined ? isOpenProject(database, scope) : sql`${isOpenProject(database, scope)} and ${also}`;
   const insert = project.insertIf(open, table, row).returning({ id: table.id });
   const remembering = made === null ? [] : [project.insertIf(open, idempotencyKeys, made)];
   try {
-    const [inserted] = await project.batch([insert, ...remembering]);
+    const [inserted] = await project.batch([insert, ...remembering, ...beside]);
     return inserted.length === 1 ? "inserted" : "gone";
   } catch (thrown) {
     if (violatedTable(thrown) === null) throw thrown;

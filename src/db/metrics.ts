@@ -90,7 +90,11 @@ export async function ledgerBehindSince(database: D1Database): Promise<number | 
 }
 
 /** Adds to what is counted where nothing else keeps it. */
-export async function addTotal(database: D1Database, kind: "spans_dropped", n: number): Promise<void> {
+export async function addTotal(
+  database: D1Database,
+  kind: "spans_dropped" | "events_unposted",
+  n: number,
+): Promise<void> {
   await unscoped(database, "operator")
     .insert(totals)
     .values({ kind, name: "", n })

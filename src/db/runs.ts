@@ -2,13 +2,14 @@
  * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
  * never with the sealed key.
  */
-import { count, eq, exists, inArray, isNull, like, or, SQL, sql } from "drizzle-orm";
+import { and, count, eq, exists, inArray, isNull, like, notExists, or, SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../contract/judgement.ts";
 import type { RunReport } from "../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../contract/run.ts";
 import type { RunPatch } from "../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Scope } from "../contract/scope.ts";
+import { type FleetRow, fleets } from "./doors-schema.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
@@ -18,9 +19,13 @@ export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
 export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"> &
   Partial<Pick<EndpointRow, "prices">>;
-export interface RunRecord {
+/** Where a run's model is called: on an endpoint, or on a fleet, and the other is null. */
+export interface RunPlace {
+  readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;
+  readonly fleet: Pick<FleetRow, "id" | "name"> | null;
+}
+export interface RunRecord extends RunPlace {
   readonly run: RunRow;
-  readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4">;
 }
 
 export interface RunFilter extends Page {
@@ -32,12 +37,23 @@ export interface RunFilter extends Page {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What came of writing a run. `full`: the organisation has as many unfinished runs as it may; `gone`: its project is. */
-export type Inserted = "inserted" | "conflict" | "full" | "gone";
+/**
+ * What came of writing a run. `full`: the organisation has as many unfinished runs as it may; `taken`: another training
+ * run has the fleet that it wants for itself; `gone`: its project is.
+ */
+export type Inserted = "inserted" | "conflict" | "full" | "taken" | "gone";
+
+/** When a run may not be written. */
+export interface InsertLimits {
+  /** How many unfinished runs the organisation may have; null for no limit. */
+  readonly most: number | null;
+  /** A fleet on which no other training run may be unfinished; null: it may share whatever it is on. */
+  readonly alone: string | null;
+}
 
 /**
  * Writes a run and the endpoint that came with it, if one did, all or nothing, in one call. `conflict`: a run with this
- * idempotency key is already there. `most`: how many unfinished runs the organisation may have; null for no limit.
+ * idempotency key is already there.
  */
 export async function insertRun(
   database: D1Database,
@@ -45,7 +61,7 @@ export async function insertRun(
   run: NewRun,
   endpoint: InlineEndpointRow | null,
   judges: readonly InlineEndpointRow[] = [],
-  most: number | null = null,
+  { most, alone }: InsertLimits = { most: null, alone: null },
 ): Promise<Inserted> {
   const project = inProject(database, scope);
   const owned = inOrganization(database, scope.orgId);
@@ -54,14 +70,18 @@ export async function insertRun(
   const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
   const open = isOpenProject(database, scope);
   const unfinished = () => owned.columns({ n: count() }, runs, inArray(runs.status, UNFINISHED));
-  const room = most === null ? open : sql`${open} and ${unfinished()} < ${most}`;
+  const trainers = () => trainingOn(database, scope, alone ?? "");
+  const free = alone === null ? open : sql`${open} and ${notExists(trainers())}`;
+  const room = most === null ? free : sql`${free} and ${unfinished()} < ${most}`;
   try {
-    const [inserted, [standing]] = await project.batch([
+    const [inserted, [standing], others] = await project.batch([
       project.insertIf(room, runs, run).returning({ id: runs.id }),
       unfinished(),
+      trainers(),
       ...beside.map((row) => project.insertIf(isThere, endpoints, row)),
     ]);
     if (inserted.length === 1) return "inserted";
+    if (alone !== null && others.some(({ id }) => id !== run.id)) return "taken";
     return most !== null && (standing?.n ?? 0) >= most ? "full" : "gone";
   } catch (thrown) {
     if (violatedTable(thrown) !== "runs") throw thrown;
@@ -103,6 +123,11 @@ export function unfinishedRuns(database: D1Database, scope: Scope, condition: Co
   return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
 }
 
+/** The ids of training runs on a fleet that have not ended, as far as the list of runs knows. */
+export function trainingOn(database: D1Database, scope: Scope, fleetId: string): Rows<{ id: string }> {
+  return unfinishedRuns(database, scope, and(eq(runs.endpoint_id, fleetId), eq(runs.kind, "training")));
+}
+
 /** Brings the copy of how a run stands up to date. Fields left out stay as they are. */
 export async function updateRun(
   database: D1Database,
@@ -131,9 +156,12 @@ export async function changeRun(
 
 function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
   const { id, name, base_url, api_key_last4 } = endpoints;
-  const shown = { run: runs, endpoint: { id, name, base_url, api_key_last4 } };
   const there = isNull(runs.deleted_at);
-  return inProject(database, scope).joined(shown, [runs, endpoints], eq(id, runs.endpoint_id), there, ...conditions);
+  const places = {
+    endpoint: { table: endpoints, columns: { id, name, base_url, api_key_last4 }, on: eq(id, runs.endpoint_id) },
+    fleet: { table: fleets, columns: { id: fleets.id, name: fleets.name }, on: eq(fleets.id, runs.endpoint_id) },
+  };
+  return inProject(database, scope).withBeside({ run: runs }, runs, places, there, ...conditions);
 }
 
 function conditionsOf(filter: RunFilter): SQL[] {
@@ -157,12 +185,11 @@ function metadataIs(key: string, value: string): SQL {
 }
 
 /** A run as its row knows it, in the shape of the wire. Its object knows more while it runs. */
-export function runViewOf({ run, endpoint }: RunRecord): RunView {
+export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
   const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
   // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.
   const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
   const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
-  const shown = { id: endpoint.id, name: endpoint.name, base_url: endpoint.base_url };
   const report = run.report ?? NOTHING_FINISHED;
   return {
     object: "run",
@@ -171,7 +198,8 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     ...{ max_concurrent, limits, min_scored, shuffle, seed },
     max_cost_micros: spec.money?.max_cost_micros ?? null,
     flow: run.finished_at === null ? flowOf(run) : null,
-    endpoint: { ...shown, api_key_last4: endpoint.api_key_last4 },
+    endpoint: endpoint && shownOf(endpoint),
+    fleet: fleet && { id: fleet.id, name: fleet.name },
     dataset: run.dataset_id,
     judges: judgesOf(spec),
     counts: run.counts ?? nothingDispatched(spec),
@@ -184,6 +212,10 @@ export function runViewOf({ run, endpoint }: RunRecord): RunView {
     created_at: seconds(run.created_at),
     finished_at: run.finished_at === null ? null : seconds(run.finished_at),
   };
+}
+
+function shownOf({ id, name, base_url, api_key_last4 }: NonNullable<RunPlace["endpoint"]>): RunView["endpoint"] {
+  return { id, name, base_url, api_key_last4 };
 }
 
 /** What a list knows of why a run waits; its object knows more. */

@@ -37,6 +37,11 @@ import { organizations, people, projects } from "./schema.ts";
 
 /** What a project has. Keys and deletions stand in a project where one is named. */
 export type ProjectTable =
+  | typeof doors.fleets
+  | typeof doors.replicas
+  | typeof doors.triggers
+  | typeof doors.webhookEndpoints
+  | typeof doors.webhookSecrets
   | typeof tables.apiKeys
   | typeof tables.datasets
   | typeof tables.deletions
@@ -45,12 +50,7 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens
-  | typeof doors.fleets
-  | typeof doors.replicas
-  | typeof doors.triggers
-  | typeof doors.webhookEndpoints
-  | typeof doors.webhookSecrets;
+  | typeof tables.trainerTokens;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
@@ -90,6 +90,16 @@ export interface Insert<Row> extends Write<Row> {
   /** Takes the place of what the row that is there has in these columns. */
   onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
 }
+
+/** A table of which at most one row stands beside each row of another, and what is wanted of it. */
+interface Beside<Of> {
+  readonly table: Of;
+  readonly columns: Readonly<Record<string, AnySQLiteColumn>>;
+  readonly on: SQL;
+}
+type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable>>>> = {
+  readonly [Name in keyof Others]: SelectResultFields<Others[Name]["columns"]> | null;
+};
 
 /** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
 class Owned<Of extends SQLiteTable, Owner extends string> {
@@ -132,6 +142,29 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     const pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
     const rows: SQLWrapper = pairs.innerJoin(beside, pair);
     return rows as Rows<SelectResultFields<Fields>>;
+  }
+
+  /**
+   * Such rows with what stands beside each, by name: the columns of the one row of another table that meets `on`, null where
+   * none does. The first of its columns is one that is never null in a row.
+   */
+  withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of>>>>(
+    fields: Fields,
+    table: Of,
+    others: Others,
+    ...conditions: Condition[]
+  ): Rows<SelectResultFields<Fields> & WhatIsBeside<Others>> {
+    const from: SQLiteTable = table;
+    const named = Object.entries(others).map(([name, { columns }]) => [name, checkedEach(columns)] as const);
+    const all = { ...checkedEach(fields), ...Object.fromEntries(named) };
+    const found = this.#d1.select(all).from(from).where(this.#where(table, conditions)).$dynamic();
+    for (const { table: other, on } of Object.values(others)) {
+      const joined: SQLiteTable = other;
+      // It changes the statement in place.
+      found.leftJoin(joined, this.#where(other, [on]));
+    }
+    const rows: SQLWrapper = found;
+    return rows as Rows<SelectResultFields<Fields> & WhatIsBeside<Others>>;
   }
 
   insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {

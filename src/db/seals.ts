@@ -5,18 +5,22 @@
  */
 import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { webhookSecrets } from "./doors-schema.ts";
+import { replicas, webhookSecrets } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
 const SEALED = {
   endpoint: { table: endpoints, column: endpoints.sealed_key },
+  replica: { table: replicas, column: replicas.sealed_key },
+  replica_control: { table: replicas, column: replicas.sealed_control_key },
   secret: { table: secrets, column: secrets.sealed_value },
   push_secret: { table: runs, column: runs.sealed_push_secret },
   webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
-const KINDS = ["endpoint", "secret", "push_secret", "webhook_secret"] as const satisfies readonly SealedKind[];
+const KINDS = [
+  ...(["endpoint", "replica", "replica_control", "secret", "push_secret", "webhook_secret"] as const),
+] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
   readonly kind: SealedKind;
@@ -36,6 +40,8 @@ export async function replaceSeal(
   const unchanged = [eq(table.id, id), eq(column, sealed)];
   const replace = {
     endpoint: () => rows.update(endpoints, { sealed_key: after }, ...unchanged),
+    replica: () => rows.update(replicas, { sealed_key: after }, ...unchanged),
+    replica_control: () => rows.update(replicas, { sealed_control_key: after }, ...unchanged),
     secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
     push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
     webhook_secret: () => rows.update(webhookSecrets, { sealed_secret: after }, ...unchanged),

@@ -41,7 +41,7 @@ export class LedgerClient extends AccountsClient {
     return this.#requests.json(`/balance${search(query)}`, options);
   }
 
-  /** One page of entries, newest first. */
+  /** One page of entries, newest first. It may be empty and not the last: `has_more` says so, and `last_id` is the next one's `after`. */
   listLedgerEntries(query: LedgerQuery = {}, options: CallOptions = {}): Promise<Page<LedgerEntry>> {
     return this.#requests.json(`/ledger${search(query)}`, options);
   }
@@ -50,8 +50,11 @@ export class LedgerClient extends AccountsClient {
     return eachOf(query, (page) => this.listLedgerEntries(page, options));
   }
 
-  /** Adds the ledger up again. `organization`: for an operator, any. */
-  verifyLedger(query: OrganizationQuery = {}, options: CallOptions = {}): Promise<LedgerVerification> {
+  /** Adds the ledger up again. `organization`: for an operator, any. `before`: the `next` of the call before. */
+  verifyLedger(
+    query: OrganizationQuery & { readonly before?: number | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<LedgerVerification> {
     return this.#requests.json(`/ledger/verification${search(query)}`, options);
   }
 

@@ -5,6 +5,8 @@
  * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `wrong_lease_token`,
  * `wrong_batch`, `version_ahead`, `conflict`, and `run_finished` once nothing is left to train), `details` what to go on with.
  */
+import type { FormatQuery } from "../contract/batch-format.ts";
+import { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "../contract/batch-headers.ts";
 import type {
   Acked,
   AckRequestInput,
@@ -35,6 +37,14 @@ export type LeaseAnswer =
       /** How long to stay away, where the request itself does not wait. */
       readonly retryAfterMs: number;
     };
+
+export interface BatchInFormat {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Of the batch's manifest. */
+  readonly sha256: string;
+  /** Rows that `seq_len` cut; null for a format that cuts none. */
+  readonly cut_rows: number | null;
+}
 
 /** Beyond what a lease itself waits. */
 const PATIENCE_MS = 20_000;
@@ -139,6 +149,28 @@ export class TrainerClient {
     return this.#requests.read(`${this.#batch(step)}/stream`, options, async (reply) => {
       if (reply.body === null) throw unreadableReply(reply, "");
       return reply.body;
+    });
+  }
+
+  /**
+   * A batch in a trainer's own format: lines of JSON, or msgpack for `prime-rl`. Whoever has a lease holds `sha256` against
+   * its manifest's.
+   */
+  batchAs(
+    step: number,
+    query: FormatQuery,
+    { maxWaitS = 0, ...options }: CallOptions & { readonly maxWaitS?: number } = {},
+  ): Promise<BatchInFormat> {
+    const asked = Object.entries({ ...query, max_wait_s: maxWaitS }).flatMap(([name, value]) => {
+      return value === undefined ? [] : [[name, String(value)]];
+    });
+    const url = `${this.#batch(step)}?${new URLSearchParams(asked)}`;
+    const call = { timeoutMs: maxWaitS * 1000 + PATIENCE_MS, ...options };
+    return this.#requests.read(url, call, async (reply) => {
+      if (reply.body === null) throw unreadableReply(reply, "");
+      const cut = reply.headers.get(CUT_ROWS_HEADER);
+      const sha256 = reply.headers.get(BATCH_SHA256_HEADER) ?? "";
+      return { body: reply.body, sha256, cut_rows: cut === null ? null : Number(cut) };
     });
   }
 

@@ -74,7 +74,7 @@ test("a run that ended is counted, and its endpoint says how long its calls took
     { timeout: 10_000 },
   );
   // A scrape asks the endpoints that most runs use, and other tests have some in this database.
-  const endpoint = endpointObject(env, door.scope, run.endpoint.id);
+  const endpoint = endpointObject(env, door.scope, run.endpoint?.id ?? "");
   await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 10_000 });
   expect(grown('rollcall_rollouts_ended_total{outcome="scored",reason=""}')).toBeGreaterThanOrEqual(3);
   expect(grown('rollcall_runs_ended_total{status="completed"}')).toBeGreaterThanOrEqual(1);

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { createApp } from "../../src/api/app.ts";
-import type { LedgerEntry } from "../../src/contract/money.ts";
+import { readTotals } from "../../src/db/metrics.ts";
 import { accountObject } from "../../src/runtime/kit/names.ts";
 import { services } from "../../src/runtime/service/services.ts";
 import { disputeOf, eventOf, idsOf, type Paid, paymentOf, refundOf, sessionOf } from "../fakes/stripe-objects.ts";
@@ -49,7 +49,7 @@ async function deployment(answer: (url: URL, init: RequestInit) => unknown = () 
   };
   const ledger = async (): Promise<readonly (readonly unknown[])[]> => {
     const all = { before: null, limit: 100, kind: null, run_id: null, source_id: null };
-    const entries: readonly LedgerEntry[] = await accountObject(env, orgId).entries(all);
+    const { entries } = await accountObject(env, orgId).entries(all);
     return entries.map(({ kind, source_id, amount_micros }) => [kind, source_id, amount_micros]).reverse();
   };
   const balance = async () => (await accountObject(env, orgId).balance(orgId)).balance_micros;
@@ -76,14 +76,9 @@ test("a payment is posted once, whichever of its events come, and however often"
   expect([again.body.outcome, other.body.outcome]).toEqual(["repeated", "repeated"]);
   expect(await ledger()).toEqual([["top_up", idsOf(payment).payment, 25_000_000]]);
   expect(await balance()).toBe(25_000_000);
-  const [entry] = await accountObject(env, orgId).entries({
-    before: null,
-    limit: 1,
-    kind: null,
-    run_id: null,
-    source_id: null,
-  });
-  expect(entry).toMatchObject({
+  const newest = { before: null, limit: 1, kind: null, run_id: null, source_id: null };
+  const { entries } = await accountObject(env, orgId).entries(newest);
+  expect(entries[0]).toMatchObject({
     note: "evt_1",
     lines: expect.arrayContaining([{ account: "paid_in/stripe", micros: -25_000_000 }]),
   });
@@ -201,6 +196,24 @@ test("money in another currency, and of an organisation that is gone, is told to
   expect(said.join()).toMatch(/is in eur.*org_gone/s);
   expect(said.join()).not.toContain(HTML);
   expect(await ledger()).toEqual([]);
+});
+
+test("an event about an organisation that is being deleted is taken, told to the log and counted, and is no repeat", async () => {
+  const { deliver, paid, orgId } = await deployment();
+  const unposted = async () => (await readTotals(env.DB)).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
+  const before = await unposted();
+  expect(await accountObject(env, orgId).forget()).toBe(true);
+  const said: string[] = [];
+  const log = vi.spyOn(console, "error").mockImplementation((line: string) => void said.push(line));
+  const payment = paid(500);
+  const reply = await deliver(eventOf("payment_intent.succeeded", paymentOf(payment), { id: "evt_late" }));
+  log.mockRestore();
+  const reason = `${idsOf(payment).payment} is of ${orgId}, which is being deleted`;
+  expect([reply.status, reply.body]).toMatchObject([200, { outcome: "ignored", reason }]);
+  expect(said.map((line) => JSON.parse(line))).toMatchObject([
+    { message: "money moved that is in no ledger", event_id: "evt_late", org_id: orgId },
+  ]);
+  expect(await unposted()).toBe(before + 1);
 });
 
 test("what is none of ours is taken and ignored: other payments, other types, sessions that are not paid yet", async () => {

@@ -14,6 +14,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     environment_args: {},
     model: "m",
     endpoint: { id: "ep_1", name: null, base_url: "http://h/v1", api_key_last4: null },
+    fleet: null,
     dataset: null,
     judges: {},
     sampling: {},

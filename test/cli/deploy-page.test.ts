@@ -15,14 +15,13 @@ import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import { NO_DEATHS } from "../../src/local/state-directory.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
-import { testPort } from "../local/test-port.ts";
 
 const PAGE = readFileSync(join(PACKAGE_ROOT, "docs/deploy.md"), "utf8");
 const BIN = join(PACKAGE_ROOT, "bin/rollcall.mjs");
-const PORT = testPort(18);
 const home = mkdtempSync(join(tmpdir(), "rollcall-deploy-page-"));
 let model: ScriptedModel;
 let deployed: Miniflare;
+let url = "";
 
 /** The block of the page with these words in it, without the lines that ask Cloudflare, and without its placeholders. */
 function block(words: string): string {
@@ -38,7 +37,7 @@ function block(words: string): string {
 
 function run(script: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const shell = `rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${script}`;
-  const around = { ...process.env, HOME: home, ROLLCALL_URL: `http://127.0.0.1:${PORT}`, ...env };
+  const around = { ...process.env, HOME: home, ROLLCALL_URL: url, ...env };
   return new Promise((resolve, reject) => {
     execFile("bash", ["-ec", shell], { cwd: home, env: around }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
@@ -55,7 +54,7 @@ beforeAll(async () => {
     root: PACKAGE_ROOT,
     bundle: await bundleWorker(PACKAGE_ROOT),
     store: join(home, "store"),
-    port: PORT,
+    port: 0,
     // The model of this test answers on this machine.
     bindings: { ...Object.fromEntries(secrets.map((line) => line.split("="))), ALLOW_PRIVATE_ENDPOINTS: "true" },
     lastEnd: async () => NO_DEATHS,
@@ -64,7 +63,7 @@ beforeAll(async () => {
     onRestart: async () => undefined,
   });
   deployed = quietMiniflare(options);
-  await deployed.ready;
+  url = (await deployed.ready).origin;
   await migrate(await deployed.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
   writeFileSync(join(home, "wrangler.deploy.toml"), configFor(PACKAGE_ROOT));
 }, 60_000);

@@ -115,11 +115,11 @@ test("without an endpoint the policy plays five tasks at its own sizes, says so,
 
 test.each([
   [["nope"], 2, "no environment is called nope"],
-  [["gsm8k", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 2, "gsm8k has no rows of its own"],
+  [["gsm8k", "-m", "m", "-b", `http://127.0.0.1:${testPort(48)}/v1`], 2, "gsm8k has no rows of its own"],
   [["gsm8k", "--dataset", questions(1)], 2, "gsm8k needs a model: name its endpoint with -b"],
   [["calculator", "-m", "gpt"], 2, "name the endpoint of gpt with -b"],
   [["calculator", "-a", "max=1"], 2, "expected number to be >=2"],
-  [["calculator", "-m", "m", "-b", "http://127.0.0.1:21999/v1"], 4, "is not reachable"],
+  [["calculator", "-m", "m", "-b", `http://127.0.0.1:${testPort(48)}/v1`], 4, "is not reachable"],
 ])(
   "%j is refused before anything runs",
   async (argv, exit, message) => {

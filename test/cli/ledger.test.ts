@@ -9,6 +9,7 @@ import { recorded } from "../sdk/recording-fetch.ts";
 const SOUND = {
   ...{ object: "ledger_verification", organization_id: "org_1", ok: true, entries: 4 },
   ...{ balance_micros: 90, recomputed_micros: 90, differences: [] as object[], uncopied: 0 },
+  ...{ checked_copies: 2, unchecked_copies: 0, next: null },
 };
 const SLICE = {
   object: "charge_audit",
@@ -43,7 +44,7 @@ function platform(replies: { readonly verification?: object[]; readonly charges?
 test("a ledger that adds up is good, with its entries and its balance", async () => {
   expect(await platform({}).verify()).toEqual({
     ...{ ok: true, organizations: 1, entries: 4, balance_micros: { org_1: 90 } },
-    ...{ differences: [], undrained: 0, rollouts_checked: 0 },
+    ...{ differences: [], undrained: 0, rollouts_checked: 0, copies_checked: 2, copies_unchecked: 0 },
   });
 });
 
@@ -72,6 +73,21 @@ test("deep, every slice of every run of every project is looked at, and what a r
   expect(found).toMatchObject({ ok: false, rollouts_checked: 8 });
   expect(found.differences[0]).toEqual({ org: "org_1", what: "ro_1: turns", entry_id: null, expected: 12, actual: 24 });
   expect(asked.filter(({ path }) => path.includes("/charges")).length).toBe(4);
+});
+
+test("deep, copies are read until none is left, and without it is said how many were not", async () => {
+  const first = { ...SOUND, checked_copies: 400, unchecked_copies: 500, next: 501 };
+  const second = { ...SOUND, checked_copies: 400, unchecked_copies: 100, next: 101 };
+  const spoiled = { what: "copy of entries", entry: 7, expected: "a", actual: "b" };
+  const last = { ...SOUND, checked_copies: 100, differences: [spoiled] };
+  const { verify, asked } = platform({ verification: [first, second, last] });
+  const found = await verify({ deep: true });
+  expect(found).toMatchObject({ ok: false, entries: 4, copies_checked: 900, copies_unchecked: 0 });
+  expect(found.differences).toMatchObject([{ org: "org_1", entry_id: "7", what: spoiled.what }]);
+  const queries = asked.map(({ path }) => new URL(path, "http://x")).filter(({ pathname }) => /ledger/.test(pathname));
+  expect(queries.map(({ searchParams }) => searchParams.get("before"))).toEqual([null, "501", "101"]);
+  const quick = await platform({ verification: [first] }).verify();
+  expect(quick).toMatchObject({ ok: true, copies_checked: 400, copies_unchecked: 500 });
 });
 
 test("what is on its way is waited for, and is bad where it is not there in time", async () => {

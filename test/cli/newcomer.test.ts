@@ -23,7 +23,7 @@ import { type DocumentedCommand, documentedCommands } from "./readme-commands.ts
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const ONLY_LOOKED_UP =
-  /^npm (test|run (check|conformance|faults|fuzz|mutate|test:ops|test:package|test:poison|test:vllm|bench|bench:policy|bench:training|pretrain))\b/;
+  /^npm (test|run (check|conformance|faults|fuzz|histories|mutate|test:bridges|test:ops|test:package|test:poison|test:vllm|bench|bench:policy|bench:training|pretrain))\b/;
 const MINUTES_MS = 60_000;
 
 /** What was printed last; the page's `run_…` and `ro_…`. */
@@ -136,7 +136,7 @@ function firstWord(line: string): string {
 /** What it said until it stays up. */
 function start(): Promise<string> {
   // The demo is cut short: its length is no promise of the page's.
-  const short = ["--max-steps", "2", "--eval-examples", "16"];
+  const short = ["--max-steps", "1", "--eval-examples", "4"];
   const args = ["start", "--", "--port", String(testPort(40)), ...short];
   const child = spawn("npm", args, { cwd: clone, env: plainEnvironment(), detached: true });
   platform = child;

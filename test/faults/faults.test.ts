@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { type Outcome, runIn } from "../local/in-a-folder.ts";
+import { testPort } from "../local/test-port.ts";
 import type { PlanReport } from "./plan-report.ts";
 
 const ONE = ["--plans", "1"];
@@ -20,12 +21,12 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 test(
   "a plan of kills, lost messages, a failing model and a failing judge ends as the calm run does",
   async () => {
-    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "40", "--port", "22900");
+    const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "20", "--port", String(testPort(0)));
     expect(outcome.code, outcome.stderr).toBe(0);
     const { plans, failed } = read(outcome);
     expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
     expect(failed).toBe(0);
-    expect(plans[0]).toMatchObject({ seed: 4998, ok: true, rollouts: 40, answered: 40 });
+    expect(plans[0]).toMatchObject({ seed: 4998, ok: true, rollouts: 20, answered: 20 });
     expect(plans[0]?.faults.kills).toBeGreaterThan(0);
     expect(plans[0]?.judge_calls).toBeGreaterThan(0);
     expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
@@ -36,8 +37,8 @@ test(
 test(
   "with every message lost and the sweep silenced the plan fails, and so does the command",
   async () => {
-    const sabotage = ["--sabotage", "--rollouts", "20", "--ends-within", "4"];
-    const outcome = await faults(...ONE, ...sabotage, "--port", "22930");
+    const sabotage = ["--sabotage", "--rollouts", "8", "--ends-within", "2"];
+    const outcome = await faults(...ONE, ...sabotage, "--port", String(testPort(25)));
     expect(outcome.code, outcome.stderr).toBe(1);
     const { plans, failed } = read(outcome);
     expect(failed).toBe(1);

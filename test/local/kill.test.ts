@@ -5,6 +5,7 @@
 import { expect, test } from "vitest";
 import { TURNS } from "./arithmetic-model.ts";
 import { type CrashAccount, crashRun, type Victim } from "./crash-run.ts";
+import { testPort } from "./test-port.ts";
 
 const ROLLOUTS = 300;
 const LIMIT_MS = 60_000;
@@ -63,7 +64,7 @@ function expectOnlyCallsInFlightRepeated(account: CrashAccount): void {
 test(
   "after kill -9 of node alone, the next start ends the orphan and the run goes on",
   async () => {
-    const account = await crash("node alone", 21_300);
+    const account = await crash("node alone", testPort(0));
     expectNothingLostOrDoubled(account);
     expectOnlyCallsInFlightRepeated(account);
     expect(account.crashes[0]?.said).toContain("left behind by an earlier run");
@@ -74,7 +75,7 @@ test(
 test(
   "after kill -9 of workerd alone, the platform starts it again and the run goes on",
   async () => {
-    const account = await crash("workerd alone", 21_320);
+    const account = await crash("workerd alone", testPort(10));
     expectNothingLostOrDoubled(account);
     expectOnlyCallsInFlightRepeated(account);
     expect(account.crashes[0]?.said).toContain("it is started again on the same state");
@@ -85,7 +86,7 @@ test(
 test(
   "after kill -9 of the whole group, the next start goes on with the run",
   async () => {
-    const account = await crash("the group", 21_340);
+    const account = await crash("the group", testPort(20));
     expectNothingLostOrDoubled(account);
     expectOnlyCallsInFlightRepeated(account);
   },

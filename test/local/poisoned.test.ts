@@ -8,9 +8,9 @@ import { again, play, without } from "./poison/play.ts";
 
 vi.setConfig({ testTimeout: 180_000 });
 
-test("a hook that never returns ends its own rollout, and 100 that were waiting in theirs are scored", async () => {
-  const played = await play({ 23: "setup" }, 101, 0, 4000);
-  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 100 } });
+test("a hook that never returns ends its own rollout, and 30 that were waiting in theirs are scored", async () => {
+  const played = await play({ 23: "setup" }, 31, 0, 4000);
+  expect(played.run).toMatchObject({ status: "completed", counts: { scored: 30 } });
   expect(without(played)).toEqual({
     23: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
   });

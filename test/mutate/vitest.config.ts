@@ -23,6 +23,7 @@ export default defineConfig({
       "test/runtime/**/*.node.test.ts",
     ],
     globalSetup: ["./test/conformance/provide-vectors.ts"],
+    provide: { histories: 1 },
     isolate: false,
     maxWorkers: 1,
     // Within the one process, so that ending it ends an edit's endless loop.

@@ -1,5 +1,17 @@
-/** Every test file in workerd starts with an empty database of the current schema. */
+/**
+ * Every test file in workerd starts with a database of the current schema, and leaves the bindings, which all files of a
+ * worker share, as it found them.
+ */
 import { applyD1Migrations } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { afterAll } from "vitest";
 
 await applyD1Migrations(env.DB, env.TEST_MIGRATIONS);
+
+const found = new Map<string, unknown>(Object.entries(env));
+afterAll(() => {
+  const left = new Map<string, unknown>(Object.entries(env));
+  const names = new Set([...found.keys(), ...left.keys()]);
+  const changed = [...names].filter((name) => found.get(name) !== left.get(name));
+  if (changed.length > 0) throw new Error(`this file leaves other files another env: ${changed.join(", ")}`);
+});

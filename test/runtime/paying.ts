@@ -27,7 +27,7 @@ export async function payIn({ scope }: Door, amount_micros: number): Promise<voi
 /** Entries of the run, the oldest first. */
 export async function entriesOf({ scope }: Door, run_id: string): Promise<LedgerEntry[]> {
   const query = { before: null, limit: 1000, kind: null, source_id: null, run_id };
-  const entries = await accountObject(env, scope.orgId).entries(query);
+  const { entries } = await accountObject(env, scope.orgId).entries(query);
   return entries.toSorted((one, other) => one.number - other.number);
 }
 

@@ -13,7 +13,7 @@ export async function everythingStored(door: Door, runs: readonly RunView[]): Pr
   const objects = runs.flatMap(({ id, endpoint }) => [
     door.inRun(id, dump),
     door.inRollout(rolloutAt(id), dump),
-    inside(endpointStub(endpoint.id), EndpointObject, dump),
+    inside(endpointStub(endpoint?.id ?? ""), EndpointObject, dump),
   ]);
   return [...(await everythingInD1()), ...(await everythingInR2()), ...(await Promise.all(objects))];
 }

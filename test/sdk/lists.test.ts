@@ -28,6 +28,19 @@ test("an iterator goes on over every page, and keeps what it was asked", async (
   expect(queries.map((query) => query.get("metadata[branch]"))).toEqual(Array(4).fill("a b"));
 });
 
+test("an iterator goes on behind a page that is empty and not the last", async () => {
+  const pages = [
+    { data: [{ number: 900 }], last_id: "900", has_more: true },
+    { data: [], last_id: "500", has_more: true },
+    { data: [{ number: 3 }], last_id: "3", has_more: false },
+  ];
+  const { client, asked } = recorded(() => Response.json({ object: "list", first_id: null, ...pages.shift() }));
+  const entries = await collect(client.ledgerEntries({ kind: "refund" }));
+  expect(entries.map(({ number }) => number)).toEqual([900, 3]);
+  const afters = asked.map(({ path }) => new URL(path, "http://x").searchParams.get("after"));
+  expect(afters).toEqual([null, "900", "500"]);
+});
+
 test("every list has an iterator, which reads no page before it is needed", async () => {
   const { client, asked } = paged();
   for (const items of [client.datasets(), client.endpoints(), client.secrets(), client.runs()]) {

@@ -233,7 +233,20 @@ class Description {
   }
 
   #success(): DocumentedReply {
-    const { description, schema, contentType = "application/json", headers = {} } = this.#operation.reply;
+    const {
+      description,
+      schema,
+      contentType = "application/json",
+      headers = {},
+      otherwise = {},
+    } = this.#operation.reply;
+    const others = Object.entries(otherwise).map(([type, { description, example }]) => [
+      type,
+      {
+        schema: type === "application/jsonl" ? { type: "object", description } : { type: "string", description },
+        example,
+      },
+    ]);
     const told = Object.entries(headers).map(([name, meaning]) => [
       name,
       { description: meaning, schema: { type: "string" } },
@@ -246,6 +259,7 @@ class Description {
           schema: schema === null ? { type: "string" } : this.#schemas.of(schema),
           example: this.#replyExample(),
         },
+        ...Object.fromEntries(others),
       },
     };
   }

@@ -80,10 +80,11 @@ const VERIFY = command({
   name: "ledger verify",
   reads: true,
   says: "add the ledger up again and compare it with its copies; exit 1 where anything differs",
-  more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key reaches.
+  more: `With --deep all copies are read again, and not the newest 400 alone; and what each rollout was charged is computed
+again from what is stored of it, for all runs that the key reaches.
 --wait: so many seconds for what is not in the books, or not copied, yet; what is left then is exit 1 too.`,
   flags: {
-    deep: { says: "each rollout of each run, too" },
+    deep: { says: "all copies, and each rollout of each run" },
     wait: { value: "S", says: "seconds to wait for what is on its way; default 0" },
     org: { ...ORG_FLAG, repeatable: true },
     ...PLATFORM_FLAGS,
@@ -222,6 +223,9 @@ function findingsText(found: LedgerFindings, deep: boolean): string {
     ledger: found.ok ? "adds up" : "does NOT add up",
     entries: countText(found.entries),
     ...Object.fromEntries(Object.entries(found.balance_micros).map(([org, micros]) => [org, dollarsText(micros)])),
+    "copies checked": countText(found.copies_checked),
+    "copies not checked":
+      found.copies_unchecked === 0 ? null : `${countText(found.copies_unchecked)} (--deep reads them)`,
     "rollouts checked": deep ? countText(found.rollouts_checked) : null,
     "on their way": found.undrained === 0 ? null : countText(found.undrained),
   });

@@ -74,9 +74,14 @@ const SHOW = question({
   text: (run, { room }) => runText(run, room),
 });
 
+/** Where its model is called. */
+function placeText({ endpoint, fleet }: RunView): string {
+  if (endpoint === null) return `on the fleet ${fleet?.name ?? fleet?.id}`;
+  return endpoint.name === null ? `at ${endpoint.base_url}` : `at ${endpoint.name}, ${endpoint.base_url}`;
+}
+
 function runText(run: RunView, room: number): string {
-  const { counts, environment, endpoint, judges } = run;
-  const where = endpoint.name === null ? endpoint.base_url : `${endpoint.name}, ${endpoint.base_url}`;
+  const { counts, environment, judges } = run;
   const fields = {
     run: run.id,
     name: run.name,
@@ -84,7 +89,7 @@ function runText(run: RunView, room: number): string {
     flow: run.flow === null ? null : [run.flow.state, run.flow.reason].filter(Boolean).join(": "),
     environment: `${environment.id}@${environment.version} ${jsonOrNothing(run.environment_args)}`,
     dataset: run.dataset,
-    model: `${run.model} at ${where}`,
+    model: `${run.model} ${placeText(run)}`,
     judges: jsonOrNothing(judges) || null,
     sampling: jsonOrNothing(run.sampling) || null,
     tasks: tasksText(run),

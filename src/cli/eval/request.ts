@@ -14,7 +14,7 @@ import type { DraftRequest } from "./arguments.ts";
 
 const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
 
-type Choice = Pick<EvalRequestInput, "endpoint" | "model"> & Partial<EvalRequestInput>;
+type Choice = Pick<EvalRequestInput, "endpoint" | "fleet" | "model"> & Partial<EvalRequestInput>;
 
 export interface ChoiceOptions {
   /** The policy may play what it has never seen. */
@@ -59,7 +59,7 @@ export async function completePlay(
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
   const { endpoint } = played;
   // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where a named one is.
-  if (connection.kind !== "remote" && typeof endpoint !== "string") {
+  if (connection.kind !== "remote" && typeof endpoint === "object") {
     await checkReachable(endpoint.base_url);
   }
   return { environment, played };
@@ -123,6 +123,10 @@ export function chooseModel(
   connection: Pick<Connection, "policyUrl">,
   options: ChoiceOptions,
 ): Choice {
+  if (draft.fleet !== undefined && options.policyOnly !== true) {
+    if (draft.model === undefined) throw usageError("name a model with -m", "model");
+    return { model: draft.model, fleet: draft.fleet };
+  }
   const endpoint = options.policyOnly === true ? null : namedEndpoint(draft);
   if (endpoint === null) return policyChoice(draft, environment, connection.policyUrl, options);
   if (draft.model === undefined) throw usageError("name a model with -m", "model");

@@ -77,17 +77,12 @@ interface Change {
 }
 
 function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
-  const { environment, endpoint, sampling, num_examples } = draft;
+  const { environment, sampling, num_examples } = draft;
   const { id, version } = run.environment;
   if (environment !== undefined && !names(environment, id, version)) {
     yield { field: "environment", has: `${id}@${version}`, asked: environment };
   }
-  if (typeof endpoint === "string" && endpoint !== run.endpoint.name && endpoint !== run.endpoint.id) {
-    yield { field: "endpoint", has: run.endpoint.name ?? run.endpoint.base_url, asked: endpoint };
-  }
-  if (typeof endpoint === "object" && differs(run.endpoint.base_url, endpoint.base_url)) {
-    yield { field: "endpoint", has: run.endpoint.base_url, asked: endpoint.base_url };
-  }
+  yield* changesOfPlace(run, draft);
   if (num_examples !== -1 && differs(run.num_examples, num_examples)) {
     yield { field: "num_examples", has: run.num_examples, asked: num_examples };
   }
@@ -96,6 +91,20 @@ function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
   }
   yield* changesOfMembers("environment_args", run.environment_args, draft.environment_args);
   yield* changesOfMembers("sampling", run.sampling, sampling);
+}
+
+/** Where its model is called. */
+function* changesOfPlace(run: RunView, { endpoint, fleet }: DraftRequest): Generator<Change> {
+  const has = run.endpoint?.name ?? run.endpoint?.base_url ?? null;
+  if (typeof endpoint === "string" && endpoint !== run.endpoint?.name && endpoint !== run.endpoint?.id) {
+    yield { field: "endpoint", has, asked: endpoint };
+  }
+  if (typeof endpoint === "object" && differs(run.endpoint?.base_url ?? null, endpoint.base_url)) {
+    yield { field: "endpoint", has: run.endpoint?.base_url ?? null, asked: endpoint.base_url };
+  }
+  if (fleet !== undefined && fleet !== run.fleet?.name && fleet !== run.fleet?.id) {
+    yield { field: "fleet", has: run.fleet?.name ?? run.fleet?.id ?? null, asked: fleet };
+  }
 }
 
 /** Members that were not given again are as the run has them. */

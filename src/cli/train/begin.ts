@@ -75,7 +75,7 @@ export async function refuseSecondTraining(client: RollcallClient, policyUrl: st
 export async function unfinishedTraining(client: RollcallClient, policyUrl: string): Promise<RunView | null> {
   for (const status of ["running", "paused", "queued"] as const) {
     for await (const run of client.runs({ status })) {
-      if (run.kind === "training" && run.endpoint.base_url === policyUrl) return run;
+      if (run.kind === "training" && run.endpoint?.base_url === policyUrl) return run;
     }
   }
   return null;
@@ -148,9 +148,9 @@ function sameEval(run: RunView, before: RunView, { term }: TrainingContext): Eva
     term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
     return null;
   }
-  const { environment, environment_args, model, endpoint, sampling, dataset } = before;
+  const { environment, environment_args, model, endpoint, fleet, sampling, dataset } = before;
   const { num_examples, shuffle, seed, max_concurrent } = before;
-  if (endpoint.name === null && endpoint.api_key_last4 !== null) {
+  if (endpoint?.name === null && endpoint.api_key_last4 !== null) {
     term.say(`No eval after: the key of ${endpoint.base_url} came with ${before.id} and is not kept.`);
     return null;
   }
@@ -162,7 +162,8 @@ function sameEval(run: RunView, before: RunView, { term }: TrainingContext): Eva
       sampling,
     },
     ...{ num_examples, shuffle, seed, max_concurrent, judges: before.judges },
-    endpoint: endpoint.name ?? { base_url: endpoint.base_url },
+    ...(endpoint !== null && { endpoint: endpoint.name ?? { base_url: endpoint.base_url } }),
+    ...(fleet !== null && { fleet: fleet.id }),
     ...(dataset !== null && { dataset }),
   };
 }

@@ -23,6 +23,7 @@ import type { ForkedFrom } from "../../contract/run.ts";
 import {
   addUsage,
   type FailedCall,
+  type FleetCallNote,
   historyOf,
   type ModelResponse,
   packTurns,
@@ -119,6 +120,9 @@ export type Event =
       readonly response: ModelResponse;
       readonly at: number;
       readonly dispatch_version?: number;
+      /** Kept with its turn, as they come. */
+      readonly fleet_call?: FleetCallNote;
+      readonly platform_ms?: number;
     }
   | {
       readonly type: "call_failed";
@@ -301,7 +305,7 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
 }
 
 function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
-  const { response, at, dispatch_version } = event;
+  const { response, at, dispatch_version, fleet_call, platform_ms } = event;
   const { first_policy_version } = response;
   const { intent } = rollout;
   if (rollout.phase !== "sample" || intent === null) return rollout;
@@ -322,6 +326,8 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     ...(first_policy_version !== undefined && { first_policy_version }),
     ...(dispatch_version !== undefined && { dispatch_version }),
     ...(intent.sent_at !== undefined && { sent_at: intent.sent_at }),
+    ...(fleet_call !== undefined && { fleet_call }),
+    ...(platform_ms !== undefined && { platform_ms }),
     answered_at: at,
     state_after: null,
   };

@@ -28,6 +28,12 @@ export function batchId(runId: string, step: number, generation: number): string
   return `bat_${runId.replace(/^run_/, "")}_${generation}_${step}`;
 }
 
+/** The run that a batch's id names, as it is written there; null for anything else. */
+export function runOfBatch(id: string): string | null {
+  const core = /^bat_([0-9a-z]+)_\d+_\d+$/.exec(id)?.[1];
+  return core === undefined ? null : `run_${core}`;
+}
+
 export function creditText(credits: readonly CreditLine[]): string {
   const line = ({ sample_id, reward, advantage, rubric_digest, outcome }: CreditLine) =>
     JSON.stringify({ sample_id, reward, advantage, rubric_digest, outcome });

@@ -175,11 +175,14 @@ export class SampleDecodeError extends Error {
 }
 
 export function decodeRows(bytes: Uint8Array, encoding: SampleEncoding): SampleRow[] {
-  return readRows(bytes, encoding).map((row, at) => {
-    const read = SampleRow.safeParse(row);
-    if (read.success) return read.data;
-    throw new SampleDecodeError(`row ${at}: ${z.prettifyError(read.error)}`);
-  });
+  return readRows(bytes, encoding).map(parseRow);
+}
+
+/** One decoded message, the `at`-th. Throws SampleDecodeError. */
+export function parseRow(message: unknown, at: number): SampleRow {
+  const read = SampleRow.safeParse(message);
+  if (read.success) return read.data;
+  throw new SampleDecodeError(`row ${at}: ${z.prettifyError(read.error)}`);
 }
 
 function readRows(bytes: Uint8Array, encoding: SampleEncoding): unknown[] {
@@ -224,7 +227,7 @@ function rowText(row: SampleRow): string {
 }
 
 /** The number with the fewest digits that is the same float32: nine always are. */
-function shortest(value: number): number {
+export function shortest(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const short = Number(value.toPrecision(digits));
     if (Math.fround(short) === value) return short;
@@ -233,7 +236,7 @@ function shortest(value: number): number {
 }
 
 /** JSON as bytes: outside ASCII only texts have characters, and there each code unit may be written by its number. */
-function asciiBytes(json: string): Uint8Array<ArrayBuffer> {
+export function asciiBytes(json: string): Uint8Array<ArrayBuffer> {
   const ascii = json.replace(/[^\0-\x7f]/g, (unit) => {
     return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });

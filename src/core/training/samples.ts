@@ -50,6 +50,8 @@ export interface SamplingFacts {
    * version its rollout was begun for.
    */
   readonly served?: readonly ServedWeights[] | undefined;
+  /** On a fleet, of each turn the version that sampled it, and null where nobody can say: it says, and nothing else does. */
+  readonly stamped?: readonly (number | null)[];
   /** No weights can have a later version; absent: nobody knows. */
   readonly newest_version?: number | undefined;
   /**
@@ -103,8 +105,8 @@ function readTurns(
   if (error !== null) return "errored";
   if (cancelled !== null) return "cancelled";
   const read: TurnArrays[] = [];
-  for (const turn of turns) {
-    const arrays = readTurn(turn, facts);
+  for (const [at, turn] of turns.entries()) {
+    const arrays = readTurn(turn, at, facts);
     if (typeof arrays === "string") return arrays;
     // The first token of a sample is never trained: something must come before an answer.
     const begins = arrays.forked || read.length === 0;
@@ -120,7 +122,7 @@ function isCut(turn: TrainedTurn): boolean {
   return turn.is_truncated && turn.finish_reason !== "length";
 }
 
-function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | UntrainableCause {
+function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | UntrainableCause {
   const { tokens } = turn;
   if (tokens === null) return "no_tokens";
   if (tokens.completion_logprobs === null) return "missing_logprob";
@@ -130,7 +132,7 @@ function readTurn(turn: TrainedTurn, facts: SamplingFacts): TurnArrays | Untrain
   const suffix = int32s(tokens.prompt_suffix_ids);
   const fault = logprobFault(logprobs);
   if (fault !== null) return fault;
-  const version = versionOf(turn, facts);
+  const version = facts.stamped === undefined ? versionOf(turn, facts) : stampedOf(turn, facts.stamped[at], facts);
   if (typeof version === "string") return version;
   return { suffix, forked: tokens.forked, answer, logprobs, version };
 }
@@ -158,6 +160,18 @@ function versionOf(
   if (last !== null && last !== undefined) return last;
   if (met !== undefined) return met.version ?? "unknown_version";
   return turn.dispatch_version ?? dispatch_version;
+}
+
+/** What the fleet says, unless the engine itself names another version: then nobody knows. */
+function stampedOf(
+  turn: TrainedTurn,
+  version: number | null | undefined,
+  { newest_version }: SamplingFacts,
+): number | "unpublished_version" | "unknown_version" {
+  if (version === null || version === undefined) return "unknown_version";
+  const labels = [turn.first_policy_version, turn.policy_version].map(versionIn);
+  if (labels.some((label) => label !== null && label !== version)) return "unknown_version";
+  return version > (newest_version ?? Number.MAX_SAFE_INTEGER) ? "unpublished_version" : version;
 }
 
 /** A turn that does not say when its call left: the model took so long, then. */

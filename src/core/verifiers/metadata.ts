@@ -34,7 +34,8 @@ export class VerifiersMetadata {
       env_id: run.environment.id,
       env_args: run.environment_args,
       model: run.model,
-      base_url: run.endpoint.base_url,
+      // A fleet is at no one address.
+      base_url: run.endpoint?.base_url ?? null,
       num_examples: run.num_examples,
       rollouts_per_example: attempts,
       shuffle: run.shuffle,

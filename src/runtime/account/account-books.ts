@@ -13,6 +13,7 @@ import { readTerms } from "../../db/ledger.ts";
 import type {
   BalanceState,
   BudgetState,
+  EntriesPage,
   EntriesQuery,
   HoldAsk,
   HoldGrant,
@@ -30,13 +31,13 @@ import { deliverNotice } from "./alerts.ts";
 import { Books, granted } from "./books.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
 import { nameOf, type Terms } from "./budgets.ts";
-import { closedEntries, closedEntriesOf } from "./closed-entries.ts";
+import { closedEntries, type Sought } from "./closed-entries.ts";
 import { monthStateOf } from "./copies.ts";
 import { Copying } from "./copying.ts";
 import { BALANCE, entryOf } from "./entries.ts";
 import { tellRuns } from "./tell-runs.ts";
 import { Differences, verifyBooks } from "./verify.ts";
-import { verifyCopies } from "./verify-copies.ts";
+import { verifyCopies, verifyRecords } from "./verify-copies.ts";
 
 const TERMS_KEPT_MS = 5 * 60_000;
 const TERMS = "terms";
@@ -103,24 +104,33 @@ export class AccountBooks {
     };
   }
 
-  /** Newest first; those of closed months from their copies. */
-  async entries(query: EntriesQuery): Promise<LedgerEntry[]> {
-    if (!this.#books.areKept) return [];
-    const { entries } = this.#books;
-    const first = Math.min(entries.firstNumber(), query.before ?? Number.MAX_SAFE_INTEGER);
-    const here = entries.list(query).map(entryOf);
-    const missing = query.limit - here.length;
-    if (missing <= 0 || first <= 1) return here;
-    return [...here, ...(await closedEntries(this.#env, this.#books, query, first, missing))];
+  /** Those of closed months from their copies. */
+  async entries(query: EntriesQuery): Promise<EntriesPage> {
+    if (!this.#books.areKept) return NO_ENTRIES;
+    const { limit, kind, run_id, source_id } = query;
+    // One more than is asked for: it says whether there are more.
+    const here = this.#books.entries.list({ ...query, limit: limit + 1 }).map(entryOf);
+    const source_ids = source_id === null ? null : [source_id];
+    const sought = { before: query.before ?? NEWEST, kind, run_id, source_ids };
+    const { entries, next } = await this.#withClosed(here, sought, limit + 1);
+    const page = entries.slice(0, limit);
+    return { entries: page, next: entries.length > limit ? (page.at(-1)?.number ?? null) : next };
   }
 
-  async entriesOf(runId: string, sourceIds: readonly string[]): Promise<LedgerEntry[]> {
-    if (!this.#books.areKept) return [];
-    const { entries } = this.#books;
-    const first = entries.firstNumber();
-    const here = entries.ofSources(runId, sourceIds).map(entryOf);
-    if (first <= 1 || here.length === sourceIds.length) return here;
-    return [...(await closedEntriesOf(this.#env, this.#books, runId, new Set(sourceIds), first)), ...here];
+  async entriesOf(run_id: string, source_ids: readonly string[], before: number | null = null): Promise<EntriesPage> {
+    if (!this.#books.areKept) return NO_ENTRIES;
+    const here = this.#books.entries.ofSources(run_id, source_ids, before).map(entryOf);
+    const sought = { before: before ?? NEWEST, kind: null, run_id, source_ids };
+    const found = await this.#withClosed(here, sought, source_ids.length);
+    return found.entries.length < source_ids.length ? found : { ...found, next: null };
+  }
+
+  /** Where those that are here are less than `most`, what is before them follows. */
+  async #withClosed(here: readonly LedgerEntry[], sought: Sought, most: number): Promise<EntriesPage> {
+    const before = Math.min(this.#books.entries.firstNumber(), sought.before);
+    if (here.length >= most || before <= 1) return { entries: here, next: null };
+    const { entries, next } = await closedEntries(this.#env, this.#books, { ...sought, before }, most - here.length);
+    return { entries: [...here, ...entries], next };
   }
 
   month(month: string): MonthState | null {
@@ -145,16 +155,18 @@ export class AccountBooks {
     });
   }
 
-  async verify(): Promise<LedgerFindings> {
+  async verify(before: number | null = null): Promise<LedgerFindings> {
     const none = { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [], uncopied: 0 };
     if (!this.#books.areKept) return none;
     const found = new Differences();
-    const { accounts, entries } = verifyBooks(this.#books, found);
+    // Whoever goes on with the copies has heard of the books.
+    const { accounts, entries } = verifyBooks(this.#books, before === null ? found : new Differences());
     const balance_micros = this.#books.entries.balance();
     const uncopied = entries - this.#books.copies.last();
-    const unchecked_copies = await verifyCopies(this.#env, this.#books, this.#copying, found);
+    const copies = await verifyCopies(this.#env, this.#books, before, found);
+    if (before === null) await verifyRecords(this.#env, this.#books, this.#copying, found);
     const recomputed_micros = accounts.get(BALANCE) ?? 0;
-    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied, unchecked_copies };
+    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied, ...copies };
   }
 
   /** What it agreed to is read anew, and whoever it concerns is told. */
@@ -297,5 +309,7 @@ export class AccountBooks {
   }
 }
 
+const NEWEST = Number.MAX_SAFE_INTEGER;
+const NO_ENTRIES = { entries: [], next: null };
 const NO_TERMS = { billing: "off", credit_limit_micros: null } as const;
 const NOTHING = { balance_micros: 0, reserved_micros: 0, entries: 0, uncopied: 0, behind_since: null };

@@ -104,8 +104,10 @@ export class Copies {
     return this.#rows.all<CopyRow>(query, last, first, first, limit);
   }
 
-  count(): number {
-    return this.#rows.one<{ n: number }>("select count(*) as n from copies where stored = 1")?.n ?? 0;
+  /** How many stored files have only entries before this number. */
+  countBefore(number: number): number {
+    const query = "select count(*) as n from copies where stored = 1 and last_entry < ?";
+    return this.#rows.one<{ n: number }>(query, number)?.n ?? 0;
   }
 
   /** The first month that is over, has all its copies, and is not closed; when it is closed is kept by the caller's transaction. */

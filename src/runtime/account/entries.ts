@@ -128,9 +128,11 @@ export class Entries {
     return this.#rows.all<StoredEntry>(query, number, last, limit);
   }
 
-  ofSources(runId: string, sourceIds: readonly string[]): StoredEntry[] {
-    const query = "select * from entries where run_id = ? and source_id in (select value from json_each(?))";
-    return this.#rows.all<StoredEntry>(`${query} order by number`, runId, JSON.stringify(sourceIds));
+  /** Newest first, of months that are not closed. */
+  ofSources(runId: string, sourceIds: readonly string[], before: number | null): StoredEntry[] {
+    const query = `select * from entries where run_id = ? and source_id in (select value from json_each(?))
+      and number < ? order by number desc`;
+    return this.#rows.all<StoredEntry>(query, runId, JSON.stringify(sourceIds), before ?? Number.MAX_SAFE_INTEGER);
   }
 
   #move(name: string, micros: number): void {

@@ -6,11 +6,11 @@
  * organisation is gone it takes what still comes, and keeps nothing of it.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { LedgerEntry } from "../../contract/money.ts";
 import type { AccountRpc, ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type {
   BalanceState,
   BudgetState,
+  EntriesPage,
   EntriesQuery,
   HoldAsk,
   HoldGrant,
@@ -71,7 +71,7 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
   }
 
   async post(posting: Posting): Promise<PostReply> {
-    if (this.#tombstone.stands) return { posted: false, entry: null, balance_micros: 0 };
+    if (this.#tombstone.stands) return { posted: false, entry: null, balance_micros: 0, gone: true };
     const reply = await this.books.post(posting);
     await this.#arm();
     return reply;
@@ -81,12 +81,12 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.balance(orgId);
   }
 
-  entries(query: EntriesQuery): Promise<readonly LedgerEntry[]> {
+  entries(query: EntriesQuery): Promise<EntriesPage> {
     return this.books.entries(query);
   }
 
-  entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]> {
-    return this.books.entriesOf(runId, sourceIds);
+  entriesOf(runId: string, sourceIds: readonly string[], before: number | null = null): Promise<EntriesPage> {
+    return this.books.entriesOf(runId, sourceIds, before);
   }
 
   month(_orgId: string, month: string): MonthState | null {
@@ -97,8 +97,8 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.budgets(orgId);
   }
 
-  verify(_orgId: string): Promise<LedgerFindings> {
-    return this.books.verify();
+  verify(_orgId: string, before: number | null = null): Promise<LedgerFindings> {
+    return this.books.verify(before);
   }
 
   async forget(): Promise<boolean> {

@@ -13,29 +13,53 @@ import type { Differences } from "./verify.ts";
 /** Files that one call reads, the newest first. */
 const FILES_A_CALL = 400;
 
-/** How many files were not read again. */
-export async function verifyCopies(env: Env, books: Books, copying: Copying, found: Differences): Promise<number> {
+/** What was read again, and where the next call goes on: at files before `next`. */
+interface Checked {
+  readonly checked_copies: number;
+  readonly unchecked_copies: number;
+  readonly next: number | null;
+}
+
+/** Reads the newest files of entries before this number again; null: of all. */
+export async function verifyCopies(
+  env: Env,
+  books: Books,
+  before: number | null,
+  found: Differences,
+): Promise<Checked> {
   const subrequests = new Subrequests();
-  const files = books.copies.filesBefore(Number.MAX_SAFE_INTEGER, FILES_A_CALL);
-  const unread = books.copies.count() - files.length;
-  verifyFiles(books, files, found);
+  const known = books.copies.filesBefore(before ?? Number.MAX_SAFE_INTEGER, FILES_A_CALL + 1);
+  const files = known.slice(0, FILES_A_CALL);
+  verifyFiles(books, files, known, found);
   await subrequests.six(files, async (file) => {
     const stored = await subrequests.fetch(() => env.STORE.get(ledgerFileKey(books.owner(), file)));
     const hash = stored === null ? null : sha256Hex(await stored.text());
     found.add("copy of entries", file.sha256, hash, file.first_entry);
   });
-  await verifyMonths(env, books, subrequests, found);
-  await verifyRow(env, books, copying, subrequests, found);
-  return unread;
+  const next = known.length > files.length ? (files.at(-1)?.first_entry ?? null) : null;
+  const unchecked_copies = next === null ? 0 : books.copies.countBefore(next);
+  return { checked_copies: files.length, unchecked_copies, next };
 }
 
-/** They follow each other, and those whose entries are here say the same. */
-function verifyFiles(books: Books, files: readonly CopyRow[], found: Differences): void {
-  const oldest = books.rows.one<{ number: number | null }>("select min(number) as number from entries")?.number;
+/** Closed months and the balance, as the object store and the database have them. */
+export async function verifyRecords(env: Env, books: Books, copying: Copying, found: Differences): Promise<void> {
+  const subrequests = new Subrequests();
+  await verifyMonths(env, books, subrequests, found);
+  await verifyRow(env, books, copying, subrequests, found);
+}
+
+/** They follow each other from the first entry on, and those whose entries are here say the same. */
+function verifyFiles(
+  books: Books,
+  files: readonly CopyRow[],
+  /** The same, and the one before them. */
+  known: readonly CopyRow[],
+  found: Differences,
+): void {
+  const oldest = books.entries.firstNumber();
   for (const [index, file] of files.entries()) {
-    const before = files[index + 1];
-    if (before !== undefined) found.add("first entry of a copy", before.last_entry + 1, file.first_entry);
-    if (oldest === null || oldest === undefined || file.first_entry < oldest) continue;
+    found.add("first entry of a copy", (known[index + 1]?.last_entry ?? 0) + 1, file.first_entry);
+    if (file.first_entry < oldest) continue;
     found.add("entries of a copy", sha256Hex(books.copies.textOf(file)), file.sha256, file.first_entry);
   }
 }

@@ -3,7 +3,7 @@ import type { ModelCall } from "../../clients/inference.ts";
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { ModelResponse } from "../../contract/trajectory.ts";
+import type { FleetCallNote, ModelResponse } from "../../contract/trajectory.ts";
 import type { Latencies } from "./latency.ts";
 
 /** What rollouts of one run met since it was last told of. */
@@ -23,11 +23,12 @@ export interface Outcomes {
   readonly latencies?: Latencies;
 }
 
+/** `replica`, `fleet_call`: of a call on a fleet, who had it. */
 export type TurnOutcome<Response = ModelResponse> =
-  | { readonly kind: "answered"; readonly response: Response }
+  | { readonly kind: "answered"; readonly response: Response; readonly fleet_call?: FleetCallNote }
   | { readonly kind: "prompt_too_long" }
   /** Nobody waited for it any longer. */
-  | { readonly kind: "aborted" }
+  | { readonly kind: "aborted"; readonly replica?: string }
   /** There is no endpoint to call, and no other try would find one. */
   | { readonly kind: "unusable"; readonly error: SerializedError }
   | {
@@ -41,7 +42,15 @@ export type TurnOutcome<Response = ModelResponse> =
       readonly free?: boolean;
       /** It left, and nobody knows what its endpoint made of it. */
       readonly lost?: boolean;
+      readonly replica?: string;
     };
+
+/** No call left: no replica of its fleet takes one now. It may ask again then (epoch milliseconds). */
+export interface Held {
+  readonly kind: "held";
+  readonly again_at: number;
+  readonly reason: string;
+}
 
 /** No call left: the environment could not say what to ask with. */
 export interface Unasked {

@@ -15,6 +15,8 @@ export interface FleetCall {
   readonly scope: Scope;
   readonly fleet_id: string;
   readonly run_id: string;
+  /** The run whose weights are to sample it; absent: its own. */
+  readonly weights_of?: string;
   readonly rollout_id: string;
   readonly turn: number;
   /** The model that its run names. */
@@ -37,9 +39,13 @@ export type FleetPermit =
       readonly replica_id: string;
       readonly model: string;
       readonly version: number | null;
+      /** Of the run's weights: the resets it has lived through, where `version` is told. */
+      readonly generation?: number;
     }
   /** No replica takes it now: ask again then. */
-  | { readonly kind: "wait"; readonly again_at: number; readonly reason: string };
+  | { readonly kind: "wait"; readonly again_at: number; readonly reason: string }
+  /** There is no such fleet any more. */
+  | { readonly kind: "gone"; readonly reason: string };
 
 export interface EndedCall {
   readonly number: number;
@@ -101,8 +107,8 @@ export interface FleetStanding {
 export interface FleetRpc {
   /** Once before a call leaves. A repeat of one whose reply was lost gets another number. */
   begin(call: FleetCall): Promise<FleetPermit>;
-  /** Once it has ended; its number at that moment. Null: the fleet is not known here. */
-  ended(call: EndedCall): Promise<{ readonly end: number } | null>;
+  /** Once it has ended; its number at that moment, null where nobody can say what sampled it. Null: no such fleet here. */
+  ended(call: EndedCall): Promise<{ readonly end: number | null } | null>;
   /** The version that sampled each, in their order; null where nobody can say. */
   versions(run_id: string, calls: readonly PastCall[]): Promise<readonly (number | null)[]>;
   /** Brings the replicas to these weights, one after another, however long that takes. */

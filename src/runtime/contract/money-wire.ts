@@ -116,6 +116,8 @@ export interface PostReply {
   readonly posted: boolean;
   readonly entry: LedgerEntry | null;
   readonly balance_micros: number;
+  /** True: the organisation is being deleted, and nothing is posted to it any more. */
+  readonly gone?: true;
 }
 
 export interface BalanceState {
@@ -139,6 +141,13 @@ export interface EntriesQuery {
   readonly source_id: string | null;
 }
 
+/** Entries, the newest first. */
+export interface EntriesPage {
+  readonly entries: readonly LedgerEntry[];
+  /** Entries with lower numbers were not looked at: they are asked for by `before`; null: there are none. */
+  readonly next: number | null;
+}
+
 /** One thing that does not hold in the books. */
 export interface LedgerDifference {
   readonly what: string;
@@ -154,8 +163,11 @@ export interface LedgerFindings {
   readonly recomputed_micros: number;
   readonly differences: readonly LedgerDifference[];
   readonly uncopied: number;
-  /** Files of closed months that were not read again, because one call reads no more; absent: 0. */
+  /** Files of entries that were read again, and those that are left because one call reads no more; absent: 0. */
+  readonly checked_copies?: number;
   readonly unchecked_copies?: number;
+  /** `before` of the call that reads the next of them; absent, or null: none is left. */
+  readonly next?: number | null;
 }
 
 /** A month (UTC, by the time of posting). */
@@ -193,12 +205,14 @@ export interface BooksRpc {
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
-  entries(query: EntriesQuery): Promise<readonly LedgerEntry[]>;
-  /** What the books hold of these sources of a run: their entries, for an audit. Closed months are read from the copies. */
-  entriesOf(runId: string, sourceIds: readonly string[]): Promise<readonly LedgerEntry[]>;
+  /** At most `limit`. Closed months are read from the copies, 300 files in a call: a page may be empty and not the last. */
+  entries(query: EntriesQuery): Promise<EntriesPage>;
+  /** What the books hold of these sources of a run: their entries, for an audit. `before`: see `entries`. */
+  entriesOf(runId: string, sourceIds: readonly string[], before?: number | null): Promise<EntriesPage>;
   /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
   /** This month's (UTC) budgets. */
   budgets(orgId: string): Promise<readonly BudgetState[]>;
-  verify(orgId: string): Promise<LedgerFindings>;
+  /** Makes everything again; with `before` only the copies of entries with lower numbers. */
+  verify(orgId: string, before?: number | null): Promise<LedgerFindings>;
 }

@@ -2,6 +2,8 @@
  * What a training run's object, its trainer's object and the consumers say to each other. As in wire.ts: everything may
  * come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
  */
+import type { JsonObject } from "../../contract/json.ts";
+import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
 import type { StoredTrainer, TrainerTarget, TrainingSpec } from "../../contract/training-request.ts";
@@ -64,6 +66,8 @@ export interface TrainerSpec extends StoredTrainer {
   readonly run_id: string;
   readonly target: TrainerTarget;
   readonly max_steps: number;
+  /** Whose replicas serve what it publishes; absent for a run on an endpoint. */
+  readonly fleet?: RunFleet;
 }
 
 /** Everything the run's object needs to know of its trainer; the later `seq` is the truth. */
@@ -192,6 +196,10 @@ export interface TrainerRpc {
     readonly label?: string | undefined;
     readonly location?: string | undefined;
     readonly sha256?: string | undefined;
+    /** Of `published`: what the engines of a fleet are sent, where they are brought to it by `transfer`. */
+    readonly transfer?: JsonObject | undefined;
+    /** Said by the run's fleet, of weights of this generation: it is no trainer, and no epoch fences it off. */
+    readonly of_fleet?: { readonly generation: number };
   }): Promise<Answer<WeightLedger>>;
   ledger(): Promise<WeightLedger | null>;
   /** Which weights engines served from when on, in order: the latest 1,000 changes. Null: nobody created it. */
@@ -211,9 +219,9 @@ export interface TrainerRpc {
 }
 
 /** For whoever finds the trainer's object missing and creates it. Null for a run that trains nothing. */
-export function trainerSpecOf({ scope, run_id, training, trainer }: RunSpec): TrainerSpec | null {
+export function trainerSpecOf({ scope, run_id, training, trainer, fleet }: RunSpec): TrainerSpec | null {
   if (training === undefined) return null;
   const { trainer: target, max_steps } = training;
   const { base_url } = trainer ?? { base_url: "" };
-  return { scope, run_id, target, max_steps, base_url };
+  return { scope, run_id, target, max_steps, base_url, ...(fleet !== undefined && { fleet }) };
 }

@@ -8,7 +8,7 @@ import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
-import type { EnvironmentPin, RunSpec } from "../../contract/run-spec.ts";
+import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { CeilingAsk, CostPrices, LostCalls } from "../../core/billing/allowance.ts";
@@ -41,6 +41,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly environment_args: JsonObject;
   readonly model: string;
   readonly endpoint_id: string;
+  /** Of a run on a fleet, whose id `endpoint_id` is then. */
+  readonly fleet?: RunFleet;
   /** The address that its tokens are charged by; absent where nothing is charged. */
   readonly address?: string;
   readonly sampling: Sampling;

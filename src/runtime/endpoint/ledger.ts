@@ -16,6 +16,8 @@ import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from 
 export interface EndpointLimits {
   readonly max_concurrent: number | null;
   readonly rpm: number | null;
+  /** Of a fleet, which has a circuit for each of its replicas: why none of them takes calls; null where some do. */
+  readonly fleet?: { readonly down: string | null };
 }
 
 interface Registered {
@@ -40,6 +42,10 @@ export interface EndpointState {
 /** A run asks again this often at the latest; a lease outlives two asks that were lost. */
 export const RENEW_MS = 5 * 60_000;
 export const LEASE_MS = 15 * 60_000;
+/** Settings of an endpoint; of a fleet, how its replicas stand. */
+const LIMITS_KEPT_MS = 5 * 60_000;
+const FLEET_KEPT_MS = 10_000;
+const DOWN_KEPT_MS = 1000;
 /** A run that was told to ask and has not is told again. */
 const TELL_AGAIN_MS = 10_000;
 
@@ -103,6 +109,7 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
     const { outage } = state.health;
     if (outage !== null) due.push(outage.probe_at);
     due.push(nextStepAt(state.health, now) ?? Number.POSITIVE_INFINITY);
+    if (hasNoReplica(state.limits)) due.push(now + LOOK_AGAIN_MS);
   }
   for (const run_id of stale(state, now)) due.push(tellAt(state.runs[run_id], now));
   return Math.max(now, Math.min(...due));
@@ -140,10 +147,23 @@ function ratesOf({ runs, limits: { rpm } }: EndpointState): Map<string, number> 
   return fairShares(claims, rpm);
 }
 
+/** How often a fleet is asked while none of its replicas takes calls; it says itself when one does again. */
+const LOOK_AGAIN_MS = 20_000;
+
+/** Whether its settings, read `age` milliseconds ago, may be others by now. */
+export function isOutdated({ fleet }: EndpointLimits, age: number): boolean {
+  if (fleet === undefined) return age >= LIMITS_KEPT_MS;
+  return age >= (fleet.down === null ? FLEET_KEPT_MS : DOWN_KEPT_MS);
+}
+
 /** Rollouts at once: what the endpoint allows, what it seems to bear, none while it is down. */
 function limitOf({ limits, health }: EndpointState, now: number): number {
-  if (health.outage !== null) return 0;
+  if (health.outage !== null || hasNoReplica(limits)) return 0;
   return Math.min(limits.max_concurrent ?? Number.POSITIVE_INFINITY, windowOf(health, now));
+}
+
+function hasNoReplica({ fleet }: EndpointLimits): boolean {
+  return fleet !== undefined && fleet.down !== null;
 }
 
 function grantedShare(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
@@ -155,13 +175,15 @@ function ratesHeld({ runs }: EndpointState): number {
 }
 
 function heardOf(
-  { health }: EndpointState,
+  { health, limits }: EndpointState,
   { outcomes, model, running }: PermitAsk,
   others: EndpointState["runs"],
   now: number,
 ): Health {
+  // What one replica fails at is the fleet's to know.
+  const told = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
   const elsewhere = Object.values(others).reduce((sum, run) => sum + run.running, 0);
-  return heard(health, outcomes, { model, running: running + elsewhere, now });
+  return heard(health, told, { model, running: running + elsewhere, now });
 }
 
 function withRun(
@@ -177,8 +199,11 @@ function withRun(
 /** Why the run has no more than it was granted; null when it has all it wants. */
 function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, now: number): RunView["flow"] {
   if (permits >= wants) return null;
+  const down = state.limits.fleet?.down ?? null;
+  if (down !== null) return { state: "endpoint_down", reason: down };
   const health = flowOfHealth(state.health, now);
   if (health !== null) return health;
-  const shared = `max_concurrent of its endpoint is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;
+  const what = state.limits.fleet === undefined ? "endpoint" : "fleet";
+  const shared = `max_concurrent of its ${what} is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;
   return { state: permits === 0 ? "rate_limited" : "active", reason: shared };
 }

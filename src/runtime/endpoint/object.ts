@@ -14,11 +14,12 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
 import type { FailedTry, Grant, PermitAsk } from "../contract/endpoint-wire.ts";
+import type { FleetCall, ReplicaStanding } from "../contract/fleet-wire.ts";
 import { addLatencies, type Latencies } from "../contract/latency.ts";
 import type { EndpointRpc, Serves } from "../contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
+import { fleetObject, isFleet, runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
 import { foundDown, renew, takeProbe } from "./health.ts";
@@ -28,6 +29,7 @@ import {
   type EndpointLimits,
   type EndpointState,
   isIdle,
+  isOutdated,
   newEndpoint,
   nextEndpointAlarm,
   noteTold,
@@ -54,7 +56,6 @@ const STATE = "endpoint";
 const LATENCIES = "latencies";
 /** Once no run tells of calls any more. */
 const LATENCIES_KEPT_MS = 3600_000;
-const LIMITS_KEPT_MS = 5 * 60_000;
 const PROBE_DEADLINE_MS = 10_000;
 /** While a probe is under way, whoever waits for what it finds asks again after this. */
 const PROBED_SOON_MS = 500;
@@ -119,6 +120,8 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const { health } = kept.state;
     const { probe_at, model } = health.outage ?? this.#suspicion;
     if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
+    // A fleet is asked how it stands; an endpoint's settings are read when a run asks.
+    if (isFleet(kept.endpoint_id)) await this.#readLimits(kept);
     const latest = this.#load();
     if (latest === null) return;
     await this.#save({ ...latest, state: dropExpired(latest.state, this.now()) });
@@ -222,16 +225,16 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     return this.#kept;
   }
 
-  #open({ scope, endpoint_id }: PermitAsk): Kept {
+  #open({ scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">): Kept {
     const unlimited = { max_concurrent: null, rpm: null };
     return this.#load() ?? { scope, endpoint_id, state: newEndpoint(unlimited), limits_at: 0 };
   }
 
   /** Settings that cannot be read anew stay as they are known; unknown ones grant nothing. */
-  async #readLimits(asked: PermitAsk): Promise<void> {
+  async #readLimits(asked: Pick<PermitAsk, "scope" | "endpoint_id">): Promise<void> {
     const known = this.#load();
     const now = this.now();
-    if (known !== null && now - known.limits_at < LIMITS_KEPT_MS) return;
+    if (known !== null && !isOutdated(known.state.limits, now - known.limits_at)) return;
     try {
       const limits = await limitsOf(this.env, asked);
       const kept = this.#open(asked);
@@ -247,8 +250,22 @@ async function limitsOf(
   env: Env,
   { scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">,
 ): Promise<EndpointLimits> {
+  if (isFleet(endpoint_id)) return await limitsOfFleet(env, { scope, fleet_id: endpoint_id });
   const row = await getEndpoint(env.DB, scope, endpoint_id);
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
+}
+
+/** As many at once as those of its replicas that take calls. */
+async function limitsOfFleet(env: Env, of: Pick<FleetCall, "scope" | "fleet_id">): Promise<EndpointLimits> {
+  const { max_concurrent, replicas } = await fleetObject(env, of.scope, of.fleet_id).standing(of);
+  return { max_concurrent, rpm: null, fleet: { down: max_concurrent > 0 ? null : whyDown(replicas) } };
+}
+
+function whyDown(replicas: readonly ReplicaStanding[]): string {
+  if (replicas.length === 0) return "the fleet has no replica";
+  const [first] = replicas;
+  const why = first === undefined ? "" : `: ${first.replica_id} is ${first.state}${first.reason ? `, ${first.reason}` : ""}`;
+  return `no replica of the fleet takes calls${why}`;
 }
 
 /** What a probe met that rollouts would meet again; null when it was answered, with whatever. */

@@ -53,6 +53,11 @@ export function trainerObject(env: Env, scope: Scope, runId: string): TrainerRpc
   return stub as TrainerRpc;
 }
 
+/** Whether a run's `endpoint_id` is that of a fleet. */
+export function isFleet(endpointId: string): boolean {
+  return endpointId.startsWith("fl_");
+}
+
 /** A fleet: which of its replicas takes a call, and which weights they have. */
 export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
   const stub: unknown = env.FLEET.getByName(`${folderOf(scope)}${fleetId}`);

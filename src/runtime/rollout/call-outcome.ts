@@ -3,12 +3,17 @@
  * Pure.
  */
 import { ModelError, serializeError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { seededRandom } from "../../contract/random.ts";
 import { shortText } from "../../contract/shown-text.ts";
 import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
-import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { Held, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { backoffMs } from "../kit/backoff.ts";
 
+/** A call that waits for its fleet asks again after this at the soonest, and those that wait do not all ask at once. */
+const HELD_LEAST_MS = 500;
+const HELD_SPREAD_MS = 500;
 /** Of a failed call's message; the rollout's own error has the whole. */
 const MESSAGE_CHARACTERS = 300;
 
@@ -20,26 +25,35 @@ interface Circumstances {
   readonly spec: RolloutSpec;
   /** Epoch milliseconds. */
   readonly at: number;
+  /** When the step began that made the call. */
+  readonly began: number;
 }
 
-export function afterCall(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circumstances): Rollout {
+type Came = TurnOutcome | Unasked | Held;
+
+export function afterCall(rollout: Rollout, outcome: Came, around: Circumstances): Rollout {
   return eventsOf(rollout, outcome, around).reduce(advance, rollout);
 }
 
-function eventsOf(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circumstances): readonly Event[] {
+function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): readonly Event[] {
   switch (outcome.kind) {
     case "answered": {
       const { policy_version: dispatch_version } = around.spec;
-      const answered = { type: "answered", response: outcome.response, at: around.at } as const;
-      return [{ ...answered, ...(dispatch_version !== undefined && { dispatch_version }) }];
+      const { response, fleet_call } = outcome;
+      const platform_ms = Math.max(0, around.at - around.began - response.latency_ms);
+      const answered = { type: "answered", response, platform_ms, at: around.at } as const;
+      const called = fleet_call === undefined ? {} : { fleet_call };
+      return [{ ...answered, ...called, ...(dispatch_version !== undefined && { dispatch_version }) }];
     }
+    case "held":
+      return heldCall(rollout, outcome, around);
     case "prompt_too_long":
       return [{ type: "prompt_too_long" }];
     case "aborted": {
       const limit = around.spec.limits.call_timeout_s;
       const error = serializeError(new ModelError(`the model did not answer within ${limit} s`));
       const late = { failure: "timeout", error, retryable: true, retry_after_ms: null } as const;
-      return failedCall(rollout, late, around);
+      return failedCall(rollout, { ...late, ...(outcome.replica && { replica: outcome.replica }) }, around);
     }
     case "unusable":
       return [{ type: "failed", failure: "platform", error: outcome.error }];
@@ -50,16 +64,31 @@ function eventsOf(rollout: Rollout, outcome: TurnOutcome | Unasked, around: Circ
   }
 }
 
+/**
+ * No replica of its fleet takes the call: it waits, and spends no try, for as long as a call waits for an endpoint that is
+ * down. From then on each time is a failed try.
+ */
+function heldCall(rollout: Rollout, { again_at, reason }: Held, around: Circumstances): readonly Event[] {
+  const { at, spec } = around;
+  const until = rollout.intent?.held_until ?? at + LIMITS.endpointWaitMs;
+  if (at < until) {
+    const spread = Math.round(HELD_SPREAD_MS * seededRandom("held", spec.rollout_id)());
+    return [{ type: "held", not_before: Math.max(again_at, at + HELD_LEAST_MS) + spread, until }];
+  }
+  const error = serializeError(new ModelError(`no replica of the fleet takes calls: ${reason}`));
+  return failedCall(rollout, { failure: "provider", error, retryable: true, retry_after_ms: null }, around);
+}
+
 /** Noted on the rollout, and then tried again or the end of it. */
 function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstances): Event[] {
-  const { failure, status, retryable, free = false, retry_after_ms } = failed;
+  const { failure, status, replica, retryable, free = false, retry_after_ms } = failed;
   // What another call may cure another attempt may, too; the endpoint's circuit counts by it.
   const error = { ...failed.error, retryable };
   const failures = rollout.intent?.failures ?? 0;
   const seed = `${spec.rollout_id}:${rollout.turns.length}`;
   const not_before = free ? at : at + backoffMs(failures, retry_after_ms, seed);
   const message = shortText(error.message, MESSAGE_CHARACTERS);
-  const as = { at, failure, error: error.error, message, ...(status && { status }) };
+  const as = { at, failure, error: error.error, message, ...(status && { status }), ...(replica && { replica }) };
   const noted: Event = { type: "call_failed", not_before, as, free };
   if (free || (retryable && failures < spec.limits.max_retries)) return [noted];
   return [noted, { type: "failed", failure, error }];

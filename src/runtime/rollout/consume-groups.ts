@@ -154,7 +154,7 @@ async function orderOf(
     const task = await taskOf(spec, environment, member, stored);
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };
-    const call = { model, endpoint_id, sampling, limits, seed };
+    const call = { model, endpoint_id, ...(spec.fleet && { fleet: spec.fleet }), sampling, limits, seed };
     const place = { group, slot, attempt, rollout_id, host };
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };

@@ -164,12 +164,13 @@ export class RolloutDriver {
 
   /** One that is to wait for its endpoint comes back here when it is due. */
   async #trySample(rollout: Rollout): Promise<Rollout> {
+    const began = this.#parts.now();
     const held = await this.#parts.hold(rollout);
     // Told to stop meanwhile: the call does not leave.
     if (this.#cancel !== null) return held;
     if (held !== rollout) return held;
     const bound = await this.#boundOf(rollout);
-    return bound === null ? rollout : await this.#sample(rollout, bound);
+    return bound === null ? rollout : await this.#sample(rollout, bound, began);
   }
 
   /** What the call can take at most, once it is paid for; null while it is not: it waits, or was told to stop. */
@@ -191,7 +192,7 @@ export class RolloutDriver {
     return mayCall(store.purse(), need) ? need : null;
   }
 
-  async #sample(before: Rollout, bound: number): Promise<Rollout> {
+  async #sample(before: Rollout, bound: number, began: number): Promise<Rollout> {
     const { spec, store, now, deadline, mayBegin } = this.#parts;
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
@@ -213,11 +214,12 @@ export class RolloutDriver {
     };
     const outcome = await this.#depart(departure, () => rollout, left.promise);
     if (outcome.kind === "later") return rollout;
+    if (outcome.kind === "held") return afterCall(rollout, outcome, { spec, at: now(), began });
     store.setPurse(afterOutcome(store.purse(), outcome, spec.budget));
     const at = now();
     // Cut short by what the next step handles.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
-    const after = afterCall(rollout, outcome, { spec, at });
+    const after = afterCall(rollout, outcome, { spec, at, began });
     store.saveOutcome(after);
     return after;
   }

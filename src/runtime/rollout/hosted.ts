@@ -44,7 +44,8 @@ import { storeTrajectory } from "../trajectory/store.ts";
 import { type Allowance, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { callSizer, modelCaller } from "./model-call.ts";
+import { fleetReach } from "./fleet-call.ts";
+import { callSizer, endpointReach, modelCaller, type Reach } from "./model-call.ts";
 import { spendingOf } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
@@ -250,7 +251,7 @@ export class HostedRollout {
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, spec, this.#store);
-    const open = endpointOpener(env, scope, spec, now);
+    const reach = reachOf(env, spec, calls, now);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,
@@ -265,8 +266,8 @@ export class HostedRollout {
       spec,
       store: this.#store,
       harness,
-      callModel: modelCaller(spec, environment, open, calls),
-      hold: callHolder(env, spec, now),
+      callModel: modelCaller(spec, environment, reach, calls),
+      hold: spec.fleet === undefined ? callHolder(env, spec, now) : async (rollout) => rollout,
       allowance: this.#allowanceOf(spec, environment),
       now,
       clock,
@@ -361,6 +362,12 @@ export class HostedRollout {
     this.#store.acknowledge();
     if (this.#ownsDatabase) dropDatabase(this.#host.ctx, spec);
   }
+}
+
+/** A fleet says itself of each call whether it waits; whether an endpoint is down is asked before a call is tried again. */
+function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
+  if (spec.fleet !== undefined) return fleetReach(env, spec, calls, now);
+  return endpointReach(endpointOpener(env, spec.scope, spec, now));
 }
 
 /** Milliseconds the rollout may take; infinity where nobody says. */

@@ -11,7 +11,8 @@ import type { CallSize } from "../../core/billing/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
-import type { TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { Held, TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
+import type { FleetPermit } from "../contract/fleet-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -38,34 +39,64 @@ export interface Departure {
 export type CallModel = (
   departure: Departure,
   controller: AbortController,
-) => Promise<TurnOutcome | Unasked | { readonly kind: "later" }>;
+) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
+
+/** What a fleet says of a call: by which name the model is asked, and by which weights. */
+export type CalledBy = Pick<Extract<FleetPermit, { kind: "go" }>, "model" | "version" | "generation">;
+
+/** A call that has a connection and is about to leave. */
+export interface ReachedCall {
+  readonly from: Rollout;
+  readonly waitMs: number;
+  readonly controller: AbortController;
+  /** Made right before it leaves. */
+  readonly call: (by?: CalledBy) => TurnCall;
+}
+
+/** How a call gets to where its model is. Throws only what passes and is the platform's own. */
+export type Reach = (call: ReachedCall) => Promise<TurnOutcome | Held>;
+
+export function endpointReach(open: OpenEndpoint): Reach {
+  return ({ call, waitMs, controller }) => callEndpoint({ open, call: () => call(), waitMs, controller });
+}
 
 /** As much of a rollout's spec as its calls depend on. */
 type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
   Pick<RolloutSpec, "group" | "slot" | "attempt"> &
   Pick<RolloutSpec, "policy_version" | "policy_generation">;
 
-/** What the model is asked for the rollout's outstanding turn. */
-export function turnCall(spec: Calling, rollout: Rollout, environment: AnyEnvironment): TurnCall | Unasked {
+/** What the model is asked for the rollout's outstanding turn. `by`: of a run on a fleet. */
+export function turnCall(
+  spec: Calling,
+  rollout: Rollout,
+  environment: AnyEnvironment,
+  by?: CalledBy,
+): TurnCall | Unasked {
   const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { kind: "unasked", error: tools };
   const { sampling, maxSeqLen } = environment.route(rollout).environment;
   return {
-    model: spec.model,
+    model: by?.model ?? spec.model,
     messages: outstandingPrompt(rollout),
     tools: askedTools(spec, tools),
-    sampling: withCallSeed(askedSampling(spec, sampling), { ...spec, turn: rollout.turns.length }),
+    sampling: withCallSeed(askedSampling(spec, sampling, by), { ...spec, turn: rollout.turns.length }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
     idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
   };
 }
 
-/** All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample. */
+/**
+ * All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample; on a fleet,
+ * which knows what each of its replicas serves, that of the weights that sample.
+ */
 function askedSampling(
-  { run_id, policy_version: version, policy_generation: generation = 0, sampling: run }: Calling,
+  { run_id, policy_version, policy_generation = 0, sampling: run }: Calling,
   environment: Sampling,
+  by: CalledBy | undefined,
 ): Sampling {
-  if (version === undefined) return mergeSampling(environment, run);
+  if (policy_version === undefined) return mergeSampling(environment, run);
+  const version = by?.version ?? policy_version;
+  const generation = by?.generation ?? policy_generation;
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
@@ -84,24 +115,24 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export function modelCaller(
   spec: RolloutSpec,
   environment: AnyEnvironment,
-  open: OpenEndpoint,
+  reach: Reach,
   calls: Subrequests,
 ): CallModel {
   return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
-    const call = turnCall(spec, from, environment);
-    if ("kind" in call) return call;
-    const send = () => {
+    const asked = turnCall(spec, from, environment);
+    if ("kind" in asked) return asked;
+    const call = (by?: CalledBy) => {
       leave();
-      return call;
+      const made = by === undefined ? asked : turnCall(spec, from, environment, by);
+      return "kind" in made ? asked : made;
     };
-    const way = { open, call: send, waitMs, controller };
     let waited = false;
     try {
       return await calls.inTurn(
         async () => {
           if (waited && !mayLeave()) return { kind: "later" };
-          return await callEndpoint({ ...way, waitMs: Math.min(waitMs, latestMs()) });
+          return await reach({ from, call, controller, waitMs: Math.min(waitMs, latestMs()) });
         },
         async (wait) => {
           waited = true;

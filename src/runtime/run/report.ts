@@ -70,6 +70,7 @@ export class LiveViews {
   #summed = 0;
   /** As it was last told. */
   #progress = "";
+  #state: string | null = null;
   #lastProgressAt = 0;
 
   constructor(store: RunStore, now: () => number, told: Told) {
@@ -93,15 +94,22 @@ export class LiveViews {
     };
   }
 
-  /** Tells whoever reads the run's events how far it is: what changed since, once a second at most. */
+  /**
+   * Tells whoever reads the run's events how far it is: what changed since, once a second at most. Where nothing is at
+   * work, why it waits is told at once: nothing else may come for hours.
+   */
   noteProgress(spec: RunSpec): void {
     const now = this.#now();
-    const settled = this.#store.head().settled_at !== null;
-    if (settled || now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
+    const head = this.#store.head();
+    if (head.settled_at !== null) return;
+    const state = flowOf(spec, head, now, this.#told)?.state ?? null;
+    const waitsAnew = head.in_flight === 0 && state !== this.#state;
+    if (!waitsAnew && now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
     this.#lastProgressAt = now;
+    this.#state = state;
     const { counts, report } = this.of(spec);
     const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
-    const told = JSON.stringify(data);
+    const told = JSON.stringify([state, data]);
     if (told === this.#progress) return;
     this.#progress = told;
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));

@@ -32,7 +32,7 @@ import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
-import { samplesOfGroup, servedOf } from "./group-samples.ts";
+import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   judgementRequestOf,
   judgeSettingsOf,
@@ -91,8 +91,8 @@ async function settleUnit(
   });
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
-    const served = await servedOf(env, spec, subrequests);
-    const group = { members, trajectories, newest_version: unit.newest_version, served };
+    const weights = await weightsOf(env, spec, trajectories, subrequests);
+    const group = { members, trajectories, newest_version: unit.newest_version, weights };
     const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
     const of = { unit: unit.unit, claim, spent: judging.spent };

@@ -12,7 +12,7 @@ import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../contract/wire.ts";
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { samplesOfGroup, servedOf } from "./group-samples.ts";
+import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   askCollectorOf,
   judgementRequestOf,
@@ -97,11 +97,12 @@ async function scoreSlice(
   }
   const scored: ScoredUnit[] = [];
   const settled = passes.filter(({ pending }) => pending.length === 0);
-  const served = settled.length > 0 ? await servedOf(env, spec, subrequests) : undefined;
+  const rollouts = settled.flatMap(({ trajectories }) => trajectories);
+  const weights = settled.length > 0 ? await weightsOf(env, spec, rollouts, subrequests) : undefined;
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {
     const members = pairUp(unit, records);
     try {
-      const group = { members, trajectories, newest_version: unit.newest_version, served };
+      const group = { members, trajectories, newest_version: unit.newest_version, weights };
       const parts = [env, spec, scoring.environment, group, subrequests] as const;
       scored.push({ members, samples: await samplesOfGroup(...parts) });
     } catch (thrown) {

@@ -7,16 +7,17 @@
  */
 
 import { trainingSampling } from "../../contract/sampling.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
+import type { FleetCallNote, Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
+import type { PastCall } from "../contract/fleet-wire.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { sampleKey, trainerObject } from "../kit/names.ts";
+import { fleetObject, sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { FIRST_SERVED } from "../trainer/weight-ledger.ts";
@@ -45,19 +46,58 @@ export interface ScoredGroup {
   readonly trajectories: readonly Trajectory[];
   /** No weights can have a later version. */
   readonly newest_version?: number | undefined;
-  /** What engines served while they were sampled. */
-  readonly served?: readonly ServedWeights[] | undefined;
+  readonly weights?: SamplingWeights | undefined;
 }
 
-/** What the engines of a training run served so far, in order; undefined for a run that trains nothing. */
-export async function servedOf(
+/** What is known of the weights that sampled: of a run on an endpoint by when they were served, on a fleet turn by turn. */
+export interface SamplingWeights {
+  /** What engines served, in order. */
+  readonly served?: readonly ServedWeights[];
+  /** By the id of its rollout, of each turn the version that sampled it; null where nobody can say. */
+  readonly stamped?: ReadonlyMap<string, readonly (number | null)[]>;
+}
+
+/** Calls of which a fleet is asked at once. */
+const CALLS_ASKED = 2000;
+
+/** Of these rollouts of a training run, which are scored together; undefined for a run that trains nothing. */
+export async function weightsOf(
   env: Env,
-  { scope, run_id, training }: RunSpec,
+  { scope, run_id, training, fleet }: RunSpec,
+  trajectories: readonly Trajectory[],
   subrequests: Subrequests,
-): Promise<readonly ServedWeights[] | undefined> {
+): Promise<SamplingWeights | undefined> {
   if (training === undefined) return undefined;
-  const served = await subrequests.object(() => trainerObject(env, scope, run_id).served());
-  return served ?? [FIRST_SERVED];
+  if (fleet === undefined) {
+    const served = await subrequests.object(() => trainerObject(env, scope, run_id).served());
+    return { served: served ?? [FIRST_SERVED] };
+  }
+  const calls = trajectories.flatMap(({ turns }) => turns.flatMap(({ fleet_call }) => fleet_call ?? []));
+  const versions: (number | null)[] = [];
+  for (let at = 0; at < calls.length; at += CALLS_ASKED) {
+    const asked = calls.slice(at, at + CALLS_ASKED).map(pastCall);
+    versions.push(...(await subrequests.object(() => fleetObject(env, scope, fleet.id).versions(run_id, asked))));
+  }
+  return { stamped: byTurn(trajectories, versions) };
+}
+
+function pastCall({ replica_id, number, end, model }: FleetCallNote): PastCall {
+  return { replica_id, number, end, model };
+}
+
+/** `versions`: of the turns that a fleet was asked of, in order. */
+function byTurn(
+  trajectories: readonly Trajectory[],
+  versions: readonly (number | null)[],
+): ReadonlyMap<string, readonly (number | null)[]> {
+  let at = 0;
+  const next = () => versions[at++] ?? null;
+  return new Map(
+    trajectories.map(({ rollout_id, turns }) => [
+      rollout_id,
+      turns.map(({ fleet_call }) => (fleet_call === undefined ? null : next())),
+    ]),
+  );
 }
 
 /** Null for a run that trains nothing. Throws where the object cannot be stored now. */
@@ -65,7 +105,7 @@ export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
   environment: AnyEnvironment,
-  { members, trajectories, newest_version, served }: ScoredGroup,
+  { members, trajectories, newest_version, weights }: ScoredGroup,
   subrequests: Subrequests,
 ): Promise<GroupSamples | null> {
   const { training } = spec;
@@ -74,7 +114,7 @@ export async function samplesOfGroup(
   const read = members.flatMap((member, at) => {
     const trajectory = trajectories[at];
     if (member.record.reward === null || trajectory === undefined) return [];
-    return [readMember(spec, environment, { member, trajectory }, { newest_version, served })];
+    return [readMember(spec, environment, { member, trajectory }, { newest_version, weights })];
   });
   const trained = trains(training, read) ? read : [];
   const rows = trained.flatMap((member) => member.rows);
@@ -89,7 +129,7 @@ export async function samplesOfGroup(
   };
 }
 
-type KnownVersions = Pick<ScoredGroup, "newest_version" | "served">;
+type KnownVersions = Pick<ScoredGroup, "newest_version" | "weights">;
 
 function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   const members = read.map(({ member, lengths }) => ({ reward: member.record.reward, lengths }));
@@ -111,11 +151,12 @@ function madeOf(
   spec: RunSpec,
   environment: AnyEnvironment,
   trajectory: Trajectory,
-  known: KnownVersions,
+  { newest_version, weights }: KnownVersions,
 ): Omit<Read, keyof ScoredTrajectory> {
   const { rollout_id, turns } = trajectory;
   const dispatch_version = turns[0]?.dispatch_version ?? 0;
-  const facts = { dispatch_version, ...known };
+  const stamped = weights?.stamped?.get(rollout_id);
+  const facts = { dispatch_version, newest_version, served: weights?.served, ...(stamped && { stamped }) };
   const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
   const { lengths, transitions, branches } = counted;
   const { environment: player, member } = environment.route(trajectory);

@@ -28,7 +28,16 @@ import { refuseEngine, refuseTraining } from "./check-training.ts";
 import { issueTrainer } from "./issue-token.ts";
 import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
-import { type RunEndpoint, type RunJudges, resolveEndpoint, resolveJudges } from "./run-endpoint.ts";
+import {
+  fleetOf,
+  pricedAt,
+  type RunEndpoint,
+  type RunJudges,
+  refuseTaken,
+  resolveJudges,
+  resolvePlace,
+  sharesWeights,
+} from "./run-endpoint.ts";
 import { moneyOf, releaseFirst, reserveFirst } from "./run-money.ts";
 
 /** A request with every name in it resolved, and nothing left to refuse. */
@@ -45,6 +54,8 @@ export interface AcceptOptions extends CreateOptions {
   readonly byRun?: boolean;
   /** The rows of the run that began it, where it plays those. */
   readonly rows?: ResolvedDataset;
+  /** The training run whose weights it plays, on the fleet of that run. */
+  readonly weightsOf?: string;
 }
 
 export async function acceptRun(
@@ -62,7 +73,7 @@ export async function acceptRun(
   const runId = mintRunId(minting(env, options.now));
   const full = refusedStorage(await subrequests.fetch(() => limitsOf(env, scope.orgId, options.now)));
   if (full !== null) return full;
-  const policy = { base_url: endpoint.shown.base_url, model: request.model, prices: endpoint.prices };
+  const policy = pricedAt(endpoint, request.model);
   const money = await moneyOf(
     env,
     scope,
@@ -79,7 +90,7 @@ export async function acceptRun(
     name: request.name ?? null,
     metadata: request.metadata,
     dataset_id: checked.given === null || isInline(checked.given) ? null : checked.given.id,
-    spec: { ...specOf(scope, runId, acceptable.value, dataset), money: cappedBy(money, request) },
+    spec: { ...specOf(scope, runId, acceptable.value, dataset, options), money: cappedBy(money, request) },
   };
   const { kept = null, sealed_push_secret = null } = issued ?? {};
   const run = { ...newRun(base, kept === null ? {} : { trainer: kept }, options), sealed_push_secret };
@@ -135,16 +146,17 @@ export function newRun(
 }
 
 /** What a run was asked, without what made it one of a kind: what another run begins from. */
-export function plainSpec({ fork: _, rescore: __, training: ___, trainer: ____, money, ...spec }: RunSpec): RunSpec {
+export function plainSpec({ money, ...asked }: RunSpec): RunSpec {
+  const { fork: _, rescore: __, training: ___, trainer: ____, fleet: _____, ...spec } = asked;
   if (money === undefined) return spec;
   // A cap is of the run that it was asked for.
-  const { max_cost_micros: _____, ...kept } = money;
+  const { max_cost_micros: ______, ...kept } = money;
   return { ...spec, money: kept };
 }
 
 export interface Beginning {
   readonly run: NewRun;
-  readonly endpoint: Pick<RunEndpoint, "shown" | "inline">;
+  readonly endpoint: Pick<RunEndpoint, "shown" | "inline"> & Partial<Pick<RunEndpoint, "place">>;
   readonly benches?: RunJudges["inline"];
 }
 
@@ -160,17 +172,18 @@ export async function beginRun(
   const full = refusedStorage(standing);
   // Evals go with the training run that begins them.
   const byRun = options.byRun === true;
-  const most = byRun ? null : standing.limits.runs_in_flight;
+  const limits = { most: byRun ? null : standing.limits.runs_in_flight, alone: fleetAlone(run, endpoint.place) };
   // One that goes with another waits for its money as that one does.
   const refused = full ?? (byRun ? null : await reserveFirst(env, run.spec, subrequests));
   const inserted =
     refused === null
-      ? await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, most))
+      ? await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, benches, limits))
       : "full";
   if (inserted !== "inserted") await forsake(env, scope, run.spec, subrequests);
   if (refused !== null) return refused;
   if (inserted === "full") return tooManyRuns(standing.limits);
   if (inserted === "gone") return projectGone();
+  if (inserted === "taken") return await refuseTaken(env, scope, run.endpoint_id);
   // Another request with the same key was faster: its run is the one.
   if (inserted === "conflict") {
     return (await replayedRun(env, scope, options)) ?? keyReused();
@@ -179,9 +192,15 @@ export async function beginRun(
   await subrequests.object(() => noteProject(env, scope, options.now));
   const view = runViewOf({
     run: { ...run, org_id: scope.orgId, project_id: scope.projectId },
-    endpoint: endpoint.shown,
+    ...endpoint.shown,
   });
   return { ok: true, value: { run: view, replayed: false } };
+}
+
+/** The fleet that a run must have for itself, among those that train; null where it needs none. */
+function fleetAlone({ kind }: NewRun, place: RunEndpoint["place"] | undefined): string | null {
+  if (kind !== "training" || place?.kind !== "fleet" || sharesWeights(place.fleet.update)) return null;
+  return place.fleet.id;
 }
 
 /** What was stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */
@@ -207,7 +226,7 @@ export async function resolveRun(
   if (!checked.ok) return checked;
   const { players } = checked.value.environment;
   const training = asked.kind === "training" ? trainingSpecOf(asked, players) : null;
-  const endpoint = await resolveEndpoint(env, scope, request.endpoint, now, byRun);
+  const endpoint = await resolvePlace(env, scope, request, now, byRun);
   if (!endpoint.ok) return endpoint;
   if (training !== null) {
     const unfit = await refuseTraining(env, scope, request, training, checked.value);
@@ -261,6 +280,7 @@ function specOf(
   run_id: string,
   { request, checked, endpoint, judges: { judges }, training }: Acceptable,
   dataset: RunDataset,
+  { weightsOf }: Pick<AcceptOptions, "weightsOf">,
 ): Omit<RunSpec, "created_at"> {
   const { pin, environment, num_examples } = checked;
   const { model, sampling, limits, seed, shuffle, rollouts_per_example, max_concurrent, min_scored } = request;
@@ -270,7 +290,8 @@ function specOf(
     environment: pin,
     // It came through JSON.parse, so it is JSON.
     environment_args: request.environment_args as JsonObject,
-    endpoint_id: endpoint.shown.id,
+    endpoint_id: endpoint.id,
+    ...fleetOf(endpoint, weightsOf),
     whole_groups: training !== null || environment.rubric.hasGroupFunctions,
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),

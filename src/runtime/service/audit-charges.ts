@@ -9,6 +9,7 @@ import type { ChargeLines, LedgerEntry } from "../../contract/money.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { addUsage, type Trajectory } from "../../contract/trajectory.ts";
 import { chargeOf, type RolloutUse, sumOfLines } from "../../core/billing/charge.ts";
+import type { EntriesPage } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
@@ -60,9 +61,7 @@ interface Compared {
 
 async function compareAll(env: Env, spec: RunSpec, { read, settled }: Slice): Promise<Compared[]> {
   const ids = read.map(({ entry }) => entry.id);
-  const books = accountObject(env, spec.scope.orgId);
-  const entries = ids.length === 0 ? [] : await books.entriesOf(spec.run_id, ids);
-  const posted = new Map(entries.filter(isOfRollout).map((entry) => [entry.source_id, entry]));
+  const posted = await readPosted(env, spec, ids);
   return read.map(({ entry, trajectory }) => {
     const lines = chargedAnew(spec, entry, trajectory);
     const known = (entry.finish_seq ?? 0) <= settled;
@@ -70,6 +69,20 @@ async function compareAll(env: Env, spec: RunSpec, { read, settled }: Slice): Pr
     const inLedger = known ? differencesOf(entry.id, "ledger", lines, revenueOf(posted.get(entry.id))) : [];
     return { lines, known, differences: [...inRow, ...inLedger] };
   });
+}
+
+/** What the ledger has of these rollouts, by their ids: page by page, as its books give it. */
+async function readPosted(env: Env, spec: RunSpec, ids: readonly string[]): Promise<Map<string, LedgerEntry>> {
+  const books = accountObject(env, spec.scope.orgId);
+  const posted = new Map<string, LedgerEntry>();
+  for (let before: number | null = null; posted.size < ids.length; ) {
+    const missing = ids.filter((id) => !posted.has(id));
+    const { entries, next }: EntriesPage = await books.entriesOf(spec.run_id, missing, before);
+    for (const entry of entries.filter(isOfRollout)) posted.set(entry.source_id, entry);
+    if (next === null) break;
+    before = next;
+  }
+  return posted;
 }
 
 type Slice = {

@@ -25,7 +25,10 @@ export function refuseCap(
   if (request.max_cost_micros === undefined) return null;
   const asked = environment.players.map(({ sampling }) => mergeSampling(sampling, request.sampling));
   if (asked.some(isUnbounded)) return unbounded("sampling.max_tokens", "a turn");
-  if (endpoint.prices === null && !prices?.policy) return unpriced("endpoint", endpoint.shown.name);
+  const { fleet, endpoint: one } = endpoint.shown;
+  if (endpoint.prices === null && !prices?.policy) {
+    return fleet === null ? unpriced("endpoint", one?.name ?? null) : unpriced("fleet", fleet.name);
+  }
   for (const [name, judge] of Object.entries(judges)) {
     if (isUnbounded(judge.sampling)) return unbounded(`judges.${name}.sampling.max_tokens`, "a judgement");
     const given = request.judges[name]?.endpoint;
@@ -44,9 +47,10 @@ function unbounded(param: string, what: string): Result<never> {
   return refuse("max_tokens_required", message, param);
 }
 
-/** `name`: of an endpoint that was made before; null for one that came with the run. */
+/** `name`: of a fleet, or of an endpoint that was made before; null for one that came with the run. */
 function unpriced(param: string, name: string | null): Result<never> {
-  const how = name === null ? `${param}.prices` : `PATCH /v1/endpoints/${name}`;
-  const message = `max_cost_micros needs the prices of the endpoint${name === null ? "" : ` ${name}`}: ${how}`;
+  const what = param === "fleet" ? "fleet" : "endpoint";
+  const how = name === null ? `${param}.prices` : `PATCH /v1/${what}s/${name}`;
+  const message = `max_cost_micros needs the prices of the ${what}${name === null ? "" : ` ${name}`}: ${how}`;
   return refuse("prices_required", message, param);
 }

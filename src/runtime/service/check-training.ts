@@ -8,6 +8,7 @@ import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { ReplicaRow } from "../../db/doors-schema.ts";
 import { evalsOwn, type TrainingSpec } from "../../contract/training-request.ts";
 import { whyUntrainable } from "../../core/training/engine-exactness.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
@@ -16,7 +17,8 @@ import { blocksOf } from "../dataset/rows.ts";
 import { accessOf, EndpointUnusable } from "../endpoint/call.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { refuseAddress } from "../kit/address.ts";
+import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
+import { openSealed } from "../kit/sealed-values.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
@@ -204,6 +206,7 @@ export async function refuseEngine(
   endpoint: RunEndpoint,
   now: number,
 ): Promise<Result<never> | null> {
+  if (endpoint.place.kind === "fleet") return await refuseReplicas(env, scope, request, endpoint.place.replicas, now);
   try {
     const access = await accessOf(env, scope, endpoint.place);
     const { model, sampling } = request;
@@ -214,6 +217,26 @@ export async function refuseEngine(
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
     return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
   }
+}
+
+/** Each engine of a fleet is asked. Those that do not answer now may come back: one at least must. */
+async function refuseReplicas(
+  env: Env,
+  scope: Scope,
+  { model, sampling }: Pick<EvalRequest, "model" | "sampling">,
+  replicas: readonly ReplicaRow[],
+  now: number,
+): Promise<Result<never> | null> {
+  const send = wayOut(env, await allowedHosts(env, scope));
+  const whys = await new Subrequests().fetchAll(replicas, async ({ id, name, base_url, sealed_key: sealed }) => {
+    const api_key = sealed === null ? null : await openSealed(env, { kind: "replica", scope, id, sealed });
+    const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
+    const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
+    return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
+  });
+  const told = whys.filter((why) => why !== null);
+  const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);
+  return worst === undefined ? null : refuse("invalid_request", worst.message, "fleet");
 }
 
 /** It did not come as far as saying what it supports. */

@@ -166,6 +166,6 @@ const TOLD = [
 
 function differencesOf(run: RunView, baseline: RunView): string[] {
   const other = TOLD.filter((field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]));
-  const moved = run.endpoint.base_url !== baseline.endpoint.base_url;
+  const moved = run.endpoint?.base_url !== baseline.endpoint?.base_url || run.fleet?.id !== baseline.fleet?.id;
   return moved ? [...other, "endpoint"] : other;
 }

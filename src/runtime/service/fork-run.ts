@@ -10,7 +10,6 @@ import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { forkableTurns, forkPoint } from "../../core/rollout/fork.ts";
-import { getEndpoint } from "../../db/endpoints.ts";
 import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
@@ -24,7 +23,7 @@ import { beginRun, newRun, payerOf, plainSpec, replayedRun } from "./accept-run.
 import { WHOLE_GROUP } from "./check-run.ts";
 import { finishedTrajectory } from "./read-rollouts.ts";
 import { notFound, openRun, placeOfId } from "./read-run.ts";
-import { placesOfJudges, type RunEndpoint, resolveEndpoint } from "./run-endpoint.ts";
+import { fleetOf, placeOfRun, placesOfJudges, pricedAt, type RunEndpoint, resolvePlace } from "./run-endpoint.ts";
 import { moneyOf } from "./run-money.ts";
 
 export async function forkRollout(
@@ -52,8 +51,7 @@ export async function forkRollout(
   const fork = { rollout_id: id, turn: request.turn, key };
   const base = { name: null, metadata: record.run.metadata, dataset_id: null, spec: plainSpec(record.run.spec) };
   const changes = changesOf(record.run, request, endpoint.value);
-  const { shown, prices } = endpoint.value;
-  const policy = { base_url: shown.base_url, model: changes.model ?? record.run.spec.model, prices };
+  const policy = pricedAt(endpoint.value, changes.model ?? record.run.spec.model);
   const judges = await placesOfJudges(env, scope, record.run.spec.judges);
   const money = await moneyOf(env, scope, { policy, judges }, { ...options, payer: payerOf(options, runId) });
   const run = newRun(base, { ...changes, run_id: runId, fork, money }, options);
@@ -119,26 +117,18 @@ function refusedGroup({ run }: RunRecord, { rollouts }: ForkRequest): Result<nev
 async function endpointFor(
   env: Env,
   scope: Scope,
-  { endpoint }: ForkRequest,
-  { run, endpoint: shown }: RunRecord,
+  request: ForkRequest,
+  record: RunRecord,
   now: number,
 ): Promise<Result<RunEndpoint>> {
-  if (endpoint !== undefined) return await resolveEndpoint(env, scope, endpoint, now);
-  const kept = await getEndpoint(env.DB, scope, run.endpoint_id);
-  if (kept === null || kept.deleted_at !== null) {
-    return refuse("conflict", "the endpoint of its run was deleted: name another", "endpoint");
-  }
-  const { max_concurrent, capabilities, prices } = kept;
-  return {
-    ok: true,
-    value: { shown, place: kept, inline: null, max_concurrent, capabilities, prices },
-  };
+  const named = request.endpoint !== undefined || request.fleet !== undefined;
+  return named ? await resolvePlace(env, scope, request, now) : await placeOfRun(env, scope, record);
 }
 
 /** One task of the run, asked anew, of rows that are nobody else's. */
 function changesOf({ spec }: RunRecord["run"], request: ForkRequest, endpoint: RunEndpoint): Partial<RunSpec> {
   const { model = spec.model, sampling = spec.sampling, rollouts } = request;
   const max_concurrent = Math.min(spec.max_concurrent, endpoint.max_concurrent ?? spec.max_concurrent);
-  const endpoint_id = endpoint.shown.id;
-  return { model, endpoint_id, sampling, max_concurrent, num_examples: 1, rollouts_per_example: rollouts };
+  const place = { endpoint_id: endpoint.id, ...fleetOf(endpoint) };
+  return { model, ...place, sampling, max_concurrent, num_examples: 1, rollouts_per_example: rollouts };
 }

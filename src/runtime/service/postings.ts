@@ -4,11 +4,12 @@
  */
 import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "../../contract/billing.ts";
 import type { Caller } from "../../contract/identity.ts";
+import type { LedgerEntry } from "../../contract/money.ts";
 import { ofOrganization } from "../../contract/scope.ts";
 import { PAID } from "../../core/billing/stripe-events.ts";
 import { recall, remember } from "../../db/idempotency-keys.ts";
 import { findOrganization } from "../../db/organizations.ts";
-import type { Posting } from "../contract/money-wire.ts";
+import type { EntriesPage, Posting } from "../contract/money-wire.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, isSameRequest, toRemember } from "../kit/idempotency.ts";
 import { accountObject } from "../kit/names.ts";
@@ -48,9 +49,8 @@ export async function createAdjustment(
 ): Promise<Posted> {
   const named = await nameOf(env, caller, ADJUSTMENT, organization, options);
   if (!named.ok) return named;
-  const of = { before: null, limit: 1, kind: null, run_id: null, source_id: source };
-  const [entry] = await accountObject(env, organization).entries(of);
-  if (entry === undefined) {
+  const entry = await findEntry(env, organization, source);
+  if (entry === null) {
     return refuse("not_found", `the ledger of ${organization} has no entry of ${source}`, "source");
   }
   const period = `adj_${named.value}`;
@@ -78,7 +78,7 @@ async function nameOf(
     );
   }
   if ((await findOrganization(env.DB, organization)) === null) {
-    return refuse("not_found", `no organization ${organization}`, "organization");
+    return noOrganization(organization);
   }
   const name = sha256Hex(JSON.stringify([caller.orgId, operation, key])).slice(0, NAME_CHARACTERS);
   const made = toRemember(operation, name, options);
@@ -87,8 +87,24 @@ async function nameOf(
   return isSameRequest(known?.request_hash ?? null, options) ? { ok: true, value: name } : keyReused();
 }
 
+function noOrganization(id: string): Result<never> {
+  return refuse("not_found", `no organization ${id}`, "organization");
+}
+
+/** The newest about this source; null: there is none. */
+async function findEntry(env: Env, organization: string, source_id: string): Promise<LedgerEntry | null> {
+  for (let before: number | null = null; ; ) {
+    const of = { before, limit: 1, kind: null, run_id: null, source_id };
+    const { entries, next }: EntriesPage = await accountObject(env, organization).entries(of);
+    const [entry] = entries;
+    if (entry !== undefined || next === null) return entry ?? null;
+    before = next;
+  }
+}
+
 async function post(env: Env, posting: Posting, id: string): Promise<Posted> {
-  const { posted, entry, balance_micros } = await accountObject(env, posting.orgId).post(posting);
+  const { posted, entry, balance_micros, gone } = await accountObject(env, posting.orgId).post(posting);
+  if (gone) return noOrganization(posting.orgId);
   const value: PostedEntry = { object: "posted_entry", organization_id: posting.orgId, entry, balance_micros };
   return { ok: true, value: { value, id, replayed: !posted } };
 }

@@ -9,6 +9,7 @@ import type { RunRow } from "../../db/schema.ts";
 import type { Result } from "../contract/refusal.ts";
 import { type AcceptOptions, resolveRun } from "./accept-run.ts";
 import { refuseCap } from "./check-cap.ts";
+import { pricedAt } from "./run-endpoint.ts";
 import { moneyOf } from "./run-money.ts";
 
 /** Runs that are looked at. */
@@ -24,7 +25,7 @@ export async function previewRun(
   if (!resolved.ok) return resolved;
   const { request, checked, endpoint, judges, training } = resolved.value;
   const { model } = request;
-  const policy = { base_url: endpoint.shown.base_url, model, prices: endpoint.prices };
+  const policy = pricedAt(endpoint, model);
   const { prices } = await moneyOf(env, scope, { policy, judges: judges.places }, options);
   const uncapped = refuseCap(request, { environment: checked.environment, endpoint, judges: judges.judges, prices });
   if (uncapped !== null) return uncapped;

@@ -125,7 +125,8 @@ export function rangeOf(header: string, size: number): { offset: number; length:
   return offset >= size ? "none" : { offset, length: end - offset };
 }
 
-async function withBatch<T>(
+/** What `read` makes of the batch of a step, if the caller's project has it. */
+export async function withBatch<T>(
   env: Env,
   scope: Scope,
   runId: string,
@@ -154,7 +155,7 @@ async function readStored(env: Env, key: string): Promise<Result<StoredBytes>> {
   return { ok: true, value: { body: object.body, bytes: object.size } };
 }
 
-async function manifestOf(env: Env, key: string): Promise<BatchManifest> {
+export async function manifestOf(env: Env, key: string): Promise<BatchManifest> {
   const object = await env.STORE.get(key);
   if (object === null) throw new Error(`manifest ${key} is missing`);
   return await object.json<BatchManifest>();

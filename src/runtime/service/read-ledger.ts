@@ -1,10 +1,9 @@
 /** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
 import type { BalanceView, LedgerVerification } from "../../contract/billing.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
-import type { LedgerEntry } from "../../contract/money.ts";
 import { findOrganization } from "../../db/organizations.ts";
 import { seconds } from "../../db/page.ts";
-import type { BalanceState, EntriesQuery } from "../contract/money-wire.ts";
+import type { BalanceState, EntriesPage, EntriesQuery } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accountObject } from "../kit/names.ts";
 import { refuseOneProject } from "./organizations.ts";
@@ -17,25 +16,30 @@ export async function readBalance(env: Env, caller: Caller, asked: string | null
   return { ok: true, value: balanceViewOf(id, await accountObject(env, id).balance(id)) };
 }
 
-/** Entries of the caller's organisation, newest first. */
-export async function readLedger(env: Env, caller: Caller, query: EntriesQuery): Promise<Result<LedgerEntry[]>> {
+/** A page of entries of the caller's organisation, newest first. */
+export async function readLedger(env: Env, caller: Caller, query: EntriesQuery): Promise<Result<EntriesPage>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  return { ok: true, value: [...(await accountObject(env, caller.orgId).entries(query))] };
+  return { ok: true, value: await accountObject(env, caller.orgId).entries(query) };
 }
 
-/** Adds all of it up again, and compares what is kept in more than one place. */
+/**
+ * Adds all of it up again, and compares what is kept in more than one place. `before`: where the call before stopped at
+ * the copies.
+ */
 export async function verifyLedger(
   env: Env,
   caller: Caller,
   asked: string | null,
+  before: number | null,
 ): Promise<Result<LedgerVerification>> {
   const organization = await organizationOf(env, caller, asked);
   if (!organization.ok) return organization;
   const id = organization.value;
-  const { entries, balance_micros, recomputed_micros, differences, uncopied } = await accountObject(env, id).verify(id);
-  const ok = differences.length === 0 && balance_micros === recomputed_micros;
-  const found = { ok, entries, balance_micros, recomputed_micros, differences: [...differences], uncopied };
+  const { differences, ...of } = await accountObject(env, id).verify(id, before);
+  const ok = differences.length === 0 && of.balance_micros === of.recomputed_micros;
+  const copies = { checked_copies: of.checked_copies ?? 0, unchecked_copies: of.unchecked_copies ?? 0 };
+  const found = { ok, ...of, differences: [...differences], ...copies, next: of.next ?? null };
   return { ok: true, value: { object: "ledger_verification", organization_id: id, ...found } };
 }
 

@@ -307,9 +307,17 @@ function turnsView(
     policy_version: turn.policy_version,
     ...(turn.first_policy_version && { first_policy_version: turn.first_policy_version }),
     ...(turn.dispatch_version !== undefined && { dispatch_version: turn.dispatch_version }),
+    ...fleetCallView(turn),
+    ...(turn.platform_ms !== undefined && { platform_ms: turn.platform_ms }),
     is_truncated: turn.is_truncated,
     ...creditOf(credits[at] ?? {}, { reward, advantage }),
   }));
+}
+
+function fleetCallView({ fleet_call }: Trajectory["turns"][number]): Partial<RolloutView["turns"][number]> {
+  if (fleet_call === undefined) return {};
+  const { replica_id: replica, version } = fleet_call;
+  return { replica, ...(version !== undefined && { replica_version: version }) };
 }
 
 function wire(messages: Trajectory["prompt"] | undefined): ResultRow["prompt"] {

@@ -55,7 +55,7 @@ export async function rescoreRun(
   const { name = null, metadata = record.run.metadata } = request;
   const base = { name, metadata, dataset_id: null, spec: baseOf(record.run) };
   const run = newRun(base, { ...changes, run_id: runId, rescore: { run_id: id }, money }, options);
-  const endpoint = { shown: record.endpoint, inline: null };
+  const endpoint = { shown: { endpoint: record.endpoint, fleet: record.fleet }, inline: null };
   return await beginRun(env, scope, { run, endpoint, benches }, options, new Subrequests());
 }
 

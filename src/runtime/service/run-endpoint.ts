@@ -1,6 +1,6 @@
 /**
- * The endpoints a run names, its policy's and its judges', by name or given inline. Resolved to ids when the run is
- * accepted, so that a later change of a name moves no run elsewhere.
+ * Where a run's model is called, an endpoint or a fleet, and the endpoints of its judges, by name or given inline. Resolved
+ * to ids when the run is accepted, so that a later change of a name moves no run elsewhere.
  */
 
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
@@ -9,17 +9,22 @@ import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
+import type { FleetRow, ReplicaRow } from "../../db/doors-schema.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
-import type { InlineEndpointRow, RunRecord } from "../../db/runs.ts";
+import { findFleet, replicasOf } from "../../db/fleets.ts";
+import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
+import type { Priced } from "./run-money.ts";
 
+/** Where a run's model is called: one endpoint, or the replicas of a fleet. */
 export interface RunEndpoint {
-  readonly shown: RunRecord["endpoint"];
+  readonly id: string;
+  readonly shown: RunPlace;
   /** Where it is, with its sealed key. */
-  readonly place: Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
+  readonly place: EndpointPlace | FleetPlace;
   /** What is to be stored beside the run; null for an endpoint that is there already. */
   readonly inline: InlineEndpointRow | null;
   /** Rollouts at once it allows any run; null = as many as the run asks for. */
@@ -30,14 +35,84 @@ export interface RunEndpoint {
   readonly prices: TokenPrices | null;
 }
 
-export async function resolveEndpoint(
+type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
+interface FleetPlace {
+  readonly kind: "fleet";
+  readonly fleet: FleetRow;
+  readonly replicas: readonly ReplicaRow[];
+}
+
+/** What a run names where its model is to be called: one of the two (eval-request.ts). */
+type Named = Pick<EvalRequest, "endpoint" | "fleet">;
+type EndpointGiven = NonNullable<Named["endpoint"]>;
+
+/** `byRun`: it was begun by another run, which may name endpoints that belong to it by their ids. */
+export async function resolvePlace(
   env: Env,
   scope: Scope,
-  endpoint: EvalRequest["endpoint"],
+  { endpoint, fleet }: Named,
   now: number,
   byRun = false,
 ): Promise<Result<RunEndpoint>> {
-  return await resolveNamed(env, scope, endpoint, now, { param: "endpoint", byRun });
+  if (fleet !== undefined) return await resolveFleet(env, scope, fleet);
+  if (endpoint === undefined) return refuse("invalid_request", "endpoint: is required", "endpoint");
+  const found = await resolveNamed(env, scope, endpoint, now, { param: "endpoint", byRun });
+  return found.ok ? { ok: true, value: found.value } : found;
+}
+
+/** Where the model of a run that is there already is called; why it cannot be any more, else. */
+export async function placeOfRun(env: Env, scope: Scope, { run, fleet }: RunRecord): Promise<Result<RunEndpoint>> {
+  if (fleet !== null) {
+    const found = await resolveFleet(env, scope, fleet.id);
+    if (found.ok || found.error.code !== "not_found") return found;
+    return refuse("conflict", "the fleet of its run was deleted: name an endpoint", "endpoint");
+  }
+  const kept = await getEndpoint(env.DB, scope, run.endpoint_id);
+  if (kept !== null && kept.deleted_at === null) return { ok: true, value: endpointOf(kept) };
+  return refuse("conflict", "the endpoint of its run was deleted: name another", "endpoint");
+}
+
+async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<RunEndpoint>> {
+  const fleet = await findFleet(env.DB, scope, nameOrId);
+  if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
+  const replicas = await replicasOf(env.DB, scope, fleet.id);
+  if (replicas.length === 0) {
+    const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
+    return refuse("conflict", message, "fleet");
+  }
+  const shown = { endpoint: null, fleet: { id: fleet.id, name: fleet.name } };
+  const place: FleetPlace = { kind: "fleet", fleet, replicas };
+  const known = { inline: null, max_concurrent: null, capabilities: null, prices: fleet.prices };
+  return { ok: true, value: { id: fleet.id, shown, place, ...known } };
+}
+
+/** Whether several training runs may have a fleet at once: their weights go by different names, or others see to them. */
+export function sharesWeights({ mode }: FleetRow["update"]): boolean {
+  return mode === "lora_versioned" || mode === "reported";
+}
+
+/** Another training run has the fleet: its replicas serve the weights of one at a time. */
+export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
+  const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
+  const by = other === undefined ? "another training run" : `the training run ${other.id}`;
+  const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
+  return refuse("conflict", message, "fleet");
+}
+
+/** The fleet as the run's spec names it; nothing for a run on an endpoint. */
+export function fleetOf({ place }: Pick<RunEndpoint, "place">, weightsOf?: string): Pick<RunSpec, "fleet"> {
+  if (place.kind !== "fleet") return {};
+  const { id, location_hint } = place.fleet;
+  const hint = location_hint === null ? {} : { location_hint };
+  return { fleet: { id, ...hint, ...(weightsOf !== undefined && { weights_of: weightsOf }) } };
+}
+
+/** Where its tokens are used, for what they cost. The platform offers no engine of a fleet: whoever has it pays for it. */
+export function pricedAt(
+  { place, prices }: Pick<RunEndpoint, "place" | "prices">,
+  model: string,
+): NonNullable<Priced["policy"]> {
+  return { base_url: place.kind === "fleet" ? null : place.base_url, model, prices };
 }
 
 interface Naming {
@@ -47,22 +122,29 @@ interface Naming {
   readonly byRun: boolean;
 }
 
+/** One that is no fleet. */
+type OneEndpoint = RunEndpoint & { readonly place: EndpointPlace };
+
 async function resolveNamed(
   env: Env,
   scope: Scope,
-  endpoint: EvalRequest["endpoint"],
+  endpoint: EndpointGiven,
   now: number,
   { param, byRun }: Naming,
-): Promise<Result<RunEndpoint>> {
+): Promise<Result<OneEndpoint>> {
   if (typeof endpoint !== "string") return await sealedEndpoint(env, scope, endpoint, now, param);
   const find = byRun ? getEndpoint : findEndpoint;
   const found = await find(env.DB, scope, endpoint);
   if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
   const refused = await refuseAddress(env, scope, found.base_url, param);
   if (refused !== null) return refused;
-  const { max_concurrent, capabilities, prices } = found;
+  return { ok: true, value: endpointOf(found) };
+}
+
+function endpointOf(row: Omit<EndpointRow, "org_id" | "project_id">): OneEndpoint {
+  const { id, max_concurrent, capabilities, prices } = row;
   const known = { max_concurrent, capabilities, prices };
-  return { ok: true, value: { shown: found, place: found, inline: null, ...known } };
+  return { id, shown: { endpoint: row, fleet: null }, place: { ...row, kind: "endpoint" }, inline: null, ...known };
 }
 
 export interface RunJudges {
@@ -87,9 +169,9 @@ export async function resolveJudges(
     const param = `judges.${name}.endpoint`;
     const found = await resolveNamed(env, scope, endpoint, now, { param, byRun });
     if (!found.ok) return found;
-    const { shown, prices } = found.value;
-    places[name] = { base_url: shown.base_url, model: asks.model };
-    judges[name] = { ...asks, endpoint_id: shown.id, ...(prices && { prices }) };
+    const { id, place, prices } = found.value;
+    places[name] = { base_url: place.base_url, model: asks.model };
+    judges[name] = { ...asks, endpoint_id: id, ...(prices && { prices }) };
     if (found.value.inline !== null) inline.push(found.value.inline);
   }
   return { ok: true, value: { judges, places, inline } };
@@ -108,10 +190,10 @@ export async function placesOfJudges(env: Env, scope: Scope, judges: RunSpec["ju
 async function sealedEndpoint(
   env: Env,
   scope: Scope,
-  { base_url, api_key, prices: given }: Exclude<EvalRequest["endpoint"], string>,
+  { base_url, api_key, prices: given }: Exclude<EndpointGiven, string>,
   now: number,
   param: string,
-): Promise<Result<RunEndpoint>> {
+): Promise<Result<OneEndpoint>> {
   const refused = await refuseAddress(env, scope, base_url, `${param}.base_url`);
   if (refused !== null) return refused;
   const prices = given ?? null;
@@ -123,7 +205,7 @@ async function sealedEndpoint(
     ...(prices !== null && { prices }),
     created_at: now,
   };
-  const shown = { ...inline, name: null };
+  const shown = { endpoint: { ...inline, name: null }, fleet: null };
   const unknown = { max_concurrent: null, capabilities: null, prices };
-  return { ok: true, value: { shown, place: inline, inline, ...unknown } };
+  return { ok: true, value: { id, shown, place: { ...inline, kind: "endpoint" }, inline, ...unknown } };
 }

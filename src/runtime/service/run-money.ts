@@ -28,10 +28,13 @@ interface UsedAt {
   readonly model: string;
 }
 
+/** Null: at no one address, and at none that the platform offers. */
+type PolicyAt = { readonly base_url: string | null; readonly model: string; readonly prices: TokenPrices | null };
+
 /** What of a run its prices depend on. */
 export interface Priced {
   /** Null for a run that samples nothing. */
-  readonly policy: (UsedAt & { readonly prices: TokenPrices | null }) | null;
+  readonly policy: PolicyAt | null;
   /** By the names of its judges. */
   readonly judges: Readonly<Record<string, UsedAt>>;
 }
@@ -69,7 +72,9 @@ function pinned(list: PriceList, { policy, judges }: Priced): PinnedPrices {
     const tokens = offered(list, at);
     return tokens === null ? [] : [[name, tokens] as const];
   });
-  return { version, fees, policy: policy && offered(list, policy), judges: Object.fromEntries(asked) };
+  const { base_url = null, model = "" } = policy ?? {};
+  const sold = base_url === null ? null : offered(list, { base_url, model });
+  return { version, fees, policy: sold, judges: Object.fromEntries(asked) };
 }
 
 /**

@@ -125,6 +125,9 @@ function totalFamilies(totals: readonly Total[]): Family[] {
     ),
     counter("rollcall_dead_letters_total", "Messages that a queue gave up on", [{ value: numberOf("dead_letters") }]),
     counter("rollcall_spans_dropped_total", "Spans that no collector took", [{ value: numberOf("spans_dropped") }]),
+    counter("rollcall_payment_events_unposted_total", "Events of payments whose money is in no ledger", [
+      { value: numberOf("events_unposted") },
+    ]),
   ];
 }
 

@@ -18,6 +18,7 @@ import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./de
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
+import { formatBatch } from "./format-batch.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";
@@ -72,6 +73,7 @@ export const services = {
   askTrainer,
   rotateTrainerToken,
   readWeightLedger,
+  formatBatch,
   readManifest,
   readCredits,
   streamSamples,

@@ -18,7 +18,9 @@ import {
   STRIPE_VERSION,
   StripeEvent,
 } from "../../core/billing/stripe-events.ts";
+import { addTotal } from "../../db/metrics.ts";
 import { findOrganization } from "../../db/organizations.ts";
+import type { PostReply } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { wayOut } from "../kit/address.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
@@ -76,7 +78,7 @@ interface Delivery {
 
 /**
  * Posts what the event says. It is refused where Stripe did not sign it, or where it has another version's shape. What is
- * not ours to post is taken, and told to the log where money moved.
+ * not ours to post is taken, and told to the log and counted where money moved.
  */
 export async function receiveStripeEvent(
   env: Env,
@@ -89,13 +91,18 @@ export async function receiveStripeEvent(
   if (!signed.ok) return signed;
   const event = signed.value;
   const news = newsOf(event);
-  if ("ignored" in news) return ignored(event, news.ignored, news.alarming === true);
-  const organization = news.organization ?? ownerIn(await stripe.metadataOf(news.payment));
-  if (organization === null) return ignored(event, `${news.payment} names no organisation in its metadata`, false);
-  if ((await findOrganization(env.DB, organization)) === null) {
-    return ignored(event, `${news.payment} is of ${organization}, which is not there`, true);
+  if ("ignored" in news) {
+    return news.alarming ? await unposted(env, event, news.ignored) : ignored(event, news.ignored);
   }
-  const posted = await post(env, organization, news, event.id);
+  const organization = news.organization ?? ownerIn(await stripe.metadataOf(news.payment));
+  if (organization === null) return ignored(event, `${news.payment} names no organisation in its metadata`);
+  if ((await findOrganization(env.DB, organization)) === null) {
+    return await unposted(env, event, `${news.payment} is of ${organization}, which is not there`, organization);
+  }
+  const { posted, gone } = await post(env, organization, news, event.id);
+  if (gone) {
+    return await unposted(env, event, `${news.payment} is of ${organization}, which is being deleted`, organization);
+  }
   const receipt: StripeReceipt = {
     object: "stripe_receipt",
     event_id: event.id,
@@ -125,15 +132,21 @@ async function signedEvent(
   return refuse("invalid_request", message, "api_version");
 }
 
-async function post(env: Env, orgId: string, news: PaymentNews, event: string): Promise<boolean> {
+function post(env: Env, orgId: string, news: PaymentNews, event: string): Promise<PostReply> {
   const { kind, payment, period, amount_micros } = news;
   const about = { kind, source_id: payment, period, project_id: null, against: AGAINST[kind] };
-  const { posted } = await accountObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
-  return posted;
+  return accountObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
 }
 
-function ignored({ id }: StripeEvent, reason: string, alarming: boolean) {
-  if (alarming) logError("money moved that is in no ledger", { event_id: id }, new Error(reason));
+/** Money moved, and somebody has to look. */
+async function unposted(env: Env, event: StripeEvent, reason: string, org_id?: string) {
+  const ids = { event_id: event.id, ...(org_id !== undefined && { org_id }) };
+  logError("money moved that is in no ledger", ids, new Error(reason));
+  await addTotal(env.DB, "events_unposted", 1);
+  return ignored(event, reason);
+}
+
+function ignored({ id }: StripeEvent, reason: string) {
   const receipt: StripeReceipt = { object: "stripe_receipt", event_id: id, outcome: "ignored", reason };
   return { ok: true, value: { receipt, posted_to: null } } as const;
 }

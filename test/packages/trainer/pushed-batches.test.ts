@@ -1,7 +1,4 @@
 /** Offers that the platform pushes to the trainer, over real sockets. */
-
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { afterAll, expect, test } from "vitest";
 import { receiveBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
@@ -11,23 +8,14 @@ const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
 const NOW = 1_795_302_000_000;
 const WHO = { trainer_id: "t", epoch: 2 };
 
-const port = await freePort();
 const manifest = { step: 7 } as BatchManifest;
 const batches = await receiveBatches({
-  port,
+  port: 0,
   secret: SECRET,
   client: { manifest: async () => manifest },
   now: () => NOW,
 });
 afterAll(() => batches.close());
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 async function offer(step: number, { epoch = 2, attempt = 1, at = NOW, secret = SECRET } = {}) {
   const lease = { id: `ls_${step}_${attempt}`, token: "x", expires_at: 1_795_302_900, attempt };
@@ -36,7 +24,7 @@ async function offer(step: number, { epoch = 2, attempt = 1, at = NOW, secret = 
   const body: BatchOffer = { type: "trainer.batch.offer", timestamp: "t", data };
   const text = JSON.stringify(body);
   const headers = signedHeaders(secret, `msg_${batch_id}_${attempt}`, text, at);
-  const reply = await fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body: text });
+  const reply = await fetch(`http://127.0.0.1:${batches.port}`, { method: "POST", headers, body: text });
   return [reply.status, await reply.json()];
 }
 

@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
 import { AccountBooks } from "../../../src/runtime/account/account-books.ts";
 import { DAY_MS, endsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
+import { TIMES } from "./histories.ts";
 import { Life } from "./life.ts";
 
 const START = Date.UTC(2026, 9, 30);
@@ -97,62 +98,66 @@ async function storedEntries({ id }: Organization): Promise<LedgerEntry[]> {
 
 const USED = "select sum(json_extract(counts, '$.rollouts')) as n from usage_hours where org_id = ?";
 
-/** Some hundred objects are killed in all. */
-test.each([1, 2, 3])("whatever fails and is killed, entries have one copy, and the books hold (%i)", async () => {
-  await fc.assert(
-    fc.asyncProperty(story, async (events) => {
-      const org = await newOrganization("postpaid");
-      let now = START;
-      let n = 1;
-      let posted = 0;
-      const charged: number[] = [];
-      for (const { event: happens, harm: suffered } of events) {
-        if (happens.what === "wait") now += happens.hours * HOUR_MS;
-        // What is asked is asked until it is answered.
-        if (happens.what === "settle") {
-          const ends = endsOf("run_1", n, happens.prices);
-          await withBooks(org, now, suffered, (books) => books.settle(orderOf(org, "run_1", ends)));
-          await withBooks(org, now, NONE, (books) => books.settle(orderOf(org, "run_1", ends)));
-          n += ends.length;
-          charged.push(...happens.prices.filter((price) => price > 0));
+test(
+  "whatever fails and is killed, entries have one copy, and the books hold",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(story, async (events) => {
+        const org = await newOrganization("postpaid");
+        let now = START;
+        let n = 1;
+        let posted = 0;
+        const charged: number[] = [];
+        for (const { event: happens, harm: suffered } of events) {
+          if (happens.what === "wait") now += happens.hours * HOUR_MS;
+          // What is asked is asked until it is answered.
+          if (happens.what === "settle") {
+            const ends = endsOf("run_1", n, happens.prices);
+            await withBooks(org, now, suffered, (books) => books.settle(orderOf(org, "run_1", ends)));
+            await withBooks(org, now, NONE, (books) => books.settle(orderOf(org, "run_1", ends)));
+            n += ends.length;
+            charged.push(...happens.prices.filter((price) => price > 0));
+          }
+          if (happens.what === "top up") {
+            const order = topUp(org, happens.micros);
+            await withBooks(org, now, suffered, (books) => books.post(order));
+            await withBooks(org, now, NONE, (books) => books.post(order));
+            posted += happens.micros;
+          }
+          await withBooks(org, now + 70_000, suffered, (books) => books.tend());
         }
-        if (happens.what === "top up") {
-          const order = topUp(org, happens.micros);
-          await withBooks(org, now, suffered, (books) => books.post(order));
-          await withBooks(org, now, NONE, (books) => books.post(order));
-          posted += happens.micros;
-        }
-        await withBooks(org, now + 70_000, suffered, (books) => books.tend());
-      }
-      const end = now + 62 * DAY_MS;
-      for (const at of [now + 70_000, end, end + 70_000]) await withBooks(org, at, NONE, (books) => books.tend());
-      await withBooks(org, end, NONE, async (books) => {
-        const balance = posted - charged.reduce((sum, price) => sum + price, 0);
-        const found = await books.verify();
-        expect(found).toMatchObject({
-          differences: [],
-          balance_micros: balance,
-          recomputed_micros: balance,
-          uncopied: 0,
+        const end = now + 62 * DAY_MS;
+        for (const at of [now + 70_000, end, end + 70_000]) await withBooks(org, at, NONE, (books) => books.tend());
+        await withBooks(org, end, NONE, async (books) => {
+          const balance = posted - charged.reduce((sum, price) => sum + price, 0);
+          const found = await books.verify();
+          expect(found).toMatchObject({
+            differences: [],
+            balance_micros: balance,
+            recomputed_micros: balance,
+            uncopied: 0,
+          });
+          const stored = await storedEntries(org);
+          expect(stored.map(({ number }) => number)).toEqual(stored.map((_, index) => index + 1));
+          expect(stored.length).toBe(found.entries);
+          const asked = { before: null, limit: 1000, kind: null, run_id: null, source_id: null };
+          const { entries: all } = await books.entries(asked);
+          expect(all.toReversed()).toEqual(stored);
+          const ends = stored.filter(({ kind }) => kind === "rollout").map(({ amount_micros }) => -amount_micros);
+          expect(ends).toEqual(charged);
+          const ids = Array.from({ length: n - 1 }, (_, index) => `run_1-${index + 1}`);
+          expect((await books.entriesOf("run_1", ids)).entries.length).toBe(charged.length);
         });
-        const stored = await storedEntries(org);
-        expect(stored.map(({ number }) => number)).toEqual(stored.map((_, index) => index + 1));
-        expect(stored.length).toBe(found.entries);
-        const all = await books.entries({ before: null, limit: 1000, kind: null, run_id: null, source_id: null });
-        expect(all.reverse()).toEqual(stored);
-        const ends = stored.filter(({ kind }) => kind === "rollout").map(({ amount_micros }) => -amount_micros);
-        expect(ends).toEqual(charged);
-        const ids = Array.from({ length: n - 1 }, (_, index) => `run_1-${index + 1}`);
-        expect((await books.entriesOf("run_1", ids)).length).toBe(charged.length);
-      });
-      if (n === 1) return;
-      const left = await org.inside((_, { storage }) => storage.sql.exec("select count(*) as n from entries").one());
-      const used = await env.DB.prepare(USED).bind(org.id).first<{ n: number | null }>();
-      expect([left["n"], used?.n]).toEqual([0, n - 1]);
-    }),
-    { numRuns: 25 },
-  );
-});
+        if (n === 1) return;
+        const left = await org.inside((_, { storage }) => storage.sql.exec("select count(*) as n from entries").one());
+        const used = await env.DB.prepare(USED).bind(org.id).first<{ n: number | null }>();
+        expect([left["n"], used?.n]).toEqual([0, n - 1]);
+      }),
+      { numRuns: 25 * TIMES },
+    );
+  },
+  TIMES * 30_000,
+);
 
 test("a kill before it is noted that the database heard of the balance is no difference, and it is told again", async () => {
   const org = await newOrganization("postpaid");

@@ -30,7 +30,7 @@ test("an organisation that nobody uses is answered, and nothing is written for i
     ...{ entries: 0, uncopied: 0, behind_since: null },
   });
   const query = { before: null, limit: 10, kind: null, run_id: null, source_id: null };
-  expect(await account.entries(query)).toEqual([]);
+  expect(await account.entries(query)).toEqual({ entries: [], next: null });
   expect(await account.month(org.id, "2026-11")).toBe(null);
   expect(await account.budgets(org.id)).toEqual([]);
   expect((await account.verify(org.id)).differences).toEqual([]);
@@ -53,14 +53,16 @@ test("what a run is charged is entered once, in order, whatever comes twice or t
   expect(await settle(6, [7])).toEqual({ ends: 4, pushes: 0 });
   expect(await account.balance(org.id)).toMatchObject({ balance_micros: -45, entries: 3 });
   const query = { before: null, limit: 2, kind: null, run_id: "run_1", source_id: null };
-  expect((await account.entries(query)).map(({ number, amount_micros }) => [number, amount_micros])).toEqual([
+  const { entries, next } = await account.entries(query);
+  expect(entries.map(({ number, amount_micros }) => [number, amount_micros])).toEqual([
     [3, -5],
     [2, -30],
   ]);
+  expect(next).toBe(2);
   const found = await account.entriesOf("run_1", ["run_1-1", "run_1-2", "run_1-3"]);
-  expect(found.map(({ source_id, lines }) => [source_id, lines])).toEqual([
-    ["run_1-1", lines(10)],
+  expect(found.entries.map(({ source_id, lines }) => [source_id, lines])).toEqual([
     ["run_1-3", lines(30)],
+    ["run_1-1", lines(10)],
   ]);
 });
 
@@ -248,7 +250,7 @@ test("entries are copied within a minute, with the balance and the hours, and a 
   expect(await filesOf(org)).toEqual([file]);
   const stored = await (await env.STORE.get(`org/${org.id}/ledger/${file}`))?.text();
   const query = { before: null, limit: 10, kind: null, run_id: null, source_id: null };
-  const entries = [...(await account.entries(query))].reverse();
+  const entries = (await account.entries(query)).entries.toReversed();
   expect(stored).toBe(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
   expect(await rowsOf("ledger_copies", org)).toMatchObject([
     { balance_micros: 90, reserved_micros: 20, last_entry: 2, behind_since: null },

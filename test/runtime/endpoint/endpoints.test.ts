@@ -97,7 +97,7 @@ test("an endpoint of another project, and one given with a run, cannot be named"
   const made = { name: "theirs", base_url: env.MODEL_URL, probe: false };
   const { id } = await (await theirs.post("/v1/endpoints", made)).json<{ id: string }>();
   const inline = await door.finish({ ...one, model: script(RIGHT) });
-  for (const endpoint of ["theirs", id, inline.endpoint.id]) {
+  for (const endpoint of ["theirs", id, inline.endpoint?.id]) {
     const reply = await door.post("/v1/runs", { ...one, model: "m", endpoint });
     expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: "endpoint" } });
   }

@@ -93,10 +93,10 @@ test("a deletion that is killed after every slice goes on and counts each thing 
   expect(receipt.counts).toMatchObject({ runs: 1, rows: 2, files: before.length, bytes });
 });
 
-test("2,500 files go a thousand a slice, each counted once though a slice is cut off before and after it deletes", async () => {
+test("1,100 files go a thousand a slice, each counted once though a slice is cut off before and after it deletes", async () => {
   const { id } = await ended();
   const prefix = runFolder(door.scope, id);
-  const names = Array.from({ length: 2500 }, (_, index) => `${prefix}many/${String(index).padStart(4, "0")}`);
+  const names = Array.from({ length: 1100 }, (_, index) => `${prefix}many/${String(index).padStart(4, "0")}`);
   const own = (await keysUnder(prefix)).length;
   for (let at = 0; at < names.length; at += 6) {
     await Promise.all(names.slice(at, at + 6).map((name) => env.STORE.put(name, "x")));
@@ -121,11 +121,12 @@ test("2,500 files go a thousand a slice, each counted once though a slice is cut
   env.STORE = cut;
   try {
     const receipt = await done(door, job);
-    expect(receipt.counts["files"]).toBe(2500 + own);
+    expect(receipt.counts["files"]).toBe(1100 + own);
   } finally {
     env.STORE = STORE;
   }
-  expect(deletes).toBeGreaterThan(3);
+  // One slice is cut off twice, and done; the other is done.
+  expect(deletes).toBe(4);
   await expectGone(door, id, hostsOf(id, 3));
 }, 60_000);
 
@@ -162,9 +163,9 @@ test("an endpoint that came with a run stays as long as a run that was made of i
   const scored = await (await door.post(`/v1/runs/${id}/rescore`, {})).json<{ id: string }>();
   await door.ended(scored.id);
   await done(door, (await remove(door, id)).id);
-  expect(await door.run(scored.id)).toMatchObject({ endpoint: { id: endpoint.id } });
+  expect(await door.run(scored.id)).toMatchObject({ endpoint: { id: endpoint?.id } });
   await done(door, (await remove(door, scored.id)).id);
-  const left = await env.DB.prepare("select count(*) as n from endpoints where id = ?").bind(endpoint.id).first("n");
+  const left = await env.DB.prepare("select count(*) as n from endpoints where id = ?").bind(endpoint?.id).first("n");
   expect(left).toBe(0);
 });
 

@@ -167,7 +167,7 @@ test("what a project stores is posted once a day, and days that were missed are 
   await inProject(door, (project) => project.note(door.scope));
   const posted = async () => {
     const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
-    return await accountObject(env, door.scope.orgId).entries(query);
+    return (await accountObject(env, door.scope.orgId).entries(query)).entries;
   };
   await after(door, 1);
   const [first] = await posted();
@@ -194,7 +194,7 @@ test("a project that stored nothing for weeks pays for the days from then on, no
   };
   const days = async () => {
     const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
-    return (await accountObject(env, orgId).entries(query)).map(({ period }) => period);
+    return (await accountObject(env, orgId).entries(query)).entries.map(({ period }) => period);
   };
   const dataset = await store(0);
   await after(door, 1);

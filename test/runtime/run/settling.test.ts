@@ -8,6 +8,9 @@ import { RunObject } from "../../../src/index.ts";
 import { dollars } from "../../../src/runtime/account/holds.ts";
 import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
+import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { LiveViews } from "../../../src/runtime/run/report.ts";
+import { RunStore } from "../../../src/runtime/run/store.ts";
 import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
 import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../paying.ts";
@@ -19,6 +22,7 @@ const { fees } = DEFAULT_PRICES;
 const REFUSED = { fault: { kind: "status", status: 404 } } as const;
 /** A rollout of one turn that is scored. */
 const ONE = fees.rollout_micros + fees.thousand_turns_micros / 1000 + fees.scoring_micros;
+const START = 1_790_000_000_000;
 const DOLLAR = 1_000_000;
 
 function asked(count: number, words: readonly string[] = [], max_concurrent = 8) {
@@ -166,6 +170,27 @@ test("a run that would reserve more than can be written waits for money like any
   await expectFlow(door, row.id, "over_budget");
   await door.post(`/v1/runs/${row.id}/cancel`, {});
   expect((await door.ended(row.id)).status).toBe("cancelled");
+});
+
+test("where nothing is at work, whoever follows the run hears at once that it waits for something else now", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(1));
+  const { id, spec } = await acceptedOnly(door, template.id, {});
+  const events = await door.inRun(id, (_, { storage }) => {
+    const store = new RunStore(storage, LEDGER_HOOKS);
+    store.create(spec);
+    let state: "over_budget" | "draining" = "over_budget";
+    const others = { judgeFlow: () => null, trainingFlow: () => null, training: () => null };
+    const views = new LiveViews(store, () => START, { hindrance: () => ({ state, reason: null }), ...others });
+    const told = () => {
+      views.noteProgress(spec);
+      return storage.sql.exec<{ n: number }>("select count(*) as n from events").one().n;
+    };
+    const waiting = [told(), told()];
+    state = "draining";
+    return [...waiting, told(), told()];
+  });
+  expect(events).toEqual([1, 1, 2, 2]);
 });
 
 test("tokens of a model that the platform offers are charged by kind, and shown by the prices of their endpoint", async () => {

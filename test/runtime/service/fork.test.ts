@@ -155,7 +155,7 @@ test("a fork may call another endpoint, and none that is gone", async () => {
   const endpoint = { name, base_url: env.MODEL_URL, probe: false };
   expect((await platform.post("/v1/endpoints", endpoint)).status).toBe(201);
   const made = await forked(rolloutAt(run.id), { turn: 1, endpoint: name });
-  expect(made.endpoint.name).toBe(name);
+  expect(made.endpoint?.name).toBe(name);
   await platform.ended(made.id);
   const missing = await fork(rolloutAt(run.id), { turn: 1, endpoint: "nobody" });
   expect(missing.status).toBe(404);

@@ -45,7 +45,7 @@ test("of two runs that come at once for one place only one is written, and the o
   const { scope } = await openPlatform();
   const endpoints = [endpointRow(), endpointRow()] as const;
   const written = await Promise.all(
-    endpoints.map((endpoint) => insertRun(env.DB, scope, runRow(endpoint), endpoint, [], 1)),
+    endpoints.map((endpoint) => insertRun(env.DB, scope, runRow(endpoint), endpoint, [], { most: 1, alone: null })),
   );
   expect(written.toSorted()).toEqual(["full", "inserted"]);
   const left = await env.DB.prepare("select count(*) as n from endpoints where org_id = ?")

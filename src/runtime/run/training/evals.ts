@@ -34,7 +34,7 @@ export type AcceptEval = (
   env: Env,
   scope: Scope,
   request: RunRequest,
-  options: CreateOptions & { readonly byRun: true; readonly rows?: ResolvedDataset },
+  options: CreateOptions & { readonly byRun: true; readonly rows?: ResolvedDataset; readonly weightsOf: string },
 ) => Promise<Result<{ readonly run: Pick<RunView, "id"> }>>;
 
 export class TrainingEvals {
@@ -82,7 +82,8 @@ export class TrainingEvals {
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
     const payer = spec.money?.payer ?? run_id;
-    const options = { idempotencyKey, requestHash, now: this.#now(), payer, byRun: true as const, ...rows };
+    const begun = { byRun: true as const, weightsOf: run_id, ...rows };
+    const options = { idempotencyKey, requestHash, now: this.#now(), payer, ...begun };
     const accepted = await this.#accept(this.#env, scope, request, options);
     if (accepted.ok) {
       const { id } = accepted.value.run;
@@ -179,7 +180,7 @@ function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_versi
     environment,
     environment_args: asked.environment_args ?? (asked.environment === undefined ? args : {}),
     model: spec.model,
-    endpoint: spec.endpoint_id,
+    ...(spec.fleet === undefined ? { endpoint: spec.endpoint_id } : { fleet: spec.fleet.id }),
     judges: Object.fromEntries(targets),
     sampling: evalSampling(spec.sampling, cacheSalt({ run_id: spec.run_id, generation, version })),
     num_examples,

@@ -1,0 +1,120 @@
+/**
+ * A row in the words of other trainers, as JSON: one object a row. docs/training-data.md tells each, field by field.
+ *
+ * Invariants. Nothing is computed but slices, shifts and names: ids, logprobs, rewards and advantages are the batch's
+ * own. Each logprob is the shortest decimal that is the same float32.
+ */
+import { encodeRows, type SampleRow, shortest } from "../sample-row.ts";
+import { type CreditedRow, firstSampled, stableNumber, tokenAdvantages } from "./credited-row.ts";
+
+/** TRL counts the first weights it sends as version 1. */
+const TRL_FIRST_VERSION = 1;
+
+/** The fields of `RolloutSample` of TRL's AsyncGRPOTrainer; the conversation is not in a row. */
+export function trlSample(credited: CreditedRow): object {
+  const { row, reward, advantage } = credited;
+  return {
+    prompt: [],
+    completion: [],
+    input_ids: Array.from(row.token_ids),
+    completion_mask: Array.from(row.mask),
+    old_log_probs: floats(row.logprobs),
+    advantage,
+    model_version: row.policy_version_start + TRL_FIRST_VERSION,
+    group_id: stableNumber(row.group_id),
+    metrics: reward === null ? {} : { reward },
+  };
+}
+
+/** One entry of each list that a `rollout_func` of TRL's GRPOTrainer gives back; `reward` is for a reward function. */
+export function trlRollout({ row, reward }: CreditedRow): object {
+  const { prompt, response, mask, logprobs } = splitAtResponse(row);
+  return {
+    prompt_ids: prompt,
+    completion_ids: response,
+    env_mask: mask,
+    logprobs: logprobs.map((logprob) => [logprob]),
+    reward,
+  };
+}
+
+/** A `Datum` of tinker: inputs are all tokens but the last, and everything else is shifted by one. */
+export function tinkerDatum(credited: CreditedRow): object {
+  const { row } = credited;
+  const length = row.token_ids.length - 1;
+  const tensor = (data: number[], dtype: "int64" | "float32") => ({ data: data.slice(1), dtype, shape: [length] });
+  return {
+    model_input: { chunks: [{ type: "encoded_text", tokens: Array.from(row.token_ids.subarray(0, length)) }] },
+    loss_fn_inputs: {
+      target_tokens: tensor(Array.from(row.token_ids), "int64"),
+      logprobs: tensor(floats(row.logprobs), "float32"),
+      advantages: tensor(tokenAdvantages(credited), "float32"),
+    },
+  };
+}
+
+/** What `Sample.from_dict` of slime reads. */
+export function slimeSample({ row, reward, index, group }: CreditedRow): object {
+  const { response, mask, logprobs } = splitAtResponse(row);
+  const versions = row.weight_versions?.map(({ version }) => version) ?? [row.policy_version_start];
+  return {
+    index,
+    group_index: group,
+    rollout_id: row.rollout_id,
+    tokens: Array.from(row.token_ids),
+    response_length: response.length,
+    reward,
+    loss_mask: mask,
+    rollout_log_probs: logprobs,
+    weight_versions: versions.map(String),
+    status: "completed",
+  };
+}
+
+/** The fields of verl's `AgentLoopOutput`, the reward also by token, and the group as `uid`. */
+export function verlOutput({ row, reward }: CreditedRow): object {
+  const { prompt, response, mask, logprobs } = splitAtResponse(row);
+  return {
+    uid: row.group_id,
+    prompt_ids: prompt,
+    response_ids: response,
+    response_mask: mask,
+    response_logprobs: logprobs,
+    reward_score: reward,
+    rm_scores: response.map((_, at) => (at === response.length - 1 ? reward : 0)),
+    extra_fields: { param_version: row.policy_version_start },
+  };
+}
+
+/** One entry of each list of SkyRL's `GeneratorOutput`. */
+export function skyrlOutput({ row, reward, member }: CreditedRow): object {
+  const { prompt, response, mask, logprobs } = splitAtResponse(row);
+  return {
+    prompt_token_ids: prompt,
+    response_ids: response,
+    rewards: reward,
+    loss_masks: mask,
+    rollout_logprobs: logprobs,
+    trajectory_ids: { instance_id: row.group_id, repetition_id: member },
+  };
+}
+
+/** `rl.sample/1` itself, with its credit in it: a line of JSON. */
+export function neutralLine({ row, reward, advantage }: CreditedRow): Uint8Array<ArrayBuffer> {
+  const credit = { reward, ...(advantage === null ? {} : { advantage }) };
+  return encodeRows([{ ...row, ...credit }], "jsonl");
+}
+
+function splitAtResponse(row: SampleRow) {
+  const first = firstSampled(row);
+  return {
+    prompt: Array.from(row.token_ids.subarray(0, first)),
+    response: Array.from(row.token_ids.subarray(first)),
+    mask: Array.from(row.mask.subarray(first)),
+    logprobs: floats(row.logprobs.subarray(first)),
+  };
+}
+
+function floats(values: Float32Array): number[] {
+  return Array.from(values, shortest);
+}
