@@ -17,6 +17,7 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 import { command as runCommand } from "./run-rollcall.ts";
+import { WEBHOOKS } from "./webhook-examples.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -113,15 +114,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
-  "webhook create": { json: { object: "webhook_endpoint", secret: expect.stringMatching(/^whsec_/) } },
-  "webhook list": { text: /\nwhe_\w+ +http/ },
-  "webhook show": { text: /^webhook +whe_\w+\n/ },
-  "webhook update": { json: { object: "webhook_endpoint", events: null } },
-  "webhook rotate-secret": { text: /^whsec_\S+\n$/ },
-  "webhook test": { json: { object: "webhook_delivery", type: "webhook.test" } },
-  "webhook deliveries": { text: /\nmsg_\w+ +webhook\.test / },
-  "webhook replay": { json: { object: "webhook_replay" } },
-  "webhook delete": { json: DELETED },
+  ...WEBHOOKS,
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
