@@ -44,6 +44,7 @@ import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { triggerOperations } from "./triggers.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookOperations } from "./webhooks.ts";
 
@@ -111,6 +112,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...secretOperations,
   ...webhookOperations,
   ...datasetOperations,
+  ...triggerOperations,
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,

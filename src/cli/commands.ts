@@ -21,6 +21,7 @@ import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
+import { TRIGGER_COMMANDS } from "./commands/trigger.ts";
 import { USAGE_COMMANDS } from "./commands/usage.ts";
 import { WEBHOOK_COMMANDS } from "./commands/webhook.ts";
 
@@ -34,6 +35,7 @@ const BUT_COMPLETION = [
   ...ENDPOINT_COMMANDS,
   ...SECRET_COMMANDS,
   ...WEBHOOK_COMMANDS,
+  ...TRIGGER_COMMANDS,
   ...ENV_COMMANDS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,

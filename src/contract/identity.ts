@@ -20,6 +20,8 @@ export const PERMISSIONS = [
   "secrets:write",
   "webhooks:read",
   "webhooks:write",
+  "triggers:read",
+  "triggers:write",
   "trainer",
   "engine",
   "billing:read",
@@ -43,6 +45,7 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   "webhooks:write": ["webhooks:read"],
+  "triggers:write": ["triggers:read"],
   "billing:write": ["billing:read"],
   operator: ["metrics"],
 };

@@ -167,6 +167,16 @@ export const LIMITS = {
   unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
+  /** Paths in a trigger's map, conditions in its `when`, values allowed by one of those. */
+  triggerPaths: 32,
+  /** Deliveries of a trigger that wait for the run before them. */
+  triggerWaiting: 100,
+  /** Deliveries in a trigger's log, up to 50 more for a while; and beside them those that nobody signed. */
+  deliveriesLogged: 1000,
+  unsignedLogged: 100,
+  /** How long, and how many, ids of deliveries are known again. */
+  deliveryIdMs: 7 * 24 * 60 * MINUTE,
+  deliveryIds: 50_000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,
   /** Tokens of a batch, and of one of its objects, that are given in a trainer's own format; and bytes of one row, unzipped. */

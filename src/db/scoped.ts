@@ -256,6 +256,7 @@ function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Giv
 export type Unscoped =
   | "key by hash"
   | "trainer token by hash"
+  | "trigger by id"
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"

@@ -9,11 +9,11 @@ import type {
   WebhookRequestInput,
   WebhookView,
 } from "../contract/webhook.ts";
-import { BillingClient } from "./billing-client.ts";
 import type { CallOptions, DeliveryQuery, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
+import { TriggersClient } from "./triggers-client.ts";
 
-export class WebhooksClient extends BillingClient {
+export class WebhooksClient extends TriggersClient {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {

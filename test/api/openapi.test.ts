@@ -46,6 +46,7 @@ test("every route is documented and every documented route exists", async () => 
       "DELETE /v1/runs/{id}",
       "DELETE /v1/secrets/{id}",
       "DELETE /v1/webhook-endpoints/{id}",
+      "DELETE /v1/triggers/{id}",
       "GET /docs",
       "GET /healthz",
       "GET /join",
@@ -96,6 +97,9 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/statements",
       "GET /v1/statements/{month}",
       "GET /v1/statements/{month}/csv",
+      "GET /v1/triggers",
+      "GET /v1/triggers/{id}",
+      "GET /v1/triggers/{id}/deliveries",
       "GET /v1/usage",
       "GET /v1/usage/csv",
       "GET /v1/webhook-endpoints",
@@ -112,6 +116,8 @@ test("every route is documented and every documented route exists", async () => 
       "PATCH /v1/runs/{id}",
       "PATCH /v1/secrets/{id}",
       "PATCH /v1/webhook-endpoints/{id}",
+      "PATCH /v1/triggers/{id}",
+      "POST /hooks/{id}",
       "POST /v1/adjustments",
       "POST /v1/bootstrap",
       "POST /v1/budgets",
@@ -151,6 +157,8 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/webhook-endpoints/{id}/replay",
       "POST /v1/webhook-endpoints/{id}/rotate-secret",
       "POST /v1/webhook-endpoints/{id}/test",
+      "POST /v1/triggers",
+      "POST /v1/triggers/{id}/test",
     ]
   `);
 });
@@ -166,6 +174,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/openapi.json",
     "/docs",
     "/join",
+    "/hooks/{id}",
     "/v1/bootstrap",
     "/v1/invitations/accept",
     "/v1/stripe/webhook",

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -93,9 +93,9 @@ class Training {
     await until(() => existsSync(join(this.output, "broadcasts/step_0/STABLE")), WITHIN_MS);
   }
 
-  async startBridge(python: string): Promise<void> {
+  async startBridge(python: string, more: readonly string[] = []): Promise<void> {
     const url = await this.proxy.url();
-    const child = spawn(python, [BRIDGE, ...this.#flags(url)], {
+    const child = spawn(python, [BRIDGE, ...this.#flags(url), ...more], {
       env: { ...plainEnvironment(), ROLLCALL_TRAINER_TOKEN: this.created.token },
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -160,6 +160,17 @@ class Training {
   taken(): Taken[] {
     const lines = readFileSync(join(this.output, "trained.jsonl"), "utf8").trimEnd().split("\n");
     return lines.map((line) => JSON.parse(line));
+  }
+
+  /** What prime-rl removes when it goes on from the checkpoint of a step, or begins anew. */
+  async loseStepsAfter(step: number): Promise<void> {
+    const gone = once(this.#trainer ?? expect.unreachable(), "exit");
+    this.#trainer?.kill("SIGKILL");
+    await gone;
+    for (const name of ["rollouts", "broadcasts"]) {
+      const steps = readdirSync(join(this.output, name)).filter((folder) => Number(folder.slice(5)) > step);
+      for (const folder of steps) rmSync(join(this.output, name, folder), { recursive: true });
+    }
   }
 
   stop(): void {
@@ -276,6 +287,43 @@ test("told to stop it ends cleanly, and started again it goes on with the batch 
     await training.created.ended(served);
     await expectTrainedOnce(training, 2);
     expect(training.words.filter(({ bridge, step }) => bridge === "written" && step === 1).length).toBe(1);
+  } finally {
+    training.stop();
+  }
+});
+
+test("a trainer that lost its steps goes back once, whatever the flags of the next start, and names who serves it", async ({
+  skip,
+}) => {
+  const { python } = venv ?? skip();
+  const training = new Training(await smallRun(served, { encoding: "jsonl" }));
+  const flags = ["--reset-to", "0", "--replica", "gpu-1"];
+  const applied = (step: number) => writeFileSync(join(training.output, `broadcasts/step_${step}/APPLIED.gpu-1`), "");
+  try {
+    const release = training.hold(2);
+    await training.startTrainer(python, 2);
+    await training.startBridge(python);
+    await until(() => training.said("written", 2), WITHIN_MS);
+    await training.kill();
+    await training.loseStepsAfter(0);
+    await training.startTrainer(python, 2);
+    applied(0);
+    await training.startBridge(python, flags);
+    await until(
+      () => training.words.filter(({ bridge, step }) => bridge === "acked" && step === 1).length === 2,
+      WITHIN_MS,
+    );
+    applied(1);
+    await training.kill();
+    await training.startBridge(python, flags);
+    release();
+    const run = await training.created.ended(served);
+    applied(2);
+    expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
+    await until(() => training.said("finished"), WITHIN_MS);
+    expect(training.taken().map(({ step }) => step)).toEqual([1, 2, 1, 2]);
+    const { generation, applied: serving } = await trainerOf(served, training.created).ledger();
+    expect([generation, serving.by_replica]).toEqual([1, { "gpu-0": 2, "gpu-1": 2 }]);
   } finally {
     training.stop();
   }

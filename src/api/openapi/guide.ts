@@ -6,6 +6,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   environments: "Dataset, turn logic and rubric: what a run may name.",
   datasets: "Task rows, uploaded once and named by any number of runs.",
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
+  triggers: "Addresses at which somebody else's webhook begins a run: its signature is checked, and it begins one run.",
+  hooks: "Where senders of webhooks post: they need no key, and sign what they send.",
   secrets: "Values an environment may use by name. They go in and never come out.",
   "webhook-endpoints": "Addresses that are told of events, signed by Standard Webhooks, and what was delivered there.",
   leases: "Batches a trainer has in hand.",

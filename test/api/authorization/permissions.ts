@@ -123,6 +123,14 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   replayWebhookDelivery: ["webhooks:write"],
   replayWebhookDeliveries: ["webhooks:write"],
   testWebhookEndpoint: ["webhooks:write"],
+  createTrigger: ["triggers:write"],
+  listTriggers: ["triggers:read"],
+  getTrigger: ["triggers:read"],
+  updateTrigger: ["triggers:write"],
+  deleteTrigger: ["triggers:write"],
+  listTriggerDeliveries: ["triggers:read"],
+  testTrigger: ["triggers:write"],
+  receiveDelivery: "anybody",
 
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
@@ -130,6 +138,9 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   listDatasetRows: ["datasets:read"],
   deleteDataset: ["datasets:write"],
 };
+
+/** What these take besides: whose trigger begins runs must be allowed to begin them. */
+export const TAKES_TOO: Readonly<Record<string, readonly Permission[]>> = { createTrigger: ["runs:write"] };
 
 /** What the token of a run's trainer is good for. */
 export const FOR_TRAINERS: readonly string[] = [
@@ -177,11 +188,11 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   owner: ["admin"],
   developer: [
     ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
-    ...(["endpoints:write", "secrets:write", "webhooks:write", "trainer", "billing:read"] as const),
+    ...(["endpoints:write", "secrets:write", "webhooks:write", "triggers:write", "trainer", "billing:read"] as const),
   ],
   viewer: [
     ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
-    ...(["endpoints:read", "webhooks:read", "billing:read"] as const),
+    ...(["endpoints:read", "webhooks:read", "triggers:read", "billing:read"] as const),
   ],
 };
 
@@ -193,6 +204,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   "webhooks:write": ["webhooks:read"],
+  "triggers:write": ["triggers:read"],
   operator: ["metrics"],
   "billing:write": ["billing:read"],
 };

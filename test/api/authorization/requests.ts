@@ -14,6 +14,7 @@ import {
   newPerson,
   newProject,
   newSecret,
+  newTrigger,
   newWebhook,
   PLAYED,
   type Project,
@@ -92,6 +93,9 @@ const READS: Readonly<Record<string, Request>> = {
   listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
   getWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }) },
   listWebhookDeliveries: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries` }) },
+  listTriggers: { ask: () => ({ path: "/v1/triggers" }) },
+  getTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }) },
+  listTriggerDeliveries: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/deliveries` }) },
   listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
   getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
   listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
@@ -155,6 +159,20 @@ const CHANGES: Readonly<Record<string, Request>> = {
     ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/replay`, body: { after: 0 } }),
   },
   testWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/test` }) },
+  createTrigger: {
+    ask: () => {
+      const body = { name: unique(), verify: { scheme: "standard" }, run: { ...PLAYED, endpoint: NAME } };
+      return { path: "/v1/triggers", body };
+    },
+  },
+  updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { concurrency: "queue" } }) },
+  testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
+  // Nobody signed it, whoever asks.
+  receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
+  deleteTrigger: {
+    ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
+    anew: async ({ door }) => ({ trigger: await newTrigger(door, unique()) }),
+  },
   createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
   deleteDataset: {
     ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
@@ -226,6 +244,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
   ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
   ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
+  ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
   ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
 ];
 

@@ -1,4 +1,4 @@
-/** What the examples of `rollcall webhook …` print: as text, and as the object of --json. */
+/** What the commands of webhooks say that docs/commands.md shows. */
 import { expect } from "vitest";
 
 export const WEBHOOKS = {
@@ -11,4 +11,4 @@ export const WEBHOOKS = {
   "webhook deliveries": { text: /\nmsg_\w+ +webhook\.test / },
   "webhook replay": { json: { object: "webhook_replay" } },
   "webhook delete": { json: { deleted: true } },
-} as const;
+};
