@@ -41,6 +41,7 @@ export type ProjectTable =
   | typeof doors.replicas
   | typeof doors.triggers
   | typeof doors.webhookEndpoints
+  | typeof doors.webhookSecrets
   | typeof tables.apiKeys
   | typeof tables.datasets
   | typeof tables.deletions
@@ -49,12 +50,7 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens
-  | typeof doors.fleets
-  | typeof doors.replicas
-  | typeof doors.triggers
-  | typeof doors.webhookEndpoints
-  | typeof doors.webhookSecrets;
+  | typeof tables.trainerTokens;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =

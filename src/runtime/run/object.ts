@@ -202,6 +202,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async close() {
     const spec = this.#open();
+    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
     const closing = await this.#closing.close(spec, this.now());
     if (spec !== null) await this.#flush(spec);
     return closing;
