@@ -46,6 +46,7 @@ import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { triggerOperations } from "./triggers.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -109,6 +110,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...environmentOperations,
   ...endpointOperations,
   ...secretOperations,
+  ...webhookOperations,
   ...datasetOperations,
   ...triggerOperations,
   ...organizationOperations,

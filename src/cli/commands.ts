@@ -23,6 +23,7 @@ import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
 import { TRIGGER_COMMANDS } from "./commands/trigger.ts";
 import { USAGE_COMMANDS } from "./commands/usage.ts";
+import { WEBHOOK_COMMANDS } from "./commands/webhook.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
@@ -34,6 +35,7 @@ const BUT_COMPLETION = [
   ...ENDPOINT_COMMANDS,
   ...SECRET_COMMANDS,
   ...TRIGGER_COMMANDS,
+  ...WEBHOOK_COMMANDS,
   ...ENV_COMMANDS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,

@@ -20,6 +20,8 @@ export const PERMISSIONS = [
   "secrets:write",
   "triggers:read",
   "triggers:write",
+  "webhooks:read",
+  "webhooks:write",
   "trainer",
   "engine",
   "billing:read",
@@ -43,6 +45,7 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   "triggers:write": ["triggers:read"],
+  "webhooks:write": ["webhooks:read"],
   "billing:write": ["billing:read"],
   operator: ["metrics"],
 };

@@ -6,6 +6,22 @@ const MINUTE = 60_000;
 export const LIMITS = {
   /** Replicas of one fleet. */
   fleetReplicas: 64,
+  /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
+  webhooksPerProject: 20,
+  webhookEvents: 32,
+  webhookOverlapSeconds: 7 * 86_400,
+  webhookSecrets: 5,
+  /** A longer body of an event has no more than ids and where the rest is read. */
+  webhookBodyBytes: 20_000,
+  /** Deliveries that wait for one address: beyond either the oldest are dropped. */
+  webhookBacklog: 10_000,
+  webhookBacklogBytes: 16 * MIB,
+  /** Deliveries that came to an end and are still in an address's log. */
+  webhookLog: 1000,
+  /** What is read of an answer, and kept of it. */
+  webhookAnswerBytes: 64 * KIB,
+  webhookAnswerCharacters: 500,
+  webhookAttemptMs: 20_000,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */

@@ -5,7 +5,7 @@
  */
 import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { replicas, triggers } from "./doors-schema.ts";
+import { replicas, triggers, webhookSecrets } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
@@ -16,6 +16,7 @@ const SEALED = {
   secret: { table: secrets, column: secrets.sealed_value },
   push_secret: { table: runs, column: runs.sealed_push_secret },
   trigger: { table: triggers, column: triggers.sealed_secret },
+  webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
 const KINDS = [
@@ -25,6 +26,7 @@ const KINDS = [
   "secret",
   "push_secret",
   "trigger",
+  "webhook_secret",
 ] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
@@ -50,6 +52,7 @@ export async function replaceSeal(
     secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
     push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
     trigger: () => rows.update(triggers, { sealed_secret: after }, ...unchanged),
+    webhook_secret: () => rows.update(webhookSecrets, { sealed_secret: after }, ...unchanged),
   };
   await replace[kind]();
 }

@@ -73,6 +73,7 @@ export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../contract/trigger.ts";
+export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../contract/webhook.ts";
 export type * from "./options.ts";
 export type {
   ClientOptions,

@@ -9,11 +9,11 @@ import type {
   TriggerTestRequestInput,
   TriggerView,
 } from "../contract/trigger.ts";
-import { BillingClient } from "./billing-client.ts";
 import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
+import { WebhooksClient } from "./webhooks-client.ts";
 
-export class TriggersClient extends BillingClient {
+export class TriggersClient extends WebhooksClient {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {

@@ -46,6 +46,7 @@ test("every route is documented and every documented route exists", async () => 
       "DELETE /v1/runs/{id}",
       "DELETE /v1/secrets/{id}",
       "DELETE /v1/triggers/{id}",
+      "DELETE /v1/webhook-endpoints/{id}",
       "GET /docs",
       "GET /healthz",
       "GET /join",
@@ -101,6 +102,9 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/triggers/{id}/deliveries",
       "GET /v1/usage",
       "GET /v1/usage/csv",
+      "GET /v1/webhook-endpoints",
+      "GET /v1/webhook-endpoints/{id}",
+      "GET /v1/webhook-endpoints/{id}/deliveries",
       "GET /v1/whoami",
       "PATCH /v1/budgets/{id}",
       "PATCH /v1/endpoints/{id}",
@@ -112,6 +116,7 @@ test("every route is documented and every documented route exists", async () => 
       "PATCH /v1/runs/{id}",
       "PATCH /v1/secrets/{id}",
       "PATCH /v1/triggers/{id}",
+      "PATCH /v1/webhook-endpoints/{id}",
       "POST /hooks/{id}",
       "POST /v1/adjustments",
       "POST /v1/bootstrap",
@@ -149,6 +154,11 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/top-ups",
       "POST /v1/triggers",
       "POST /v1/triggers/{id}/test",
+      "POST /v1/webhook-endpoints",
+      "POST /v1/webhook-endpoints/{id}/deliveries/{msg}/replay",
+      "POST /v1/webhook-endpoints/{id}/replay",
+      "POST /v1/webhook-endpoints/{id}/rotate-secret",
+      "POST /v1/webhook-endpoints/{id}/test",
     ]
   `);
 });

@@ -16,8 +16,8 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
+import { DOORS, writeTriggers } from "./doors-doc.ts";
 import { command as runCommand } from "./run-rollcall.ts";
-import { TRIGGERS, writeTriggers } from "./triggers-doc.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -114,7 +114,7 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
-  ...TRIGGERS,
+  ...DOORS,
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
@@ -201,6 +201,7 @@ const ids = {
   INVITATION: "",
   DELETION: "",
   BUDGET: "",
+  WEBHOOK: "",
   SOURCE: "",
 };
 /** Of an organisation of their own, with a key for all of it. */
@@ -298,6 +299,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(printed, line).toMatchObject(expected.json ?? {});
   if (line.includes("run delete")) ids.DELETION = printed.id;
   if (line.includes("budget create")) ids.BUDGET = printed.id;
+  if (line.includes("webhook create")) ids.WEBHOOK = printed.id;
   if (line.includes("top-up")) ids.SOURCE = printed.entry.source_id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;

@@ -38,6 +38,7 @@ import * as secrets from "../../src/db/secrets.ts";
 import * as standing from "../../src/db/standing.ts";
 import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
+import * as webhooks from "../../src/db/webhooks.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
@@ -47,7 +48,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
-  ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
+  ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
 };
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
@@ -66,7 +67,7 @@ const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
-  ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertOnce"],
+  ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertOnce", "insertWebhook"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
-import { triggers } from "../../src/db/doors-schema.ts";
+import { triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -36,7 +36,7 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ organizations, projects, runs, secrets, trainerTokens, triggers },
+  ...{ organizations, projects, runs, secrets, trainerTokens, triggers, webhookEndpoints, webhookSecrets },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
 };
 
@@ -109,8 +109,22 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(webhookEndpoints).values({ ...webhookRow(`whe_${mark}`), ...owner, description: mark }),
+    d1
+      .insert(webhookSecrets)
+      .values({ ...webhookSecretRow(`whs_${mark}`, `whe_${mark}`), ...owner, sealed_secret: mark }),
     ...moneyOf({ scope, mark }),
   ]);
+}
+
+export function webhookRow(id: string) {
+  const none = { disabled_at: null, disabled_reason: null };
+  const events = ["budget.*"];
+  return { id, url: "https://hooks.example/in", description: "", events, ...none, created_at: 1000, updated_at: 1000 };
+}
+
+export function webhookSecretRow(id: string, webhook_id: string) {
+  return { id, webhook_id, sealed_secret: "sealed", expires_at: null, created_at: 1000 };
 }
 
 /** A budget, an hour of use, a closed month, and the copy of the organisation's balance, which is its first tenant's. */

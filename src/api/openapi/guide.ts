@@ -9,6 +9,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   triggers: "Addresses at which somebody else's webhook begins a run: its signature is checked, and it begins one run.",
   hooks: "Where senders of webhooks post: they need no key, and sign what they send.",
   secrets: "Values an environment may use by name. They go in and never come out.",
+  "webhook-endpoints": "Addresses that are told of events, signed by Standard Webhooks, and what was delivered there.",
   leases: "Batches a trainer has in hand.",
   organization: "Your organisation: its name, its limits, the hosts it calls.",
   organizations: "Every organisation of the deployment, for its operators.",

@@ -75,6 +75,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   secrets: text("id or name", "SEARCH_KEY"),
   triggers: text("id or name", "on-merge"),
   hooks: text("id of the trigger", EXAMPLE.trigger),
+  "webhook-endpoints": text("id of the endpoint", EXAMPLE.webhook),
   leases: text("id of the lease", EXAMPLE.lease),
   organizations: text("id of the organisation", EXAMPLE.organization),
   projects: text("id or name", "math"),
@@ -88,6 +89,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
+  msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** What they mean is said by each operation. */

@@ -264,7 +264,8 @@ async function limitsOfFleet(env: Env, of: Pick<FleetCall, "scope" | "fleet_id">
 function whyDown(replicas: readonly ReplicaStanding[]): string {
   if (replicas.length === 0) return "the fleet has no replica";
   const [first] = replicas;
-  const why = first === undefined ? "" : `: ${first.replica_id} is ${first.state}${first.reason ? `, ${first.reason}` : ""}`;
+  const why =
+    first === undefined ? "" : `: ${first.replica_id} is ${first.state}${first.reason ? `, ${first.reason}` : ""}`;
   return `no replica of the fleet takes calls${why}`;
 }
 

@@ -21,6 +21,7 @@ export interface LogIds {
   readonly secret_id?: string;
   readonly batch_id?: string;
   readonly trigger_id?: string;
+  readonly webhook_id?: string;
   /** Of Stripe's. */
   readonly event_id?: string;
   /** What a deletion is of. */

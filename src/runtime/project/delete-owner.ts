@@ -16,7 +16,8 @@ import {
   runsOf,
 } from "../../db/owner-deletions.ts";
 import { deleteTrigger, someTriggers } from "../../db/triggers.ts";
-import { accountObject, auditObject, ownerFolder, projectObject, triggerObject } from "../kit/names.ts";
+import { webhooksOfProject } from "../../db/webhooks.ts";
+import { accountObject, auditObject, ownerFolder, projectObject, triggerObject, webhookObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -36,6 +37,9 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return await filesSlice(slice, job, ownerFolder(scope), "rows");
     case "rows": {
       if (!job.counted) {
+        // While it is known which there are: nothing is sent for a project that is gone.
+        const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
+        await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }

@@ -39,6 +39,18 @@ import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { changeTrigger, createTrigger, deleteTrigger, readTriggerDeliveries } from "./triggers.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 import { readUsage } from "./usage.ts";
+import {
+  changeWebhook,
+  createWebhook,
+  readDeliveries,
+  readWebhook,
+  readWebhooks,
+  removeWebhook,
+  replayDeliveries,
+  replayDelivery,
+  rotateWebhook,
+  testWebhook,
+} from "./webhooks.ts";
 
 export const services = {
   acceptRun,
@@ -127,5 +139,15 @@ export const services = {
   readUsage,
   listStatements,
   readStatement,
+  createWebhook,
+  readWebhooks,
+  readWebhook,
+  changeWebhook,
+  rotateWebhook,
+  removeWebhook,
+  readDeliveries,
+  replayDelivery,
+  replayDeliveries,
+  testWebhook,
 };
 export type Services = typeof services;

@@ -121,6 +121,16 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   listTriggerDeliveries: ["triggers:read"],
   testTrigger: ["triggers:write"],
   receiveDelivery: "anybody",
+  createWebhookEndpoint: ["webhooks:write"],
+  listWebhookEndpoints: ["webhooks:read"],
+  getWebhookEndpoint: ["webhooks:read"],
+  updateWebhookEndpoint: ["webhooks:write"],
+  deleteWebhookEndpoint: ["webhooks:write"],
+  rotateWebhookSecret: ["webhooks:write"],
+  listWebhookDeliveries: ["webhooks:read"],
+  replayWebhookDelivery: ["webhooks:write"],
+  replayWebhookDeliveries: ["webhooks:write"],
+  testWebhookEndpoint: ["webhooks:write"],
 
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
@@ -178,11 +188,12 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   owner: ["admin"],
   developer: [
     ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
-    ...(["endpoints:write", "secrets:write", "triggers:write", "trainer", "billing:read"] as const),
+    ...(["endpoints:write", "secrets:write", "triggers:write", "webhooks:write"] as const),
+    ...(["trainer", "billing:read"] as const),
   ],
   viewer: [
     ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
-    ...(["endpoints:read", "triggers:read", "billing:read"] as const),
+    ...(["endpoints:read", "triggers:read", "webhooks:read", "billing:read"] as const),
   ],
 };
 
@@ -194,6 +205,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
   "triggers:write": ["triggers:read"],
+  "webhooks:write": ["webhooks:read"],
   operator: ["metrics"],
   "billing:write": ["billing:read"],
 };

@@ -15,6 +15,7 @@ import {
   newProject,
   newSecret,
   newTrigger,
+  newWebhook,
   PLAYED,
   type Project,
   ROWS,
@@ -92,6 +93,9 @@ const READS: Readonly<Record<string, Request>> = {
   listTriggers: { ask: () => ({ path: "/v1/triggers" }) },
   getTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }) },
   listTriggerDeliveries: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/deliveries` }) },
+  listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
+  getWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }) },
+  listWebhookDeliveries: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries` }) },
   listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
   getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
   listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
@@ -151,6 +155,24 @@ const CHANGES: Readonly<Record<string, Request>> = {
     ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
     anew: async ({ door }) => ({ trigger: await newTrigger(door, unique()) }),
   },
+  createWebhookEndpoint: { ask: () => ({ path: "/v1/webhook-endpoints", body: { url: `${env.MODEL_URL}/hook` } }) },
+  updateWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}`, body: { description: NAME } }),
+  },
+  deleteWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }),
+    anew: async ({ door }) => await newWebhook(door),
+  },
+  rotateWebhookSecret: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/rotate-secret`, body: { overlap_s: 0 } }),
+  },
+  replayWebhookDelivery: {
+    ask: ({ webhook, delivery }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries/${delivery}/replay` }),
+  },
+  replayWebhookDeliveries: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/replay`, body: { after: 0 } }),
+  },
+  testWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/test` }) },
   createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
   deleteDataset: {
     ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
@@ -222,6 +244,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
   ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
   ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
+  ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
   ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
 ];
 

@@ -39,6 +39,9 @@ export interface Things {
   readonly endpoint: string;
   readonly secret: string;
   readonly trigger: string;
+  readonly webhook: string;
+  /** A test that was sent to it. */
+  readonly delivery: string;
   readonly key: string;
   readonly person: string;
   readonly invitation: string;
@@ -85,10 +88,12 @@ export async function furnish(orgId?: string): Promise<Project> {
     deleteOne(door),
   ]);
   const budget = await newBudget(door, person);
+  const webhook = await newWebhook(door);
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, trigger, key, person, deletion, budget },
+    ...{ ...training, ...invited, ...webhook, dataset: dataset.id, endpoint, secret, trigger },
+    ...{ key, person, deletion, budget },
   };
   return { scope: door.scope, door, things };
 }
@@ -109,6 +114,15 @@ export function newSecret(door: Door, name: string): Promise<string> {
 export function newTrigger(door: Door, name: string): Promise<string> {
   const verify = { scheme: "huggingface", secret: "a-secret-that-is-sent" };
   return newThing(door, "/v1/triggers", { name, verify, run: { ...PLAYED, endpoint: { base_url: env.MODEL_URL } } });
+}
+
+/** It has been sent a test. */
+export async function newWebhook(door: Door): Promise<Pick<Things, "webhook" | "delivery">> {
+  const webhook = await newThing(door, "/v1/webhook-endpoints", {
+    url: `${env.MODEL_URL}/hook`,
+    events: ["batch.dead"],
+  });
+  return { webhook, delivery: await newThing(door, `/v1/webhook-endpoints/${webhook}/test`, {}) };
 }
 
 /** Of a person. */
