@@ -132,7 +132,8 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   if (OF_DEPLOYMENT.includes(id) || (SHOWN_TO_OPERATORS.includes(id) && caller.may.includes("operator"))) return ok;
   if (OF_ORGANIZATION.includes(id)) return inOrganization(id, caller, aim) ?? ok;
   if (caller.bound === null && aim.named === undefined) return 400;
-  return isInReach(caller, aim) ? ok : 404;
+  if (!isInReach(caller, aim)) return 404;
+  return mayDo(caller.may, TAKES_TOO[id] ?? "caller") ? ok : 403;
 }
 
 /** What refuses it; null: nothing. */
@@ -143,8 +144,7 @@ function inOrganization(id: string, caller: Asker, { thing, target }: Aim): numb
 
 function mayDoThis(id: string, { may, trains, bound }: Asker): boolean {
   if (bound !== null && OF_ALL_PROJECTS.includes(id)) return false;
-  if (trains !== undefined) return FOR_TRAINERS.includes(id);
-  return [TAKES[id] ?? [], TAKES_TOO[id] ?? ("caller" as const)].every((takes) => mayDo(may ?? [], takes));
+  return trains === undefined ? mayDo(may ?? [], TAKES[id] ?? []) : FOR_TRAINERS.includes(id);
 }
 
 function isInReach(caller: Asker, { target, named, thing }: Aim): boolean {

@@ -16,10 +16,9 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
+import { DOORS, writeTriggers } from "./doors-doc.ts";
 import { command as runCommand } from "./run-rollcall.ts";
 import { type Printed, SERVING_EXPECTED } from "./serving-expected.ts";
-import { TRIGGERS, writeTriggers } from "./triggers-doc.ts";
-import { WEBHOOKS } from "./webhooks-doc.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -107,8 +106,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
-  ...WEBHOOKS,
-  ...TRIGGERS,
+  ...DOORS,
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },

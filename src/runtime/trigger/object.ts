@@ -4,7 +4,7 @@
  * Invariants. A delivery is on disk before a run is begun of it, and the run's Idempotency-Key is made of the delivery: a
  * kill between the two loses no run and makes no second one, since the alarm takes up whatever was accepted and has no
  * run. Sent again it writes nothing, and is told the same run. At most `LIMITS.triggerWaiting` wait. What nobody signed
- * is written six times a minute at most. The alarm never throws.
+ * is written six times a minute at most. Webhooks are told of what was refused. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
@@ -26,6 +26,7 @@ import { auditObject } from "../kit/names.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { type AcceptRun, beginRun } from "./begin-run.ts";
+import { RefusalEvents } from "./refusal-events.ts";
 import { DeliveryStore, type Pending } from "./store.ts";
 
 const PLACE = "place";
@@ -55,12 +56,14 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   /** Looks at the run that goes on, in a row that found it going on. */
   #looks = 0;
   #lookedAt = 0;
+  readonly #events: RefusalEvents;
   #unsigned = { minute: 0, written: 0, left: 0 };
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#store = new DeliveryStore(state.storage);
     this.#tombstone = new Tombstone(state.storage);
+    this.#events = new RefusalEvents(env);
   }
 
   async deliver(of: TriggerPlace, delivery: SignedDelivery): Promise<DeliveryOutcome> {
@@ -68,6 +71,8 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     const known = this.#store.known(delivery.ids);
     if (known !== null) return await this.#repeated(of, known);
     const serial = this.#take(of, delivery);
+    const taken = this.#store.find(serial);
+    if (taken?.state === "refused" && taken.error !== null) this.#tell(of, taken.error, taken.delivery_id);
     await this.#arm();
     const looked = this.now() < this.#lookedAt + FIRST_LOOK_MS;
     if (!looked && this.#store.find(serial)?.state === "waiting") await this.#advance(of);
@@ -77,6 +82,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
 
   async refused(of: TriggerPlace, error: Refusal): Promise<void> {
     if (this.#tombstone.stands) return;
+    this.#tell(of, error, null);
     const minute = Math.floor(this.now() / MINUTE_MS);
     if (minute !== this.#unsigned.minute) this.#unsigned = { ...this.#unsigned, minute, written: 0 };
     const { written, left } = this.#unsigned;
@@ -198,6 +204,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
         this.ctx.waitUntil(this.#enter(of, pending, run.value));
       } else {
         this.#store.refused(serial, run.error);
+        this.#tell(of, run.error, pending.delivery_id);
       }
     } catch (thrown) {
       logError("trigger began no run", idsOfTrigger(of), thrown);
@@ -236,6 +243,10 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
       this.#advancing = false;
     }
     for (const { serial } of this.#store.pending("accepted", BEGUN_AT_ONCE)) await this.#begin(of, serial);
+  }
+
+  #tell(of: TriggerPlace, error: Refusal, deliveryId: string | null): void {
+    this.ctx.waitUntil(this.#events.tell(of, error, deliveryId, this.now()));
   }
 
   #accept(serial: number): void {

@@ -1,11 +1,11 @@
-/** What the examples of `rollcall trigger` in docs/commands.md read, and what they print. */
+/** What the examples of `rollcall trigger` and `rollcall webhook` in docs/commands.md read, and what they print. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 
 const TRIGGER = { object: "trigger", id: expect.stringMatching(/^tr_/) };
 
-export const TRIGGERS = {
+export const DOORS = {
   "trigger create": {
     text: /^trigger +nightly\n[\s\S]*url +http:\S+\/hooks\/tr_\w+\n[\s\S]*shown once: whsec_\S+\n/,
     json: { ...TRIGGER, name: "on-merge", concurrency: "allow", secret: null },
@@ -16,6 +16,15 @@ export const TRIGGERS = {
   "trigger test": { json: { object: "trigger_test", would: "begin", request: { metadata: { sha: "6113728" } } } },
   "trigger deliveries": { text: /^Nothing came yet\.\n/ },
   "trigger delete": { json: { deleted: true } },
+  "webhook create": { json: { object: "webhook_endpoint", secret: expect.stringMatching(/^whsec_/) } },
+  "webhook list": { text: /\nwhe_\w+ +http/ },
+  "webhook show": { text: /^webhook +whe_\w+\n/ },
+  "webhook update": { json: { object: "webhook_endpoint", events: null } },
+  "webhook rotate-secret": { text: /^whsec_\S+\n$/ },
+  "webhook test": { json: { object: "webhook_delivery", type: "webhook.test" } },
+  "webhook deliveries": { text: /\nmsg_\w+ +webhook\.test / },
+  "webhook replay": { json: { object: "webhook_replay" } },
+  "webhook delete": { json: { deleted: true } },
 };
 
 /** `run.json` and `trigger.json`; `base_url`: of a model. */
