@@ -37,7 +37,8 @@ export const UPDATE_MODES = ["lora_versioned", "lora_in_place", "reload", "trans
 export const UpdateMode = z.enum(UPDATE_MODES);
 export type UpdateMode = z.infer<typeof UpdateMode>;
 
-const PhaseSeconds = z.number().positive().max(3600);
+/** Less than an alarm may take. */
+const PhaseSeconds = z.number().positive().max(780);
 export const FleetUpdate = namedInput("FleetUpdate", {
   mode: UpdateMode.default("reported"),
   adapter: ResourceName.default("policy").describe("of a LoRA: the adapter's name, before the @ of its version"),

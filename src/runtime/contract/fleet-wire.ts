@@ -119,4 +119,6 @@ export interface FleetRpc {
   /** Its settings or its replicas are not what they were. Also begins it. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
   standing(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<FleetStanding>;
+  /** Frees its storage, since it is deleted: it is unknown from here on. */
+  free(): Promise<void>;
 }

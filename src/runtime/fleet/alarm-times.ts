@@ -1,0 +1,48 @@
+/** When a fleet's object has something to do: pure; times are epoch milliseconds. */
+import { mayBegin, toUnload, wantedOf } from "./driving.ts";
+import { untold } from "./orders.ts";
+import type { FleetState, Replica } from "./state.ts";
+
+/** While runs use the fleet, each replica is looked at so often. */
+const LOOK_MS = 10_000;
+
+export interface Uses {
+  readonly now: number;
+  /** Runs use it, or its replicas are to have certain weights. */
+  readonly used: boolean;
+  readonly inFlight: (replica: string) => number;
+  /** Not before: what a trainer is to be told of it. */
+  readonly tellAt: (replica: string) => number;
+}
+
+/** When a replica that is not being updated is to be looked at; null: never. */
+export function lookAt({ phase, outage, probed, probed_at }: Replica, used: boolean): number | null {
+  if (phase !== null) return null;
+  if (!probed && outage === null) return 0;
+  if (!used) return null;
+  return outage?.at ?? probed_at + LOOK_MS;
+}
+
+/** The next moment at which there is something to do; null: none. */
+export function nextAt(state: FleetState, uses: Uses): number | null {
+  const due = Object.values(state.replicas).flatMap((replica) => dueOf(state, replica, uses));
+  const leaving = state.leaving.map(({ id }) => uses.tellAt(id));
+  const times = [...due, ...leaving].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.max(uses.now, Math.min(...times));
+}
+
+function dueOf(state: FleetState, replica: Replica, { now, used, inFlight, tellAt }: Uses): (number | null)[] {
+  const { id, phase, failing, unload_at } = replica;
+  const tell = untold(state, replica).length > 0 ? tellAt(id) : null;
+  if (phase !== null) return [tell, phaseAt(phase, inFlight(id))];
+  const waits = state.update.mode !== "reported" && failing !== null && failing.at > now;
+  const again = waits && wantedOf(state, replica) !== null ? failing.at : null;
+  const begin = mayBegin(state, replica, now) ? now : again;
+  const unload = toUnload(state, replica, Number.POSITIVE_INFINITY) === null ? null : unload_at;
+  return [tell, begin, unload, lookAt(replica, used)];
+}
+
+function phaseAt({ name, at, until }: NonNullable<Replica["phase"]>, inFlight: number): number {
+  if (name === "reported") return until;
+  return name === "drain" && inFlight > 0 ? until : at;
+}

@@ -1,0 +1,350 @@
+/**
+ * What a fleet's object knows of its replicas, and what is read off it. Pure; times are epoch milliseconds.
+ *
+ * Invariants. `holds` is what a replica certainly serves: from the moment at which its weights may become others it is
+ * null, and it is set again only after a probe. A replica of which nobody knows what it serves takes no calls.
+ */
+
+import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { FleetCall, FleetStanding, ReplicaStanding, WeightOrder } from "../contract/fleet-wire.ts";
+import type { Stretch } from "./stretches.ts";
+
+/** Weights that a training run published. */
+export interface Weights {
+  readonly run_id: string;
+  readonly generation: number;
+  readonly version: number;
+}
+
+/** `start`: what its server was started with, which is version 0 of any run. Null: nobody knows. */
+export type Holds = Weights | "start" | null;
+
+/** By what a server is known again: which process it is, and how it names its weights. Null: it does not say. */
+export interface Proof {
+  readonly process: string | null;
+  readonly label: string | null;
+}
+
+/**
+ * What is being done about a replica's weights. It is on disk before it is begun, and repeated after a kill.
+ * `reported`: somebody else changes them. `look`: who answers before they are changed. `resume` is reached from all.
+ */
+export type PhaseName = "reported" | "drain" | "pause" | "look" | "load" | "verify" | "resume";
+
+export interface Phase {
+  readonly name: PhaseName;
+  /** When its time is over. */
+  readonly until: number;
+  /** Not before. */
+  readonly at: number;
+  /** What it is to have; null until they are loaded. */
+  readonly target: Weights | null;
+  /** What went wrong on the way. */
+  readonly fault: string | null;
+  /** It took calls when it was taken out for this. */
+  readonly left: boolean;
+  /** Tries of resuming it that failed. */
+  readonly misses: number;
+  readonly late: string | null;
+}
+
+/** What a look at an engine tells. `started_at`: of its process. `weights`: as it names them. Null: it does not say. */
+export type EngineCheck =
+  | {
+      readonly kind: "alive";
+      /** Its adapters among them. */
+      readonly models: readonly string[];
+      readonly started_at: number | null;
+      readonly weights: string | null;
+    }
+  | { readonly kind: "down"; readonly message: string };
+
+/** Something that is tried again, after twice as long each time. */
+export interface Again {
+  readonly at: number;
+  readonly wait_ms: number;
+  readonly reason: string;
+}
+
+/** What the trainer of a run has heard of a replica: it serves the version (`applied`), or is not to be waited for. */
+export interface Told {
+  readonly run_id: string;
+  readonly generation: number;
+  readonly version: number;
+  readonly state: "applied" | "failed";
+}
+
+export interface Replica {
+  readonly id: string;
+  readonly name: string;
+  readonly max_concurrent: number;
+  readonly draining: boolean;
+  /** Where it is: another address is another server. */
+  readonly address: string;
+  readonly probed: boolean;
+  readonly probed_at: number;
+  readonly holds: Holds;
+  /** It came when the fleet had weights, or was started anew: it gets them before it takes calls. */
+  readonly behind: boolean;
+  /** LoRA adapters that are loaded on it, in the order in which they were. */
+  readonly adapters: readonly Weights[];
+  readonly proof: Proof | null;
+  readonly outage: Again | null;
+  readonly phase: Phase | null;
+  /** A pause was begun, and no resume has been answered since. */
+  readonly paused: boolean;
+  /** Its weight transfer was set up since it was started. */
+  readonly initialized: boolean;
+  /** Its last update failed. */
+  readonly failing: Again | null;
+  /** Not before: an adapter that nobody wants could not be unloaded. */
+  readonly unload_at: number;
+  /** Of `reported`: the newest weights that somebody said were coming or there. */
+  readonly claimed: Weights | null;
+  /** Why nobody knows what it serves. */
+  readonly doubt: string | null;
+  /** One of each run at most. */
+  readonly told: readonly Told[];
+  readonly since: number;
+  /** As of `since`. */
+  readonly shown: ReplicaState;
+}
+
+export type Settings = Pick<Replica, "id" | "name" | "max_concurrent" | "draining" | "address">;
+
+export interface FleetState {
+  readonly update: FleetUpdate;
+  readonly replicas: Readonly<Record<string, Replica>>;
+  /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
+  readonly orders: readonly WeightOrder[];
+  /** Replicas that are gone, and of which trainers have heard: they are not to be counted on any more. */
+  readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
+  /** Of each replica, oldest first. */
+  readonly stretches: Readonly<Record<string, readonly Stretch[]>>;
+}
+
+export const FIRST_WAIT_MS = 5000;
+export const LONGEST_WAIT_MS = 60_000;
+export const REASON_CHARS = 500;
+
+export function newFleet(update: FleetUpdate): FleetState {
+  return { update, replicas: {}, orders: [], leaving: [], stretches: {} };
+}
+
+export function replicaOf(state: FleetState, id: string): Replica | null {
+  return state.replicas[id] ?? null;
+}
+
+/** `since` follows its state by itself. Nothing happens to a replica that is gone. */
+export function withReplica(state: FleetState, id: string, changes: Partial<Replica>, now: number): FleetState {
+  const before = state.replicas[id];
+  if (before === undefined) return state;
+  const changed = { ...before, ...changes };
+  const shown = stateOf(state, changed);
+  const since = shown === before.shown ? before.since : now;
+  return { ...state, replicas: { ...state.replicas, [id]: { ...changed, shown, since } } };
+}
+
+/** What is tried again after a failure. */
+export function again(before: Again | null, reason: string, now: number): Again {
+  const wait_ms = before === null ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, 2 * before.wait_ms);
+  return { at: now + wait_ms, wait_ms, reason: reason.slice(0, REASON_CHARS) };
+}
+
+/** Its replicas as they are set now: new ones join, those that are not there any more are gone. */
+export function setReplicas(
+  before: FleetState,
+  update: FleetUpdate,
+  settings: readonly Settings[],
+  now: number,
+): FleetState {
+  const kept: Record<string, Replica> = {};
+  const stretches: Record<string, readonly Stretch[]> = {};
+  for (const one of settings) {
+    const known = before.replicas[one.id];
+    const same = known?.address === one.address && (update.mode === before.update.mode || isUntouched(known));
+    kept[one.id] = same ? { ...known, ...one } : joining(one, known, before.orders.length > 0, now);
+    if (same) stretches[one.id] = before.stretches[one.id] ?? [];
+  }
+  const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
+  const leaving = [...before.leaving, ...left.map(({ id, told }) => ({ id, told }))].slice(-LIMITS.fleetReplicas);
+  let state: FleetState = { ...before, update, replicas: kept, leaving, stretches };
+  for (const { id } of settings) state = withReplica(state, id, {}, now);
+  return state;
+}
+
+/** Its weights are the ones that it was started with, and nobody is about to change them. */
+function isUntouched({ holds, adapters, phase }: Replica): boolean {
+  return holds === "start" && adapters.length === 0 && phase === null;
+}
+
+/** Calls that were about to leave for another address may do so yet: it is not asked before they have. */
+const OTHER_ADDRESS_MS = 10_000;
+
+function joining(settings: Settings, known: Replica | undefined, behind: boolean, now: number): Replica {
+  const replica: Replica = {
+    ...settings,
+    ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
+    ...{ outage: null, phase: null, paused: false, failing: null, unload_at: 0, claimed: null, doubt: null, told: [] },
+    ...{ initialized: false, since: now, shown: "joining" },
+  };
+  if (known === undefined) return replica;
+  const { probed, proof, paused, told, address } = known;
+  if (address !== settings.address) {
+    const reason = "it has another address than before";
+    return { ...replica, told, outage: { at: now + OTHER_ADDRESS_MS, wait_ms: FIRST_WAIT_MS, reason } };
+  }
+  const doubt = "its weights were changed in another way than its fleet's now: start it anew";
+  const resume = { name: "resume", until: now, at: now, target: null, fault: doubt, left: false } as const;
+  const phase = paused ? { ...resume, misses: 0, late: null } : null;
+  return { ...replica, told, probed, proof, paused, phase, doubt };
+}
+
+/** An update takes it out of rotation, unless versions are adapters: then it serves the older ones meanwhile. */
+export function interrupts({ mode }: FleetUpdate): boolean {
+  return mode !== "lora_versioned";
+}
+
+function stateOf(state: FleetState, replica: Replica): ReplicaState {
+  const { phase, outage, probed, draining } = replica;
+  if (phase !== null && interrupts(state.update)) return "updating";
+  if (outage !== null) return "down";
+  if (!probed) return "joining";
+  if (staleness(state, replica) !== null) return "stale";
+  return draining ? "draining" : "ready";
+}
+
+/** Why its weights are not the ones it should have; null where they are. */
+function staleness({ orders }: FleetState, { failing, holds, behind, doubt }: Replica): string | null {
+  if (failing !== null) return failing.reason;
+  if (holds === null) return doubt ?? "nobody knows which weights it has";
+  const order = orders.at(-1);
+  if (!behind || order === undefined || order.version === 0) return null;
+  return `it has the weights that it was started with: version ${order.version} comes first`;
+}
+
+/** Why it takes no calls; null where it does, or just ends what it has. */
+function reasonOf(state: FleetState, replica: Replica): string | null {
+  const { phase, outage, failing } = replica;
+  switch (stateOf(state, replica)) {
+    case "updating":
+      return phase?.late ?? phase?.fault ?? failing?.reason ?? `its weights are changed: ${phase?.name ?? ""}`;
+    case "down":
+      return outage?.reason ?? null;
+    case "joining":
+      return "it has not been asked yet";
+    case "stale":
+      return staleness(state, replica);
+    case "draining":
+      return "it ends what it has";
+    case "ready":
+      return null;
+  }
+}
+
+/** It may be given calls, if only those of rollouts that it serves already. */
+export function takesCalls({ shown }: Replica): boolean {
+  return shown === "ready" || shown === "draining";
+}
+
+/** Calls at once that the fleet bears: of the replicas that take new ones. */
+export function permitsOf({ replicas }: FleetState): number {
+  const ready = Object.values(replicas).filter(({ shown }) => shown === "ready");
+  return ready.reduce((sum, { max_concurrent }) => sum + max_concurrent, 0);
+}
+
+/**
+ * A run's adapter of a version, by which its calls name it: neither another run nor what the run took back has the same
+ * name.
+ */
+export function adapterName({ adapter }: FleetUpdate, { run_id, generation, version }: Weights): string {
+  return `${adapter}.${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
+}
+
+export function isSameWeights(one: Weights, other: Weights): boolean {
+  return one.run_id === other.run_id && one.generation === other.generation && one.version === other.version;
+}
+
+/** Whether a replica has what an order wants. */
+export function isAt({ update }: FleetState, { holds, adapters }: Replica, order: Weights): boolean {
+  const { mode } = update;
+  if (order.version === 0 && (holds === "start" || mode === "lora_versioned" || mode === "lora_in_place")) return true;
+  if (mode === "lora_versioned") return adapters.some((one) => isSameWeights(one, order));
+  return holds !== null && holds !== "start" && isSameWeights(holds, order);
+}
+
+/** How a replica is to be asked for a call, and which version then samples it. Null: not by weights that are known. */
+export interface Served {
+  readonly model: string;
+  readonly version: number | null;
+  /** Of the version. */
+  readonly generation?: number;
+}
+
+export function servedTo(
+  state: FleetState,
+  replica: Replica,
+  { model, trains, weights_of, run_id: asking }: Pick<FleetCall, "run_id" | "model" | "trains" | "weights_of">,
+): Served | null {
+  const run_id = weights_of ?? asking;
+  const order = orderOf(state, run_id);
+  if (order === null && !trains && weights_of === undefined) return { model, version: null };
+  const version = versionFor(state, replica, run_id, order);
+  if (version === null) return null;
+  const generation = order?.generation ?? 0;
+  return { model: modelOf(state.update, { run_id, model }, generation, version), version, generation };
+}
+
+export function orderOf({ orders }: FleetState, run_id: string): WeightOrder | null {
+  return orders.find((order) => order.run_id === run_id) ?? null;
+}
+
+function modelOf(
+  update: FleetUpdate,
+  { run_id, model }: Pick<FleetCall, "run_id" | "model">,
+  generation: number,
+  version: number,
+): string {
+  if (version === 0) return model;
+  if (update.mode === "lora_in_place") return update.adapter;
+  if (update.mode !== "lora_versioned") return model;
+  return adapterName(update, { run_id, generation, version });
+}
+
+function versionFor(
+  { update: { mode } }: FleetState,
+  { holds, adapters }: Replica,
+  run_id: string,
+  order: WeightOrder | null,
+): number | null {
+  const named = mode === "lora_versioned" || mode === "lora_in_place";
+  // What a server was started with stays under its own name.
+  if (named && (order === null || order.version === 0)) return 0;
+  if (mode === "lora_versioned") {
+    const own = adapters.filter((one) => one.run_id === run_id);
+    const latest = own.filter(({ generation }) => generation === order?.generation).at(-1);
+    return own.length === 0 ? 0 : (latest?.version ?? null);
+  }
+  if (holds === null || holds === "start") return holds === null ? null : 0;
+  const current = order === null || order.generation === holds.generation;
+  return holds.run_id === run_id && current ? holds.version : null;
+}
+
+export function standingOf(state: FleetState, inFlight: (replica: string) => number): FleetStanding {
+  const order = state.orders.at(-1);
+  const weights =
+    order === undefined ? null : { run_id: order.run_id, version: order.version, generation: order.generation };
+  const replicas = Object.values(state.replicas).map((replica): ReplicaStanding => {
+    const { id, since, shown } = replica;
+    const reason = reasonOf(state, replica)?.slice(0, REASON_CHARS) ?? null;
+    const version = order === undefined ? null : servedVersion(state, replica, order.run_id);
+    return { replica_id: id, state: shown, reason, in_flight: inFlight(id), version, since };
+  });
+  return { replicas, max_concurrent: permitsOf(state), weights };
+}
+
+/** The version that a run's calls meet on a replica; null where nobody knows, or they meet none of its own. */
+export function servedVersion(state: FleetState, replica: Replica, run_id: string): number | null {
+  return versionFor(state, replica, run_id, orderOf(state, run_id));
+}

@@ -1,0 +1,73 @@
+/** Engines of a fleet behind the network of its object: vLLM's routes as `reload` uses them, and what they really serve. */
+import type { Send } from "../../src/clients/outgoing.ts";
+
+/** What may happen to the next request of a route: it never arrives, or its reply never does. */
+export type Cut = "before" | "after";
+
+export class LoopEngine {
+  weights = "base";
+  paused = false;
+  alive = true;
+  startedAt = 1000;
+  label = "default";
+  readonly asked: string[] = [];
+  /** The next request of this route hangs for ever; null: it has come. */
+  cut: { readonly route: string; readonly at: Cut } | null = null;
+
+  restart(): void {
+    Object.assign(this, { weights: "base", paused: false, label: "default", startedAt: this.startedAt + 1 });
+  }
+
+  async answer(path: string, body: string): Promise<Response> {
+    if (!this.alive) throw new TypeError("connection refused");
+    this.asked.push(path);
+    const { cut } = this;
+    const met = cut?.route === path ? cut : null;
+    if (met !== null) this.cut = null;
+    if (met?.at === "before") return await hung();
+    const reply = this.#reply(path, body);
+    return met === null ? reply : await hung();
+  }
+
+  #reply(path: string, body: string): Response {
+    switch (path) {
+      case "/v1/models":
+        return Response.json({ data: [{ id: "base" }] });
+      case "/metrics":
+        return new Response(`process_start_time_seconds ${this.startedAt}\n`);
+      case "/weight_info":
+        return Response.json({ weight_version: this.label });
+      case "/is_paused":
+        return Response.json({ is_paused: this.paused });
+      case "/pause":
+        this.paused = true;
+        return Response.json({ status: "paused" });
+      case "/resume":
+        this.paused = false;
+        return Response.json({ status: "resumed" });
+      case "/collective_rpc":
+        this.weights = JSON.parse(body).kwargs.weights_path;
+        return Response.json({ results: [null] });
+      case "/update_weight_version":
+        this.label = JSON.parse(body).new_version;
+        return Response.json({ success: true, new_version: this.label });
+      default:
+        return new Response(null, { status: path === "/health" || path === "/reset_prefix_cache" ? 200 : 404 });
+    }
+  }
+}
+
+function hung(): Promise<Response> {
+  return new Promise(() => {
+    // Nobody ever hears of it.
+  });
+}
+
+/** Engines by host. */
+export function networkOf(engines: Readonly<Record<string, LoopEngine>>): Send {
+  return async ({ hostname, pathname }, { body }) => {
+    const engine = engines[hostname];
+    if (engine === undefined) throw new TypeError(`nobody is ${hostname}`);
+    return await engine.answer(pathname, String(body ?? ""));
+  };
+}

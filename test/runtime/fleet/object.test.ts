@@ -1,0 +1,199 @@
+/** A fleet's object with engines behind its network. Clocks and alarms by hand; a kill leaves it what is on disk. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test, vi } from "vitest";
+import { FleetUpdate } from "../../../src/contract/fleet.ts";
+import { insertFleet, type NewReplica } from "../../../src/db/fleets.ts";
+import type { FleetPermit } from "../../../src/runtime/contract/fleet-wire.ts";
+import { FleetObject } from "../../../src/runtime/fleet/object.ts";
+import { fleetObject } from "../../../src/runtime/kit/names.ts";
+import { type Cut, LoopEngine, networkOf } from "../fleet-engines.ts";
+import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
+import { openDelivery } from "../trainer-batch.ts";
+
+const HOUR = 3_600_000;
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+class Fleet {
+  readonly fleet_id = `fl_${crypto.randomUUID()}`;
+  readonly ids: readonly string[];
+  readonly engines: Readonly<Record<string, LoopEngine>>;
+  run_id = "";
+  now = Date.now() + HOUR;
+
+  constructor(count: number) {
+    this.ids = Array.from({ length: count }, () => `rp_${crypto.randomUUID()}`);
+    this.engines = Object.fromEntries(this.ids.map((id) => [`${id.slice(3)}.example`, new LoopEngine()]));
+  }
+
+  engine(at: number): LoopEngine {
+    const engine = Object.values(this.engines)[at];
+    if (engine === undefined) throw new Error("no such engine");
+    return engine;
+  }
+
+  async open(): Promise<this> {
+    const at = { created_at: 1, updated_at: 1 };
+    const update = FleetUpdate.parse({ mode: "reload" });
+    const replica = { fleet_id: this.fleet_id, control_url: null, sealed_key: null, api_key_last4: null };
+    const rest = { sealed_control_key: null, max_concurrent: 2, draining: false, capabilities: null, ...at };
+    const replicas = this.ids.map((id, which): NewReplica => {
+      const base_url = `https://${id.slice(3)}.example/v1`;
+      return { id, name: `gpu-${which}`, base_url, ...replica, ...rest };
+    });
+    const fleet = { id: this.fleet_id, name: this.fleet_id, update, prices: null, location_hint: null, ...at };
+    await insertFleet(env.DB, door.scope, { ...fleet, deleted_at: null }, replicas, null);
+    ({ run_id: this.run_id } = await openDelivery(door.scope));
+    await this.fire();
+    await this.in((object) => object.changed(this.of));
+    await this.fire();
+    return this;
+  }
+
+  get of() {
+    return { scope: door.scope, fleet_id: this.fleet_id };
+  }
+
+  /** Its clock stands an hour ahead, so that no alarm comes but by hand. */
+  in<T>(use: Inside<FleetObject, T>): Promise<T> {
+    const { orgId, projectId } = door.scope;
+    const stub = env.FLEET.getByName(`org/${orgId}/${projectId}/${this.fleet_id}`);
+    return inside(stub, FleetObject, async (object, state) => {
+      object.now = () => this.now;
+      object.network = networkOf(this.engines);
+      return await use(object, state);
+    });
+  }
+
+  fire(): Promise<void> {
+    return this.in((object) => object.alarm());
+  }
+
+  /** Fires its alarm, and kills it where the request of an engine is met. */
+  async kill(engine: LoopEngine, route: string, at: Cut): Promise<void> {
+    engine.cut = { route, at };
+    // Whoever fired it never hears of it.
+    void this.fire().catch(() => "killed");
+    await vi.waitUntil(() => engine.cut === null, { interval: 5 });
+    await this.in((_, state) => state.abort("killed")).catch(() => "killed");
+  }
+
+  order(version: number, epoch = 1): Promise<void> {
+    const order = { ...this.of, run_id: this.run_id, generation: 0, version, epoch, label: null };
+    return this.in((object) => object.update({ ...order, location: `/weights/${version}` }));
+  }
+
+  begin(last_replica: string | null = null): Promise<FleetPermit> {
+    const call = { ...this.of, run_id: this.run_id, rollout_id: crypto.randomUUID(), turn: 0, model: "base" };
+    return this.in((object) => object.begin({ ...call, trains: true, last_replica, wait_ms: 60_000 }));
+  }
+
+  async go(last_replica: string | null = null): Promise<Extract<FleetPermit, { kind: "go" }>> {
+    const permit = await this.begin(last_replica);
+    if (permit.kind !== "go") throw new Error(JSON.stringify(permit));
+    return permit;
+  }
+
+  async call(label?: string) {
+    const { number, replica_id, model } = await this.go();
+    const said = label === undefined ? {} : { label };
+    const heard = await this.in((object) => object.ended({ number, replica_id, outcome: "answered", ...said }));
+    return { number, replica_id, model, end: heard?.end ?? null };
+  }
+
+  async states() {
+    const { replicas } = await this.in((object) => object.standing(this.of));
+    return replicas.map(({ state, version }) => `${state} ${version}`).toSorted();
+  }
+}
+
+const CUTS: readonly (readonly [string, Cut])[] = [
+  ["/pause", "after"],
+  ["/v1/models", "before"],
+  ["/collective_rpc", "before"],
+  ["/collective_rpc", "after"],
+  ["/resume", "after"],
+];
+
+test("a fleet killed at any moment of an update brings its replica to the new weights, and resumes it", async () => {
+  await Promise.all(
+    CUTS.map(async ([route, at]) => {
+      const fleet = await new Fleet(1).open();
+      const engine = fleet.engine(0);
+      const before = await fleet.call();
+      await fleet.order(1);
+      await fleet.kill(engine, route, at);
+      if (route !== "/v1/models") expect(await fleet.begin()).toMatchObject({ kind: "wait" });
+      await fleet.fire();
+      expect([route, at, engine.paused, engine.weights]).toEqual([route, at, false, "/weights/1"]);
+      expect(await fleet.states()).toEqual(["ready 1"]);
+      const after = await fleet.call();
+      expect(await fleet.in((object) => object.versions(fleet.run_id, [before, after]))).toEqual([0, 1]);
+    }),
+  );
+});
+
+test("calls are told versions by what their replica held, and nothing by one that was started anew, or lies", async () => {
+  const fleet = await new Fleet(2).open();
+  await fleet.order(1);
+  const across = await fleet.go();
+  await fleet.fire();
+  // The engine whose call goes on is drained first; the other one has its new weights.
+  expect(await fleet.states()).toEqual(["ready 1", "updating 0"]);
+  const { replica_id, number, model } = across;
+  const heard = await fleet.in((object) => object.ended({ number, replica_id, outcome: "answered" }));
+  await fleet.fire();
+  expect(await fleet.states()).toEqual(["ready 1", "ready 1"]);
+  const known = await fleet.call("1");
+  const restarted = await fleet.call();
+  const versions = (calls: Parameters<FleetObject["versions"]>[1]) =>
+    fleet.in((object) => object.versions(fleet.run_id, calls));
+  expect(await versions([{ replica_id, number, model, end: heard?.end ?? null }, known])).toEqual([0, 1]);
+  for (const engine of Object.values(fleet.engines)) engine.restart();
+  expect(await versions([known, restarted].map((call) => ({ ...call, end: call.end })))).toEqual([1, 1]);
+  expect(await versions([{ ...restarted, end: null }])).toEqual([null]);
+  fleet.now += 60_000;
+  await fleet.fire();
+  const lying = await fleet.call("7");
+  expect(lying.end).toBeNull();
+  const { replicas } = await fleet.in((object) => object.standing(fleet.of));
+  expect(replicas.find((one) => one.replica_id === lying.replica_id)).toMatchObject({
+    ...{ state: "stale", reason: "it says it serves 7 where 1 was applied", version: null },
+  });
+});
+
+test("a replica that dies is out until it is back with its weights; a fleet that nobody uses asks nothing and has no alarm", async () => {
+  const fleet = await new Fleet(2).open();
+  await fleet.order(1);
+  await fleet.fire();
+  const engine = fleet.engine(0);
+  engine.alive = false;
+  fleet.now += 10_000;
+  await fleet.fire();
+  expect(await fleet.states()).toEqual(["down 1", "ready 1"]);
+  engine.alive = true;
+  engine.restart();
+  fleet.now += 5000;
+  await fleet.fire();
+  expect([engine.weights, await fleet.states()]).toEqual(["/weights/1", ["ready 1", "ready 1"]]);
+  await fleet.in((object) => object.release(fleet.run_id));
+  fleet.now += 2 * HOUR;
+  const asked = engine.asked.length;
+  // What was armed before has come to its time.
+  await fleet.in((_, state) => state.storage.deleteAlarm());
+  await fleet.fire();
+  expect(engine.asked.length).toBe(asked);
+  expect(await fleet.in((_, state) => state.storage.getAlarm())).toBeNull();
+});
+
+test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {
+  const nobody = new Fleet(1);
+  expect(await nobody.begin()).toEqual({ kind: "gone", reason: "its fleet was deleted" });
+  expect(await nobody.in((_, { storage }) => [...storage.kv.list()].length)).toBe(0);
+  const fleet = await new Fleet(1).open();
+  await fleetObject(env, door.scope, fleet.fleet_id).free();
+  expect(await fleet.begin()).toMatchObject({ kind: "gone" });
+});
