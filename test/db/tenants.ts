@@ -105,12 +105,10 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
     d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
     d1.insert(replicas).values({ ...replicaRow(`fl_${mark}`, { id: `rp_${mark}` }), ...owner }),
-    d1
-      .insert(runs)
-      .values({
-        ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
-        ...owner,
-      }),
+    d1.insert(runs).values({
+      ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
+      ...owner,
+    }),
     ...moneyOf({ scope, mark }),
   ]);
 }
