@@ -4,6 +4,7 @@
  */
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import type { PastCall } from "../../src/runtime/contract/fleet-wire.ts";
+import { nextAt } from "../../src/runtime/fleet/alarm-times.ts";
 import { choose } from "../../src/runtime/fleet/choose.ts";
 import { beginUpdates, nextStep, type Step, stepDone, toUnload } from "../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../src/runtime/fleet/in-flight.ts";
@@ -272,6 +273,9 @@ export class World {
       ...(isSame(engines[replica.id]?.weights, replica.holds) ? [] : ["an engine has other weights"]),
       ...(state.orders.every((order) => isAt(state, replica, order)) ? [] : ["a replica is not up to date"]),
     ]);
+    const never = () => Number.POSITIVE_INFINITY;
+    const uses = { now: this.now, used: true, inFlight: () => 0, heldUntil: () => 0, tellAt: never };
+    if ((nextAt(state, uses) ?? 0) <= this.now) faults.push("something is due and is not begun");
     return inFlight.size > 0 ? [...faults, "calls in flight leak"] : faults;
   }
 

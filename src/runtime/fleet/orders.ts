@@ -121,3 +121,12 @@ export function noteTold(before: FleetState, id: string, tell: Told, now: number
   const told = before.replicas[id].told.filter(({ run_id }) => run_id !== tell.run_id);
   return withReplica(before, id, { told: [...told, tell] }, now);
 }
+
+/** Replicas that are gone are not to be waited for. */
+export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly Told[]): Told[] {
+  return told.flatMap(({ run_id }) => {
+    const order = orders.find((one) => one.run_id === run_id);
+    if (order === undefined) return [];
+    return [{ run_id, generation: order.generation, version: order.version, state: "failed" }];
+  });
+}

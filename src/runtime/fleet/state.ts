@@ -248,9 +248,9 @@ export function takesCalls({ shown }: Replica): boolean {
   return shown === "ready" || shown === "draining";
 }
 
-/** Calls at once that the fleet bears: of the replicas that take new ones. */
+/** Calls at once that the fleet bears: of the replicas that take new ones, or will once their update has ended. */
 export function permitsOf({ replicas }: FleetState): number {
-  const ready = Object.values(replicas).filter(({ shown }) => shown === "ready");
+  const ready = Object.values(replicas).filter(({ shown, phase }) => shown === "ready" || phase?.left === true);
   return ready.reduce((sum, { max_concurrent }) => sum + max_concurrent, 0);
 }
 
