@@ -15,15 +15,14 @@ import {
   adapterName,
   type EngineCheck,
   type FleetState,
-  type Holds,
   isAt,
   newFleet,
   orderOf,
   type PhaseName,
   setReplicas,
-  type Weights,
 } from "../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../src/runtime/fleet/stretches.ts";
+import type { Holds, Weights } from "../../src/runtime/fleet/weights.ts";
 
 export const RUN = "run_a";
 export const SCOPE = { orgId: "o", projectId: "p" };

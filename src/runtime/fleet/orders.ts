@@ -5,7 +5,8 @@
  */
 import type { ReplicaReport, WeightOrder } from "../contract/fleet-wire.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
-import { again, type FleetState, type Replica, servedVersion, type Told, type Weights, withReplica } from "./state.ts";
+import { again, type FleetState, type Replica, servedVersion, type Told, withReplica } from "./state.ts";
+import type { Weights } from "./weights.ts";
 
 /** Runs that train adapters of their own on one fleet. */
 const RUNS_AT_ONCE = 64;
