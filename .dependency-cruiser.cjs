@@ -51,6 +51,7 @@ const OWNERS = {
   stripe: ["src/clients"],
   hono: ["src/api"],
   jose: ["src/runtime"],
+  standardwebhooks: ["src/runtime"],
   "@jax-js/jax": ["packages/trainer"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],

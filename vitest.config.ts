@@ -47,7 +47,7 @@ const nodeProject = {
     globalSetup: [vectors],
     include: [
       ...platformFree,
-      "test/{clients,cli,conformance,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
+      "test/{clients,cli,conformance,examples,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
       "test/{api,db,runtime}/**/*.node.test.ts",
     ],
   },

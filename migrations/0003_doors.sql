@@ -56,11 +56,21 @@ CREATE TABLE `webhook_endpoints` (
 	`url` text NOT NULL,
 	`description` text NOT NULL,
 	`events` text,
-	`secrets` text NOT NULL,
 	`disabled_at` integer,
 	`disabled_reason` text,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX `webhook_endpoints_by_time` ON `webhook_endpoints` (`org_id`,`project_id`,`created_at`,`id`);
+CREATE INDEX `webhook_endpoints_by_time` ON `webhook_endpoints` (`org_id`,`project_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE TABLE `webhook_secrets` (
+	`id` text PRIMARY KEY NOT NULL,
+	`org_id` text NOT NULL,
+	`project_id` text NOT NULL,
+	`webhook_id` text NOT NULL,
+	`sealed_secret` text NOT NULL,
+	`expires_at` integer,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `webhook_secrets_by_endpoint` ON `webhook_secrets` (`org_id`,`project_id`,`webhook_id`);

@@ -8,6 +8,7 @@ import { RunObject as Run } from "./runtime/run/object.ts";
 import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
+import { TriggerObject as Trigger } from "./runtime/trigger/object.ts";
 
 export { AuditObject } from "./runtime/account/audit-object.ts";
 export { AccountObject } from "./runtime/account/object.ts";
@@ -18,12 +19,16 @@ export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";
-export { TriggerObject } from "./runtime/trigger/object.ts";
 export { WebhookObject } from "./runtime/webhook/object.ts";
 
 /** A training run evaluates its weights with runs of their own, which are accepted as those of anybody are. */
 export class RunObject extends Run {
   protected override readonly acceptEval = acceptRun;
+}
+
+/** A delivery begins a run as anybody does. */
+export class TriggerObject extends Trigger {
+  protected override readonly acceptRun = acceptRun;
 }
 
 refuseExit();

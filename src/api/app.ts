@@ -44,7 +44,9 @@ import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
+import { triggerOperations } from "./triggers.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookOperations } from "./webhooks.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -108,7 +110,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...environmentOperations,
   ...endpointOperations,
   ...secretOperations,
+  ...webhookOperations,
   ...datasetOperations,
+  ...triggerOperations,
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,

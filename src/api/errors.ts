@@ -8,7 +8,7 @@
 import type * as z from "zod";
 import { type ApiError, type ErrorCode, STATUS_OF } from "../contract/api-error.ts";
 import { saidBack } from "../contract/shown-text.ts";
-import { formatPath, valueAt } from "../core/field-path.ts";
+import { saidIssue } from "../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../runtime/contract/refusal.ts";
 
 /** Seconds a caller should wait before asking again, for the codes where waiting helps. */
@@ -16,8 +16,6 @@ const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate
 
 const MESSAGE_CHARACTERS = 1000;
 const PARAM_CHARACTERS = 300;
-
-type Issue = z.ZodError["issues"][number];
 
 /** Thrown by whatever reads a request; the app turns it into a reply. */
 export class Refusal extends Error {
@@ -59,47 +57,7 @@ export function internalReply(): Response {
   return refusalReply(new Refusal({ code: "internal", message, param: null }));
 }
 
-/**
- * What zod found, as one refusal. An unknown field goes first: a misspelt name is also reported as a missing one, and
- * only the spelling helps.
- */
+/** What zod found, as one refusal. */
 export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
-  const issues = error.issues.flatMap(withoutUnions);
-  const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
-  if (unknown !== undefined) {
-    const param = formatPath([...unknown.path, ...unknown.keys.slice(0, 1)]);
-    return new Refusal({ code: "unknown_field", message: `${param} is not a known field`, param });
-  }
-  const issue = issues[0];
-  const path = issue?.path ?? [];
-  const absent = valueAt(value, path) === undefined && issue?.code !== "custom";
-  const reason = absent ? "is required" : (issue?.message ?? "invalid");
-  const param = path.length === 0 ? null : formatPath(path);
-  const message = param === null ? reason : `${param}: ${reason}`;
-  return new Refusal({ code: "invalid_request", message, param });
-}
-
-/** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
-function withoutUnions(issue: Issue): Issue[] {
-  // The name of a member is what is wrong, not what it holds.
-  if (issue.code === "invalid_key") return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
-  if (issue.code !== "invalid_union") return [issue];
-  // Branches told apart by one of their fields, whose value is none of theirs.
-  if (issue.errors.length === 0) return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
-  const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
-  if (meant === undefined) {
-    const expected = issue.errors.flatMap((branch) => branch.filter(isAboutTheType));
-    const types = expected.map((inner) => (inner.code === "invalid_type" ? inner.expected : ""));
-    return [{ ...issue, message: `must be one of: ${types.join(", ")}` }];
-  }
-  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })).flatMap(withoutUnions);
-}
-
-function kindsOf(issue: Issue): string {
-  const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
-  return options.filter((option) => typeof option === "string").join(", ");
-}
-
-function isAboutTheType({ code, path }: Issue): boolean {
-  return code === "invalid_type" && path.length === 0;
+  return new Refusal(saidIssue(error, value));
 }

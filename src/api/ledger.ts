@@ -57,7 +57,7 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Add a list of prices, which never changes and takes the place of the one before at its time",
     description:
-      "Runs keep the list they began with. Of two lists that begin at the same time the later made is in force.",
+      "Runs keep the list they began with. No two lists begin at the same time: of two that are sent at once one is refused.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: PriceListRequest },
     reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },

@@ -23,7 +23,8 @@ function environmentArg(text: string): Record<string, unknown> {
   return { [name]: jsonOrText(value) };
 }
 
-function jsonOrText(text: string): unknown {
+/** JSON, or else the text itself. */
+export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

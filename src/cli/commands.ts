@@ -21,7 +21,9 @@ import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
+import { TRIGGER_COMMANDS } from "./commands/trigger.ts";
 import { USAGE_COMMANDS } from "./commands/usage.ts";
+import { WEBHOOK_COMMANDS } from "./commands/webhook.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
@@ -32,6 +34,8 @@ const BUT_COMPLETION = [
   ...DATASET_COMMANDS,
   ...ENDPOINT_COMMANDS,
   ...SECRET_COMMANDS,
+  ...WEBHOOK_COMMANDS,
+  ...TRIGGER_COMMANDS,
   ...ENV_COMMANDS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,

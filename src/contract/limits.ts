@@ -8,6 +8,22 @@ export const LIMITS = {
   fleetReplicas: 64,
   /** What the engines of a fleet are sent of a version whose tensors a trainer sends, as JSON. */
   weightTransferCharacters: 256 * KIB,
+  /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
+  webhooksPerProject: 20,
+  webhookEvents: 32,
+  webhookOverlapSeconds: 7 * 86_400,
+  webhookSecrets: 5,
+  /** A longer body of an event has no more than ids and where the rest is read. */
+  webhookBodyBytes: 20_000,
+  /** Deliveries that wait for one address: beyond either the oldest are dropped. */
+  webhookBacklog: 10_000,
+  webhookBacklogBytes: 16 * MIB,
+  /** Deliveries that came to an end and are still in an address's log. */
+  webhookLog: 1000,
+  /** What is read of an answer, and kept of it. */
+  webhookAnswerBytes: 64 * KIB,
+  webhookAnswerCharacters: 500,
+  webhookAttemptMs: 20_000,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */
@@ -153,6 +169,16 @@ export const LIMITS = {
   unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
+  /** Paths in a trigger's map, conditions in its `when`, values allowed by one of those. */
+  triggerPaths: 32,
+  /** Deliveries of a trigger that wait for the run before them. */
+  triggerWaiting: 100,
+  /** Deliveries in a trigger's log, up to 50 more for a while; and beside them those that nobody signed. */
+  deliveriesLogged: 1000,
+  unsignedLogged: 100,
+  /** How long, and how many, ids of deliveries are known again. */
+  deliveryIdMs: 7 * 24 * 60 * MINUTE,
+  deliveryIds: 50_000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,
   /** Tokens of a batch, and of one of its objects, that are given in a trainer's own format; and bytes of one row, unzipped. */

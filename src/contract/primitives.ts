@@ -15,6 +15,7 @@ export const EXAMPLE = {
   replica: "rp_01ks2h9q4e7mxw3f0tbn8vc5zpv3m8q4rd",
   trigger: "tr_01ks2h9q4e7mxw3f0tbn8vc5zqw7h5t2be",
   webhook: "whe_01ks2h9q4e7mxw3f0tbn8vc5zrx2n6k9sf",
+  delivery: "msg_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41_01ks2h9q4e7mxw3f0tbn8vc5zrx2n6k9sf",
   secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
   dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
   deletion: "del_01ks2h9q4e7mxw3f0tbn8vc5ze8h2n5kvt",

@@ -69,10 +69,6 @@ export const webhookEndpoints = sqliteTable(
     description: text().notNull(),
     /** Names of events; null: all. */
     events: text({ mode: "json" }).$type<readonly string[]>(),
-    /** AES-GCM, sealed before they got here: the newest first, each with when it ends (epoch milliseconds; null: never). */
-    secrets: text({ mode: "json" })
-      .$type<readonly { readonly sealed: string; readonly expires_at: number | null }[]>()
-      .notNull(),
     /** Set when it gets nothing any more, and why. */
     disabled_at: integer(),
     disabled_reason: text(),
@@ -82,6 +78,23 @@ export const webhookEndpoints = sqliteTable(
   (table) => [index("webhook_endpoints_by_time").on(table.org_id, table.project_id, table.created_at, table.id)],
 );
 export type WebhookEndpointRow = typeof webhookEndpoints.$inferSelect;
+
+/** What deliveries to an endpoint are signed with: more than one while it is being changed. */
+export const webhookSecrets = sqliteTable(
+  "webhook_secrets",
+  {
+    id: text().primaryKey(),
+    ...scope,
+    webhook_id: text().notNull(),
+    /** AES-GCM, sealed before it got here. */
+    sealed_secret: text().notNull(),
+    /** From when on nothing is signed with it; null: it is the newest. */
+    expires_at: integer(),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("webhook_secrets_by_endpoint").on(table.org_id, table.project_id, table.webhook_id)],
+);
+export type WebhookSecretRow = typeof webhookSecrets.$inferSelect;
 
 /** Addresses at which somebody else's webhook begins a run. What came stands in the trigger's object. */
 export const triggers = sqliteTable(

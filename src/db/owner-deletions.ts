@@ -6,7 +6,7 @@ import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "dr
 import type { Scope } from "../contract/scope.ts";
 import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
-import { fleets, replicas } from "./doors-schema.ts";
+import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -113,7 +113,7 @@ export async function nameOfOrganization(database: D1Database, orgId: string): P
 /** What a project has besides its runs, and the receipts of what was deleted in it. */
 const OF_PROJECT: readonly ProjectTable[] = [
   ...[apiKeys, datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens],
-  ...[fleets, replicas],
+  ...[fleets, replicas, webhookEndpoints, webhookSecrets, triggers],
 ];
 
 /** Rows of a project, its own included, the receipts in it left out. */

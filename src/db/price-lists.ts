@@ -1,11 +1,11 @@
 /** Lists of prices. The one a deployment begins with is code; each stored one takes the place of another at its time. */
-import { and, asc, count, desc, eq, gt, lte, ne, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, exists, getTableColumns, gt, lte, ne, notExists, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { PriceList } from "../contract/money.ts";
 import { DEFAULT_PRICES } from "../core/billing/default-prices.ts";
 import { type PriceListRow, priceLists } from "./deployment-schema.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
-import { inOrganization, type Statement, unscoped } from "./scoped.ts";
+import { inOrganization, unscoped } from "./scoped.ts";
 
 /** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */
 export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {
@@ -46,27 +46,40 @@ export async function insertPriceList(
 ): Promise<"inserted" | "full" | "taken" | "time_taken" | "version_taken"> {
   if (row.version === DEFAULT_PRICES.version) return "version_taken";
   const all = unscoped(database, "prices");
-  const { version, effective_from, created_at } = row;
-  const [[coming], others] = await all.batch([
+  const { version, effective_from, created_at, created_by } = row;
+  const others = all
+    .select({ version: priceLists.version })
+    .from(priceLists)
+    .where(and(eq(priceLists.effective_from, effective_from), ne(priceLists.version, version)));
+  const coming = all
+    .select({ n: count() })
+    .from(priceLists)
+    .where(gt(priceLists.effective_from, Math.floor(created_at / 1000)));
+  // Asked by the statement that writes: of two that come at once the second finds the first.
+  const values = Object.entries(getTableColumns(priceLists)).map(([name, column]) => {
+    return sql`${sql.param(Reflect.get(row, name), column)}`;
+  });
+  const inserting = all
+    .insert(priceLists)
+    .select(
+      sql`select ${sql.join(values, sql`, `)} where ${notExists(others)} and (${coming}) < ${LIMITS.comingPrices}`,
+    )
+    .returning();
+  const own = and(eq(priceLists.version, version), eq(priceLists.created_at, created_at));
+  const isMade = exists(
     all
-      .select({ n: count() })
+      .select()
       .from(priceLists)
-      .where(gt(priceLists.effective_from, Math.floor(created_at / 1000))),
-    all
-      .select({ version: priceLists.version })
-      .from(priceLists)
-      .where(and(eq(priceLists.effective_from, effective_from), ne(priceLists.version, version)))
-      .limit(1),
-  ]);
-  if (others.length > 0) return "time_taken";
-  if ((coming?.n ?? 0) >= LIMITS.comingPrices) return "full";
-  const inserting: Statement<unknown> = all.insert(priceLists).values(row);
+      .where(and(own, eq(priceLists.created_by, created_by))),
+  );
   try {
-    await inOrganization(database, made.orgId).batch([
+    const [inserted, there] = await inOrganization(database, made.orgId).batch([
       inserting,
-      ...rememberIf(database, made.orgId, sql`true`, made.remembered),
+      others.limit(1),
+      ...rememberIf(database, made.orgId, isMade, made.remembered),
     ]);
-    return "inserted";
+    if (inserted.length > 0) return "inserted";
+    return there.length > 0 ? "time_taken" : "full";
   } catch (thrown) {
     const table = violatedTable(thrown);
     if (table === null) throw thrown;

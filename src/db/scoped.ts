@@ -49,7 +49,12 @@ export type ProjectTable =
   | typeof tables.judgeVerdicts
   | typeof tables.runs
   | typeof tables.secrets
-  | typeof tables.trainerTokens;
+  | typeof tables.trainerTokens
+  | typeof doors.fleets
+  | typeof doors.replicas
+  | typeof doors.triggers
+  | typeof doors.webhookEndpoints
+  | typeof doors.webhookSecrets;
 
 /** What an organisation has, and the organisation itself. */
 export type OrganizationTable =
@@ -64,7 +69,8 @@ export type OrganizationTable =
   | typeof tables.organizations
   | typeof tables.projects
   | typeof tables.runs
-  | typeof tables.usageHours;
+  | typeof tables.usageHours
+  | typeof doors.webhookEndpoints;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
@@ -254,6 +260,7 @@ function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Giv
 export type Unscoped =
   | "key by hash"
   | "trainer token by hash"
+  | "trigger by id"
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"

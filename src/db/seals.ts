@@ -5,7 +5,7 @@
  */
 import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { replicas } from "./doors-schema.ts";
+import { replicas, triggers, webhookSecrets } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
@@ -15,6 +15,8 @@ const SEALED = {
   replica_control: { table: replicas, column: replicas.sealed_control_key },
   secret: { table: secrets, column: secrets.sealed_value },
   push_secret: { table: runs, column: runs.sealed_push_secret },
+  webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret },
+  trigger: { table: triggers, column: triggers.sealed_secret },
 } as const;
 export type SealedKind = keyof typeof SEALED;
 const KINDS = [
@@ -23,6 +25,8 @@ const KINDS = [
   "replica_control",
   "secret",
   "push_secret",
+  "webhook_secret",
+  "trigger",
 ] as const satisfies readonly SealedKind[];
 
 export interface SealedValue {
@@ -47,6 +51,8 @@ export async function replaceSeal(
     replica_control: () => rows.update(replicas, { sealed_control_key: after }, ...unchanged),
     secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
     push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
+    webhook_secret: () => rows.update(webhookSecrets, { sealed_secret: after }, ...unchanged),
+    trigger: () => rows.update(triggers, { sealed_secret: after }, ...unchanged),
   };
   await replace[kind]();
 }

@@ -32,7 +32,6 @@ import type { RunEvent } from "../contract/run-events.ts";
 import type { RunPreview } from "../contract/run-preview.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-import { BillingClient } from "./billing-client.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
@@ -52,6 +51,7 @@ import type {
 } from "./options.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
+import { WebhooksClient } from "./webhooks-client.ts";
 
 export type {
   AcceptedInvitation,
@@ -72,6 +72,8 @@ export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedE
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
+export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../contract/trigger.ts";
+export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../contract/webhook.ts";
 export type * from "./options.ts";
 export type {
   ClientOptions,
@@ -113,7 +115,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends BillingClient {
+export class RollcallClient extends WebhooksClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {

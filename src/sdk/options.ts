@@ -4,6 +4,7 @@ import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "..
 import type { EntryKind } from "../contract/money.ts";
 import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
 import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
+import type { DeliveryState } from "../contract/webhook.ts";
 
 export interface Page<T> {
   readonly object: "list";
@@ -41,6 +42,15 @@ export interface StatementsQuery {
   /** The last month of the page before. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
+}
+
+/** Newest first. */
+export interface DeliveryQuery {
+  /** Id of the last delivery of the page before. */
+  readonly after?: string | undefined;
+  /** Deliveries a page: 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+  readonly state?: DeliveryState | undefined;
 }
 
 /** What is left out is not asked about. Newest first. */

@@ -18,6 +18,7 @@ import {
   OF_ORGANIZATION,
   SHOWN_TO_OPERATORS,
   TAKES,
+  TAKES_TOO,
 } from "./authorization/permissions.ts";
 import { type Asked, NAMED_INSIDE, REQUESTS, type Request } from "./authorization/requests.ts";
 import { furnish, type Project } from "./authorization/things.ts";
@@ -142,7 +143,8 @@ function inOrganization(id: string, caller: Asker, { thing, target }: Aim): numb
 
 function mayDoThis(id: string, { may, trains, bound }: Asker): boolean {
   if (bound !== null && OF_ALL_PROJECTS.includes(id)) return false;
-  return trains === undefined ? mayDo(may ?? [], TAKES[id] ?? []) : FOR_TRAINERS.includes(id);
+  if (trains !== undefined) return FOR_TRAINERS.includes(id);
+  return [TAKES[id] ?? [], TAKES_TOO[id] ?? ("caller" as const)].every((takes) => mayDo(may ?? [], takes));
 }
 
 function isInReach(caller: Asker, { target, named, thing }: Aim): boolean {

@@ -242,6 +242,20 @@ test("prices are read by any key, and a list that is added never changes and com
   await env.DB.prepare("delete from price_lists where version in (?, ?)").bind(soon, later).run();
 });
 
+test("of two lists that begin at the same time and are sent at once one is made, and one sent twice at once is made once", async () => {
+  const { other, operator } = await withOperator();
+  const mark = crypto.randomUUID().slice(0, 8);
+  const effective_from = other.clock.now / 1000 + 50_000;
+  const add = (version: string, key: string, at = effective_from) =>
+    other.call(operator, "POST /v1/prices", { version, effective_from: at, fees: FEES }, { "idempotency-key": key });
+  const both = await Promise.all(["one", "two"].map((name) => add(`${mark}-${name}`, `${mark}-${name}`)));
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
+  expect(both.find(({ status }) => status === 409)?.body.error.param).toBe("effective_from");
+  const twice = await Promise.all([1, 2].map(() => add(`${mark}-same`, `${mark}-same`, effective_from + 1)));
+  expect(twice.map(({ status }) => status)).toEqual([201, 201]);
+  await env.DB.prepare("delete from price_lists where version like ?").bind(`${mark}-%`).run();
+});
+
 test("prices that begin in the past or after ten years, name a model twice, or are not an operator's are refused", async () => {
   const { tenant, other, operator } = await withOperator();
   const now = other.clock.now / 1000;

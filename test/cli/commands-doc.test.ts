@@ -17,6 +17,8 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 import { command as runCommand } from "./run-rollcall.ts";
+import { TRIGGERS, writeTriggers } from "./triggers-doc.ts";
+import { WEBHOOKS } from "./webhooks-doc.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
@@ -113,6 +115,8 @@ const EXPECTED: Partial<Record<CommandName, { text?: RegExp; json?: object }>> =
   "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
   "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
   "secret delete": { json: DELETED },
+  ...WEBHOOKS,
+  ...TRIGGERS,
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
@@ -199,6 +203,7 @@ const ids = {
   INVITATION: "",
   DELETION: "",
   BUDGET: "",
+  WEBHOOK: "",
   SOURCE: "",
 };
 /** Of an organisation of their own, with a key for all of it. */
@@ -240,6 +245,7 @@ async function makeOrganization(): Promise<void> {
   const key = made.key.key ?? "";
   const client = clientOf(key);
   const leaving = await client.createKey({ name: "leaving", scopes: ["admin"] });
+  writeTriggers(folder, model.url);
   const shown = await client.createKey({ name: "shown", scopes: ["runs:write"], requests_per_minute: 60 });
   const invitation = await client.createInvitation({ email: "eve@example.com", role: "viewer" });
   writeFileSync(join(folder, "admin-key.txt"), `${key}\n`);
@@ -295,6 +301,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   expect(printed, line).toMatchObject(expected.json ?? {});
   if (line.includes("run delete")) ids.DELETION = printed.id;
   if (line.includes("budget create")) ids.BUDGET = printed.id;
+  if (line.includes("webhook create")) ids.WEBHOOK = printed.id;
   if (line.includes("top-up")) ids.SOURCE = printed.entry.source_id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;
@@ -352,11 +359,7 @@ test("docs/graded-datasets.md goes from rows to a report with curl alone, and it
     });
     const rows = readFileSync(join(folder, "rows-for-training.jsonl"), "utf8").trim().split("\n");
     expect(rows.map((row) => JSON.parse(row).reward)).toEqual([1]);
-    const stale = {
-      "webhook-id": "a",
-      "webhook-timestamp": "1764000000",
-      "webhook-signature": "v1,a",
-    };
+    const stale = { "webhook-id": "a", "webhook-timestamp": "1764000000", "webhook-signature": "v1,a" };
     const reply = await fetch(`http://127.0.0.1:${port}/`, {
       method: "POST",
       headers: stale,

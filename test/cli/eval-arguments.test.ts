@@ -32,6 +32,15 @@ function refusal(...argv: string[]): { exit: number; message: string; param: str
   throw new Error("it was accepted");
 }
 
+test("a cap that is no amount of dollars is refused by the name of its flag", () => {
+  for (const dollars of ["0", "-1", "0.0000001", "1000000.01"]) {
+    const refused = refusal("gsm8k", `--max-cost=${dollars}`);
+    expect(refused).toMatchObject({ exit: EXIT.usage, param: "max-cost" });
+    expect(refused.message).toContain("--max-cost: must be dollars, from $0.000001 to $1,000,000.00");
+  }
+  expect(parseEvalArguments(["gsm8k", "--max-cost", "0.000001"]).draft.max_cost_micros).toBe(1);
+});
+
 test("short and long flags make the same request", () => {
   vi.stubEnv("MY_KEY", "sk-1");
   const short = parseEvalArguments("gsm8k@1 -m q -b http://h/v1 -k MY_KEY -n -1 -r 4 -c 8 -t 64 -T 0.5".split(" "));

@@ -20,9 +20,13 @@ import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import { whoStillMay } from "../../src/db/standing.ts";
+import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
+import * as webhooks from "../../src/db/webhooks.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
+import { TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -106,12 +110,49 @@ export const CASES: Readonly<Record<string, Case>> = {
       ["secret", `sec_${mark}`, mark],
       ["endpoint", `ep_${mark}`, "k1.iv.sealed"],
       ["push_secret", `run_${mark}`, mark],
+      ["webhook_secret", `whs_${mark}`, mark],
+      ["trigger", `tr_${mark}`, mark],
     ] as const) {
       await seals.replaceSeal(d1, { kind, scope, id, sealed }, "sealed anew");
     }
   },
+  findTrigger: async (d1, scope, mark) => [
+    await triggers.findTrigger(d1, scope, `tr_${mark}`),
+    await triggers.findTrigger(d1, scope, "name"),
+  ],
+  getTrigger: (d1, scope, mark) => triggers.getTrigger(d1, scope, `tr_${mark}`),
+  listTriggers: (d1, scope) => triggers.listTriggers(d1, scope, FIRST),
+  someTriggers: (d1, scope) => triggers.someTriggers(d1, scope, 10),
+  insertTrigger: (d1, scope) => {
+    const row = { ...TRIGGER, id: crypto.randomUUID(), name: "new", sealed_secret: "sealed" };
+    return triggers.insertTrigger(d1, scope, row, null);
+  },
+  updateTrigger: (d1, scope, mark) => triggers.updateTrigger(d1, scope, `tr_${mark}`, { updated_at: 3000 }),
+  deleteTrigger: (d1, scope, mark) => triggers.deleteTrigger(d1, scope, `tr_${mark}`),
   sealedPushSecret: (d1, scope, mark) => seals.sealedPushSecret(d1, scope, `run_${mark}`),
   deleteSecret: (d1, scope, mark) => secrets.deleteSecret(d1, scope, `sec_${mark}`),
+  findWebhook: (d1, scope, mark) => webhooks.findWebhook(d1, scope, `whe_${mark}`),
+  listWebhooks: (d1, scope) => webhooks.listWebhooks(d1, scope, FIRST),
+  webhooksListening: (d1, scope) => webhooks.webhooksListening(d1, scope),
+  webhooksOfProject: (d1, scope) => webhooks.webhooksOfProject(d1, scope),
+  insertWebhook: (d1, scope) => {
+    const webhook = webhookRow(crypto.randomUUID());
+    return webhooks.insertWebhook(
+      d1,
+      scope,
+      { webhook, secret: webhookSecretRow(crypto.randomUUID(), webhook.id) },
+      null,
+    );
+  },
+  updateWebhook: (d1, scope, mark) => webhooks.updateWebhook(d1, scope, `whe_${mark}`, { description: "other" }),
+  disableWebhook: (d1, scope, mark) => webhooks.disableWebhook(d1, scope, `whe_${mark}`, { at: 3000, reason: "r" }),
+  secretsOfWebhook: (d1, scope, mark) => webhooks.secretsOfWebhook(d1, scope, `whe_${mark}`, 2000),
+  secretEndsOfWebhooks: (d1, scope, mark) => webhooks.secretEndsOfWebhooks(d1, scope, [`whe_${mark}`], 2000),
+  rotateWebhookSecret: (d1, scope, mark) => {
+    const secret = { ...webhookSecretRow(crypto.randomUUID(), `whe_${mark}`), created_at: 2000 };
+    return webhooks.rotateWebhookSecret(d1, scope, { secret, ends: 3000 });
+  },
+  deleteWebhook: (d1, scope, mark) => webhooks.deleteWebhook(d1, scope, `whe_${mark}`),
 };
 
 /** Of an organisation, or of one project of it. */
@@ -155,6 +196,13 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     const made = { operation: "createTopUp", key: crypto.randomUUID(), request_hash: "h", resource_id: "n", ...at };
     return idempotency.remember(d1, orgId, made);
   },
+  whoStillMay: async (d1, { orgId }, mark) => {
+    const scope = { orgId, projectId: `pj_${mark}` };
+    return [
+      await whoStillMay(d1, scope, `key_${mark}`, "runs:read", 3000),
+      await whoStillMay(d1, scope, `per_${mark}`, "runs:read", 3000),
+    ];
+  },
   findBudget: (d1, { orgId }, mark) => budgets.findBudget(d1, orgId, `bud_${mark}`),
   listBudgets: (d1, { orgId }) => budgets.listBudgets(d1, orgId, FIRST),
   insertBudget: (d1, { orgId }, mark) => {
@@ -170,6 +218,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     budgets.updateBudget(d1, orgId, `bud_${mark}`, { limit_micros: 7, updated_at: 3000 }),
   deleteBudget: (d1, { orgId }, mark) => budgets.deleteBudget(d1, orgId, `bud_${mark}`),
   readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
+  webhooksNaming: (d1, { orgId }) => webhooks.webhooksNaming(d1, orgId, "budget", 10),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
   listMonths: (d1, { orgId }) => months.listMonths(d1, orgId, { before: null, limit: 10 }),
   usageBetween: async (d1, { orgId }) => [

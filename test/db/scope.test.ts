@@ -12,6 +12,7 @@ import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as deletions from "../../src/db/deletions.ts";
+import * as doors from "../../src/db/doors-schema.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
@@ -34,7 +35,10 @@ import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
+import * as standing from "../../src/db/standing.ts";
+import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
+import * as webhooks from "../../src/db/webhooks.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
@@ -42,9 +46,9 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
-  ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects },
+  ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
-  ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention },
+  ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
 };
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
@@ -52,7 +56,7 @@ const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
-  ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList"],
+  ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };
@@ -63,7 +67,7 @@ const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
-  ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertOnce"],
+  ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
@@ -131,7 +135,7 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 
 const IN_PROJECT = [
   ...[tables.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
-  ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens],
+  ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens, doors.triggers],
 ];
 const IN_ORGANIZATION = [
   ...[tables.apiKeys, tables.budgets, tables.deletions, tables.invitations, tables.members],

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
+import { triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -23,6 +24,7 @@ import {
   trainerTokens,
   usageHours,
 } from "../../src/db/schema.ts";
+import type { NewTrigger } from "../../src/db/triggers.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 
@@ -34,8 +36,14 @@ export interface Tenant {
 
 export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
-  ...{ organizations, projects, runs, secrets, trainerTokens },
+  ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
+};
+
+/** What any trigger has. */
+export const TRIGGER: Omit<NewTrigger, "id" | "name" | "sealed_secret"> = {
+  ...{ scheme: "github", run: {}, map: {}, when: {}, concurrency: "allow", created_by: "key_1" },
+  ...{ created_at: 1000, updated_at: 1000, disabled_at: null },
 };
 
 /** Two projects of one organisation, and a third of another. */
@@ -93,6 +101,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1
       .insert(secrets)
       .values({ id: `sec_${mark}`, ...owner, name: "name", sealed_value: mark, ...at, updated_at: 1000 }),
+    d1.insert(triggers).values({ id: `tr_${mark}`, ...owner, name: "name", ...TRIGGER, sealed_secret: mark }),
     d1.insert(datasets).values({ id: `ds_${mark}`, ...owner, name: "name", rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
@@ -100,8 +109,22 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(webhookEndpoints).values({ ...webhookRow(`whe_${mark}`), ...owner, description: mark }),
+    d1
+      .insert(webhookSecrets)
+      .values({ ...webhookSecretRow(`whs_${mark}`, `whe_${mark}`), ...owner, sealed_secret: mark }),
     ...moneyOf({ scope, mark }),
   ]);
+}
+
+export function webhookRow(id: string) {
+  const none = { disabled_at: null, disabled_reason: null };
+  const events = ["budget.*"];
+  return { id, url: "https://hooks.example/in", description: "", events, ...none, created_at: 1000, updated_at: 1000 };
+}
+
+export function webhookSecretRow(id: string, webhook_id: string) {
+  return { id, webhook_id, sealed_secret: "sealed", expires_at: null, created_at: 1000 };
 }
 
 /** A budget, an hour of use, a closed month, and the copy of the organisation's balance, which is its first tenant's. */

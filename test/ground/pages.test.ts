@@ -4,10 +4,13 @@ import { basename, dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const PAGES = globSync(["*.md", "docs/*.md", "src/**/README.md", "packages/**/README.md", "environments/*/README.md"], {
-  cwd: ROOT,
-  exclude: ["**/node_modules/**"],
-}).sort();
+const PAGES = globSync(
+  ["*.md", "docs/*.md", "src/**/README.md", "packages/**/README.md", "{environments/*,examples/**}/README.md"],
+  {
+    cwd: ROOT,
+    exclude: ["**/node_modules/**"],
+  },
+).sort();
 const ROOMS = PAGES.filter((page) => /^src\/runtime\/[^/]+\/README\.md$/.test(page));
 
 function read(page: string): string {

@@ -44,7 +44,24 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   createSecret: (client) => client.createSecret({ name: "N", value: "v" }),
   listSecrets: (client) => client.listSecrets(),
   getSecret: (client) => client.getSecret("x/y"),
+  createWebhookEndpoint: (client) => client.createWebhookEndpoint({ url: "https://x/in" }),
+  listWebhookEndpoints: (client) => client.listWebhookEndpoints(),
+  getWebhookEndpoint: (client) => client.getWebhookEndpoint("x/y"),
+  updateWebhookEndpoint: (client) => client.updateWebhookEndpoint("x/y", { disabled: false }),
+  deleteWebhookEndpoint: (client) => client.deleteWebhookEndpoint("x/y"),
+  rotateWebhookSecret: (client) => client.rotateWebhookSecret("x/y"),
+  listWebhookDeliveries: (client) => client.listWebhookDeliveries("x/y", { state: "failed" }),
+  replayWebhookDelivery: (client) => client.replayWebhookDelivery("x/y", "x/y"),
+  replayWebhookDeliveries: (client) => client.replayWebhookDeliveries("x/y", { after: 1 }),
+  testWebhookEndpoint: (client) => client.testWebhookEndpoint("x/y"),
   updateSecret: (client) => client.updateSecret("x/y", { value: "v" }),
+  createTrigger: (client) => client.createTrigger({ name: "n", verify: { scheme: "standard" }, run: {} }),
+  listTriggers: (client) => client.listTriggers(),
+  getTrigger: (client) => client.getTrigger("x/y"),
+  updateTrigger: (client) => client.updateTrigger("x/y", { disabled: true }),
+  deleteTrigger: (client) => client.deleteTrigger("x/y"),
+  listTriggerDeliveries: (client) => client.listTriggerDeliveries("x/y"),
+  testTrigger: (client) => client.testTrigger("x/y", { payload: {} }),
   whoAmI: (client) => client.whoAmI(),
   createFirstOrganization: (client) => client.bootstrap({ name: "n" }),
   getOrganization: (client) => client.getOrganization(),
@@ -120,7 +137,7 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(asked.length).toBe(1);
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
-  const path = route.replace(/\{(id|month)\}/, "x%2Fy");
+  const path = route.replaceAll(/\{(id|month|msg)\}/g, "x%2Fy");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");

@@ -73,6 +73,9 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   datasets: text("id or name", "gsm8k-test"),
   endpoints: text("id or name", "qwen"),
   secrets: text("id or name", "SEARCH_KEY"),
+  "webhook-endpoints": text("id of the endpoint", EXAMPLE.webhook),
+  triggers: text("id or name", "on-merge"),
+  hooks: text("id of the trigger", EXAMPLE.trigger),
   leases: text("id of the lease", EXAMPLE.lease),
   organizations: text("id of the organisation", EXAMPLE.organization),
   projects: text("id or name", "math"),
@@ -86,6 +89,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
+  msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** What they mean is said by each operation. */
@@ -93,6 +97,13 @@ const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "Idempotency-Key": IdempotencyKey.meta({ example: "nightly-2026-11-21" }),
   "Rollcall-Project": z.string().meta({ example: "default" }),
   "Stripe-Signature": z.string().meta({ example: "t=1792000000,v1=5257a869e7ecebeda32affa62cdca3fa" }),
+  "webhook-id": z.string().meta({ example: "nightly_2026-11-30" }),
+  "webhook-timestamp": z.string().meta({ example: "1796016000" }),
+  "webhook-signature": z.string().meta({ example: "v1,cGBcLWlg8dvesATzcVXOZZryj3pS/bhQHVtHtzB7oa8=" }),
+  "X-Hub-Signature-256": z.string().meta({ example: `sha256=${EXAMPLE.batch_sha256}` }),
+  "X-GitHub-Delivery": z.string().meta({ example: "72d3162e-cc78-11e3-81ab-4c9367dc0958" }),
+  "X-GitHub-Event": z.string().meta({ example: "push" }),
+  "X-Webhook-Secret": z.string().meta({ example: "a-secret-that-the-hub-sends" }),
   "Last-Event-ID": EventId.meta({ example: "41" }),
   Range: z.string().meta({ example: "bytes=1048576-" }),
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
@@ -135,8 +146,9 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
   };
 }
 
-/** `runs` of `/v1/runs/{id}`; what stands outside /v1 is about the platform. */
+/** `runs` of `/v1/runs/{id}`; what else stands outside /v1 is about the platform. */
 function nounOf(path: string): string {
+  if (path.startsWith("/hooks/")) return "hooks";
   return /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? "platform";
 }
 

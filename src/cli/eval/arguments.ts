@@ -1,5 +1,6 @@
 /** The flags of `rollcall eval`, and of runs of any kind, read and checked as far as that is possible without a platform. */
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import {
   defined,
   environmentArgs,
@@ -15,6 +16,7 @@ import { type DatasetArgument, datasetArgument } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
 import { type ConnectArguments, platformAsked } from "../on-platform.ts";
 import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
+import { dollarsText } from "../terminal/format.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
 
 /** A run request in the making: the endpoint and the number of examples may still be open. */
@@ -118,7 +120,7 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
       name: line.text("name"),
       model: line.text("model"),
       max_concurrent: line.number("max-concurrent"),
-      max_cost_micros: microsOf(line.number("max-cost")),
+      max_cost_micros: maxCostMicros(line.number("max-cost")),
       seed: line.number("seed"),
       shuffle: line.on("shuffle") || undefined,
     }),
@@ -134,8 +136,12 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
   return draft as DraftRequest;
 }
 
-function microsOf(dollars: number | undefined): number | undefined {
-  return dollars === undefined ? undefined : Math.round(dollars * 1_000_000);
+function maxCostMicros(dollars: number | undefined): number | undefined {
+  if (dollars === undefined) return undefined;
+  const micros = Math.round(dollars * 1_000_000);
+  if (micros >= 1 && micros <= LIMITS.maxCostMicros) return micros;
+  const most = dollarsText(LIMITS.maxCostMicros);
+  throw usageError(`--max-cost: must be dollars, from $0.000001 to ${most}, not ${dollars}`, "max-cost");
 }
 
 function gateArguments(line: Line): GateArguments {

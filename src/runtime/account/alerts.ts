@@ -1,25 +1,42 @@
 /**
- * Tells an organisation's owners that a threshold of a budget is crossed: a line of the log, always, and an e-mail where
- * the deployment can send one. What is delivered may be delivered again, and is never lost.
+ * Tells that a threshold of a budget is crossed: a line of the log, always; webhooks that want to know; and an e-mail to
+ * the organisation's owners where the deployment can send one. What is delivered may be delivered again, and is never lost.
  */
-import { ownersOf } from "../../db/ledger.ts";
+
+import type { OutboundEvent } from "../contract/webhook-wire.ts";
 import { logNotice } from "../kit/log.ts";
+import { mailOwners } from "../kit/mail-owners.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { emitEvents, emitOrganizationEvents } from "../webhook/emit.ts";
 import type { Notice } from "./budgets.ts";
 import { dollars } from "./holds.ts";
 
-/** Owners who are written to. */
-const ADDRESSES = 20;
-
-/** Throws where an e-mail was refused, or owners cannot be read. */
+/** Throws where a webhook could not be told, an e-mail was refused, or owners cannot be read. */
 export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
-  logNotice("budget.threshold", { org_id: orgId, ...notice });
-  const { ALERTS, ALERTS_FROM } = env;
-  if (ALERTS === undefined || ALERTS_FROM === undefined) return;
-  const addresses = await subrequests.fetch(() => ownersOf(env.DB, orgId, ADDRESSES));
-  if (addresses.length === 0) return;
-  const letter = { from: ALERTS_FROM, to: addresses, subject: subjectOf(notice), text: textOf(orgId, notice) };
-  await subrequests.fetch(() => ALERTS.send(letter));
+  const { at: _, crossed_in: _project, ...said } = notice;
+  logNotice("budget.threshold", { org_id: orgId, ...said });
+  await tellWebhooks(env, subrequests, orgId, notice);
+  await mailOwners(env, subrequests, orgId, { subject: subjectOf(notice), text: textOf(orgId, notice) });
+}
+
+/** The project it is about; of a key, the one whose run crossed it; of the organisation, whoever names such events. */
+async function tellWebhooks(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
+  const projectId = notice.target_kind === "project" ? notice.target_id : (notice.crossed_in ?? null);
+  const events = [eventOf(notice)];
+  if (notice.target_kind === "organization") await emitOrganizationEvents(env, orgId, events, subrequests);
+  else if (projectId !== null) await emitEvents(env, { orgId, projectId }, events, subrequests);
+}
+
+function eventOf({ at, crossed_in: _, ...said }: Notice): OutboundEvent {
+  const { budget_id, month, percent } = said;
+  return {
+    id: `evt_${budget_id.slice(budget_id.indexOf("_") + 1)}_${month.replace("-", "")}_${percent}`,
+    type: percent >= 100 ? "budget.exhausted" : "budget.threshold",
+    at,
+    subject: budget_id,
+    data: { ...said },
+    path: `/v1/budgets/${budget_id}`,
+  };
 }
 
 function subjectOf({ percent, target_kind }: Notice): string {

@@ -40,6 +40,9 @@ export interface Notice {
   readonly target_id: string;
   readonly limit_micros: number;
   readonly spent_micros: number;
+  /** When it was crossed, epoch milliseconds; and the project of the run that did, where one did. */
+  readonly at: number;
+  readonly crossed_in?: string | null;
 }
 
 /** How far the balance may fall: 0 or less. */
@@ -59,7 +62,7 @@ export function poolsNamed({ project_id, payer }: Payer): string[] {
   return ["organization", ...project, ...(payer === null ? [] : [`key ${payer}`])];
 }
 
-type NoticeRow = { month: string; budget_id: string; percent: number; about: string };
+type NoticeRow = { month: string; budget_id: string; percent: number; about: string; at: number };
 
 export class Spending {
   readonly #rows: Rows;
@@ -100,14 +103,17 @@ export class Spending {
       const crossed = THRESHOLDS.filter((percent) => spent > 0 && spent * 100 >= percent * budget.limit_micros);
       for (const percent of crossed) {
         const { id: budget_id, target_kind, target_id, limit_micros } = budget;
-        const about = JSON.stringify({ target_kind, target_id, limit_micros, spent_micros: spent });
+        const crossed_in = payer?.project_id ?? null;
+        const said = { target_kind, target_id, limit_micros, spent_micros: spent, crossed_in };
+        const about = JSON.stringify(said);
         this.#rows.insert("notices", { month, budget_id, percent, about, at: now }, "ignore");
       }
     }
   }
 
   toDeliver(limit: number): Notice[] {
-    const query = "select month, budget_id, percent, about from notices where delivered_at is null order by at limit ?";
+    const columns = "month, budget_id, percent, about, at";
+    const query = `select ${columns} from notices where delivered_at is null order by at limit ?`;
     return this.#rows.all<NoticeRow>(query, limit).map(({ about, ...row }) => ({ ...row, ...JSON.parse(about) }));
   }
 

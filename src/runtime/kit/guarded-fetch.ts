@@ -9,9 +9,7 @@ import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
 import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
-
-/** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
-const PREFIX = "whsec_";
+import { signedHeaders } from "./sign-webhook.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 
@@ -43,7 +41,7 @@ async function fetchOnce(
   const hosts = await ask();
   const refused = refusedUrl(env, hosts, url);
   if (refused !== null) throw notAllowed(refused);
-  const signed = sign && (await signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now()));
+  const signed = sign && signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now());
   const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
   const controller = new AbortController();
   const hungUp = given?.();
@@ -94,36 +92,4 @@ async function refuseRedirect(reply: Response, url: string): Promise<void> {
 function nameOf(url: string, base?: string): string {
   const parsed = URL.parse(url, base);
   return parsed === null ? "no address" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
-}
-
-/**
- * Signs a request by Standard Webhooks 1.0.0 (standardwebhooks.com): its receiver checks with any library of that name
- * who sent it, that nothing was changed, and, by time and id, that it is not an old one sent again.
- */
-
-/** `id`: the same for every repeat of the request, without a ".". `now`: epoch milliseconds. */
-export async function signedHeaders(
-  secret: string,
-  id: string,
-  body: string,
-  now: number,
-): Promise<Record<string, string>> {
-  const timestamp = String(Math.floor(now / 1000));
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", keyOf(secret), algorithm, false, ["sign"]);
-  const text = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
-  const signature = Buffer.from(await crypto.subtle.sign("HMAC", key, text)).toString("base64");
-  return {
-    "webhook-id": id,
-    "webhook-timestamp": timestamp,
-    "webhook-signature": `v1,${signature}`,
-  };
-}
-
-function keyOf(secret: string): Uint8Array {
-  const key = secret.startsWith(PREFIX)
-    ? Buffer.from(secret.slice(PREFIX.length), "base64")
-    : Buffer.from(secret, "utf8");
-  if (key.length > 0) return key;
-  throw new Error(`a signing secret is text, or ${PREFIX} and base64: set it again`);
 }

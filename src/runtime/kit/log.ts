@@ -20,6 +20,8 @@ export interface LogIds {
   readonly key_id?: string;
   readonly secret_id?: string;
   readonly batch_id?: string;
+  readonly webhook_id?: string;
+  readonly trigger_id?: string;
   /** Of Stripe's. */
   readonly event_id?: string;
   /** What a deletion is of. */

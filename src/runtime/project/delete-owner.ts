@@ -15,7 +15,9 @@ import {
   projectsOf,
   runsOf,
 } from "../../db/owner-deletions.ts";
-import { accountObject, auditObject, ownerFolder, projectObject } from "../kit/names.ts";
+import { deleteTrigger, someTriggers } from "../../db/triggers.ts";
+import { webhooksOfProject } from "../../db/webhooks.ts";
+import { accountObject, auditObject, ownerFolder, projectObject, triggerObject, webhookObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -24,6 +26,7 @@ import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
 /** Runs whose jobs are under way at once; and projects. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
+const TRIGGERS_AT_ONCE = 100;
 /** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
 const LOOK_MS = 10_000;
 
@@ -34,6 +37,9 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return await filesSlice(slice, job, ownerFolder(scope), "rows");
     case "rows": {
       if (!job.counted) {
+        // While it is known which there are: nothing is sent for a project that is gone.
+        const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
+        await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }
@@ -43,10 +49,22 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
     default: {
       const runs = await subrequests.fetch(() => runsOf(env.DB, scope, RUNS_AT_ONCE));
       for (const id of runs) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, slice.now);
+      const freed = await freeTriggers(slice, scope);
+      if (freed > 0) return goOn({ ...job, counts: plus(job.counts, { rows: freed, objects: freed }) });
       const waits = runs.length > 0 || slice.jobs.others(job.id) > 0;
       return waits ? waitUntil(slice.now + LOOK_MS) : goOn({ ...job, step: "files" });
     }
   }
+}
+
+/** Each object, then its row, by which a slice that is repeated finds what is left. How many there were. */
+async function freeTriggers({ env, subrequests }: Slice, scope: Scope): Promise<number> {
+  const ids = await subrequests.fetch(() => someTriggers(env.DB, scope, TRIGGERS_AT_ONCE));
+  for (const trigger_id of ids) {
+    await subrequests.object(() => triggerObject(env, { scope, trigger_id }).free());
+    await subrequests.fetch(() => deleteTrigger(env.DB, scope, trigger_id));
+  }
+  return ids.length;
 }
 
 export async function organizationSlice(slice: Slice, orgId: string, job: Job): Promise<Outcome> {

@@ -1,5 +1,5 @@
 /**
- * What a run does beside moving forward: it tells D1 how it stands, and frees its rollouts long after its own end. The row
+ * What a run does beside moving forward: it tells D1 how it stands, and webhooks what happened, and frees its rollouts long after its own end. The row
  * in D1 is a copy, written over each time, so a write that was cut short is simply done again.
  */
 import { LIMITS } from "../../contract/limits.ts";
@@ -10,6 +10,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
+import { RunTelling } from "./announcements.ts";
 import { deadlineOf } from "./control.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
@@ -18,13 +19,17 @@ import type { RunStore } from "./store.ts";
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
 
-type ChoreClock = Pick<RunClock, "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "freeAt" | "deadlineAt">;
+type ChoreClock = Pick<
+  RunClock,
+  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "tellAt" | "freeAt" | "deadlineAt"
+>;
 
 export class RunChores {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #views: LiveViews;
   readonly #now: () => number;
+  readonly #telling: RunTelling;
   #rowTriedAt = 0;
   #rowFailures = 0;
   #freeAgainAt = 0;
@@ -34,6 +39,7 @@ export class RunChores {
     this.#store = store;
     this.#views = views;
     this.#now = now;
+    this.#telling = new RunTelling(env, store.announcements, now);
   }
 
   /** D1 is told at once of what changes now. */
@@ -50,6 +56,7 @@ export class RunChores {
       rowStale: !head.row_current,
       rowTriedAt: this.#rowTriedAt,
       rowFailures: this.#rowFailures,
+      tellAt: this.#telling.nextAt(),
       freeAt: this.#freeAt(),
     };
   }
@@ -65,6 +72,11 @@ export class RunChores {
       logError("row of the run", idsOf(spec), thrown);
     }
     this.#rowTriedAt = this.#now();
+  }
+
+  /** Whoever listens hears what happened. Never throws. */
+  async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    await this.#telling.tell(spec, subrequests);
   }
 
   async free(spec: RunSpec, subrequests: Subrequests): Promise<void> {

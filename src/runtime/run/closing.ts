@@ -49,8 +49,8 @@ export class RunClosing {
       });
     }
     const { settled_at, closed_at, hosts, finished, segmented } = this.#store.head();
-    // What it owes is in its rows alone until the books of its organisation have it.
-    if (settled_at === null || !this.#settling.isSettled(spec)) return { quiet_at: null, hosts };
+    // What it owes, and what is still to be told, is in its rows alone.
+    if (settled_at === null || !this.#isTold(spec)) return { quiet_at: null, hosts };
     const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
     const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
     return { quiet_at: last + QUIET_AFTER_MS, hosts };
@@ -70,11 +70,16 @@ export class RunClosing {
   /** False: something of it is under way, or not in the books yet. */
   async free(now: number): Promise<boolean> {
     const spec = this.#store.spec();
-    if (this.#underWay > 0 || (spec !== null && !this.#settling.isSettled(spec))) return false;
+    if (this.#underWay > 0 || (spec !== null && !this.#isTold(spec))) return false;
     const freed = this.#tombstone.set(now);
     this.#store.forget();
     await freed;
     return true;
+  }
+
+  /** The books of its organisation have all of it, and webhooks what happened. */
+  #isTold(spec: RunSpec): boolean {
+    return this.#settling.isSettled(spec) && !this.#store.announcements.some;
   }
 
   decay(now: number): Promise<boolean> {

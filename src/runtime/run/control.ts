@@ -14,7 +14,7 @@ import { isSameRequest } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { requestCancel } from "./ledger.ts";
 import type { RunHead } from "./schema.ts";
-import { appendEvent, pendingOf } from "./standing.ts";
+import { announce, pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
 /** Why a run ended of which several rollouts stopped the whole platform. */
@@ -65,13 +65,13 @@ export function passDeadline(store: RunStore, spec: RunSpec, now: number): void 
   if (deadline !== null && deadline <= now) requestCancel(store, spec, "deadline", now);
 }
 
-export function setPaused(store: RunStore, paused: boolean): void {
+export function setPaused(store: RunStore, paused: boolean, now: number): void {
   store.transaction(() => {
     const head = store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused === paused) return;
     store.saveHead({ ...head, paused, row_current: false });
     const told: RunPaused = { status: statusOf(store.head()), reason: "user" };
-    appendEvent(store, paused ? "run.paused" : "run.resumed", told);
+    announce(store, paused ? "run.paused" : "run.resumed", told, now);
   });
 }
 
@@ -148,7 +148,7 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
   // Objects there were may be freed already: what is to come gets others.
   store.hosts.forget();
   store.dropEnd();
-  appendEvent(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused);
+  announce(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused, now);
 }
 
 /** A message that its queue gave up on: on record, and the sweep does its work. */

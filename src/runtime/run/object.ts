@@ -212,7 +212,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async pause(paused: boolean): Promise<boolean> {
-    return (await this.#control(() => setPaused(this.#store, paused))) !== null;
+    return (await this.#control(() => setPaused(this.#store, paused, this.now()))) !== null;
   }
 
   async setMaxConcurrent(rollouts: number): Promise<void> {
@@ -311,6 +311,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       await this.#dispatcher.sweep(spec, subrequests);
       for (const order of this.#judging.sweep(spec)) this.#dispatcher.toJudge(order);
       await this.#chores.writeRow(spec, subrequests);
+      await this.#chores.tell(spec, subrequests);
       await this.#chores.free(spec, subrequests);
     } catch (thrown) {
       logError("run alarm", idsOf(spec), thrown);

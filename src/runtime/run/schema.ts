@@ -8,6 +8,7 @@ import type { RolloutEntry } from "../contract/run-records.ts";
 import type { JudgePace } from "../contract/wire.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
+import { ANNOUNCEMENTS_SCHEMA } from "./announcements.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
@@ -98,6 +99,7 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "alter table judging add column lost_micros integer not null default 0",
     ],
   },
+  { name: "announcements", statements: ANNOUNCEMENTS_SCHEMA },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */

@@ -5,6 +5,8 @@
  * its trainer has acknowledged the last batch.
  */
 
+import type { EventName } from "../../contract/event-names.ts";
+import type { OutboundEventName } from "../../contract/webhook.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import type { LeaseSlot } from "../endpoint/lease-keeper.ts";
 import type { RunHead } from "./schema.ts";
@@ -32,6 +34,12 @@ export function appendEvent(store: RunStore, event: Parameters<RunStore["addEven
   store.saveHead({ ...head, last_event: id });
 }
 
+/** An event that webhooks tell as well: what is to be told stands beside it until it was. */
+export function announce(store: RunStore, event: OutboundEventName & EventName, data: object, now: number): void {
+  appendEvent(store, event, data);
+  store.announcements.add(store.head().last_event, event, data, now);
+}
+
 /** Ends the run once nothing is in flight and nothing more will be dispatched. */
 export function settle(store: RunStore, spec: RunSpec, now: number): void {
   const head = store.head();
@@ -39,7 +47,7 @@ export function settle(store: RunStore, spec: RunSpec, now: number): void {
   if (more || head.in_flight > 0 || head.settled_at !== null) return;
   const { status, error } = verdictOf(store, spec, head);
   store.saveHead({ ...head, status, error, settled_at: now, row_current: false });
-  appendEvent(store, `run.${status}`, { status, error });
+  announce(store, `run.${status}`, { status, error }, now);
 }
 
 const CUT_SHORT = { deadline: " before the deadline", budget: " within max_cost_micros" } as const;

@@ -12,6 +12,7 @@ import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import { SuspectStore } from "../environment/suspects.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
+import { Announcements } from "./announcements.ts";
 import { EndedRows } from "./ended-rows.ts";
 import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
@@ -45,6 +46,7 @@ export class RunStore {
   readonly retries: RetryStore;
   readonly needy: NeedyRollouts;
   readonly ended: EndedRows;
+  readonly announcements: Announcements;
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
   readonly hosts = new Hosts();
@@ -66,6 +68,7 @@ export class RunStore {
     this.retries = new RetryStore(storage.sql);
     this.needy = new NeedyRollouts(storage.sql);
     this.ended = new EndedRows(storage.sql);
+    this.announcements = new Announcements(storage.sql);
     this.training = new TrainingStore(storage.sql);
     this.suspects = new SuspectStore(storage.sql);
   }
@@ -100,6 +103,7 @@ export class RunStore {
     this.#head = undefined;
     this.#seq = null;
     this.#inFlight.forget();
+    this.announcements.forget();
     this.hosts.forget();
   }
 
@@ -123,6 +127,7 @@ export class RunStore {
     } catch (thrown) {
       this.#head = before;
       this.#inFlight.forget();
+      this.announcements.forget();
       this.#seq = null;
       this.hosts.forget();
       throw thrown;

@@ -39,17 +39,14 @@ export async function createPriceList(
   const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
   const outcome = await insertPriceList(env.DB, row, made);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  // The same request, sent twice at once, may have made it.
   if (outcome === "time_taken") {
-    // The same request, sent twice at once, may have made it.
     const message = "other prices begin at that time already: name another effective_from";
     return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "effective_from");
   }
   if (outcome === "version_taken") {
-    return refuse(
-      "conflict",
-      `there are prices ${version} already, and prices never change: name another version`,
-      "version",
-    );
+    const message = `there are prices ${version} already, and prices never change: name another version`;
+    return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "version");
   }
   if (outcome === "full") {
     return refuse("conflict", `${LIMITS.comingPrices} lists are to come, which is as many as may`, null);

@@ -29,14 +29,28 @@ import { readCredits, readManifest, readSamples, streamSamples } from "./read-ba
 import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
+import { findHook, noteRefused, receiveDelivery, testTrigger } from "./receive-delivery.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { scrapeMetrics } from "./scrape-metrics.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { createCheckout, receiveStripeEvent } from "./stripe.ts";
+import { changeTrigger, createTrigger, deleteTrigger, readTriggerDeliveries } from "./triggers.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 import { readUsage } from "./usage.ts";
+import {
+  changeWebhook,
+  createWebhook,
+  readDeliveries,
+  readWebhook,
+  readWebhooks,
+  removeWebhook,
+  replayDeliveries,
+  replayDelivery,
+  rotateWebhook,
+  testWebhook,
+} from "./webhooks.ts";
 
 export const services = {
   acceptRun,
@@ -75,6 +89,14 @@ export const services = {
   reseal,
   createSecret,
   changeSecret,
+  createTrigger,
+  changeTrigger,
+  deleteTrigger,
+  readTriggerDeliveries,
+  testTrigger,
+  findHook,
+  receiveDelivery,
+  noteRefused,
   createDataset: uploadDataset,
   readDataset,
   readDatasetRows,
@@ -117,5 +139,15 @@ export const services = {
   readUsage,
   listStatements,
   readStatement,
+  createWebhook,
+  readWebhooks,
+  readWebhook,
+  changeWebhook,
+  rotateWebhook,
+  removeWebhook,
+  readDeliveries,
+  replayDelivery,
+  replayDeliveries,
+  testWebhook,
 };
 export type Services = typeof services;

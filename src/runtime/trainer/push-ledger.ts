@@ -12,8 +12,8 @@ import type { BatchManifest, BatchOffer, LeaseView } from "../../contract/traine
 import { sealedPushSecret } from "../../db/seals.ts";
 import type { ReadyBatch, TrainerSpec } from "../contract/training-wire.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
-import { signedHeaders } from "../kit/guarded-fetch.ts";
 import { openSealed } from "../kit/sealed-values.ts";
+import { signedHeaders } from "../kit/sign-webhook.ts";
 import { ack, leaseTaken } from "./ledger.ts";
 import {
   batchAt,
@@ -165,7 +165,7 @@ export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBat
   if ("message" in secret) return { kind: "absent", ...secret };
   const { batch, lease, now, network } = offered;
   const body = JSON.stringify(offerOf(spec, offered));
-  const headers = await signedHeaders(secret.text, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
+  const headers = signedHeaders(secret.text, `msg_${batch.batch_id}_${lease.attempt}`, body, now);
   const send = wayOut(env, secret.hosts, network);
   return await offerBatch({ url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
 }

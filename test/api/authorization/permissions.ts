@@ -113,12 +113,34 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   updateSecret: ["secrets:write"],
   deleteSecret: ["secrets:write"],
 
+  createWebhookEndpoint: ["webhooks:write"],
+  listWebhookEndpoints: ["webhooks:read"],
+  getWebhookEndpoint: ["webhooks:read"],
+  updateWebhookEndpoint: ["webhooks:write"],
+  deleteWebhookEndpoint: ["webhooks:write"],
+  rotateWebhookSecret: ["webhooks:write"],
+  listWebhookDeliveries: ["webhooks:read"],
+  replayWebhookDelivery: ["webhooks:write"],
+  replayWebhookDeliveries: ["webhooks:write"],
+  testWebhookEndpoint: ["webhooks:write"],
+  createTrigger: ["triggers:write"],
+  listTriggers: ["triggers:read"],
+  getTrigger: ["triggers:read"],
+  updateTrigger: ["triggers:write"],
+  deleteTrigger: ["triggers:write"],
+  listTriggerDeliveries: ["triggers:read"],
+  testTrigger: ["triggers:write"],
+  receiveDelivery: "anybody",
+
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
   getDataset: ["datasets:read"],
   listDatasetRows: ["datasets:read"],
   deleteDataset: ["datasets:write"],
 };
+
+/** What these take besides: whose trigger begins runs must be allowed to begin them. */
+export const TAKES_TOO: Readonly<Record<string, readonly Permission[]>> = { createTrigger: ["runs:write"] };
 
 /** What the token of a run's trainer is good for. */
 export const FOR_TRAINERS: readonly string[] = [
@@ -166,11 +188,11 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   owner: ["admin"],
   developer: [
     ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
-    ...(["endpoints:write", "secrets:write", "trainer", "billing:read"] as const),
+    ...(["endpoints:write", "secrets:write", "webhooks:write", "triggers:write", "trainer", "billing:read"] as const),
   ],
   viewer: [
     ...(["runs:read", "rollouts:read", "environments:read", "datasets:read"] as const),
-    ...(["endpoints:read", "billing:read"] as const),
+    ...(["endpoints:read", "webhooks:read", "triggers:read", "billing:read"] as const),
   ],
 };
 
@@ -181,6 +203,8 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],
+  "webhooks:write": ["webhooks:read"],
+  "triggers:write": ["triggers:read"],
   operator: ["metrics"],
   "billing:write": ["billing:read"],
 };

@@ -14,6 +14,8 @@ import {
   newPerson,
   newProject,
   newSecret,
+  newTrigger,
+  newWebhook,
   PLAYED,
   type Project,
   ROWS,
@@ -88,6 +90,12 @@ const READS: Readonly<Record<string, Request>> = {
   getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },
   listSecrets: { ask: () => ({ path: "/v1/secrets" }) },
   getSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }) },
+  listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
+  getWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }) },
+  listWebhookDeliveries: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries` }) },
+  listTriggers: { ask: () => ({ path: "/v1/triggers" }) },
+  getTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }) },
+  listTriggerDeliveries: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/deliveries` }) },
   listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
   getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
   listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
@@ -132,6 +140,38 @@ const CHANGES: Readonly<Record<string, Request>> = {
   deleteSecret: {
     ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }),
     anew: async ({ door }) => ({ secret: await newSecret(door, `N${crypto.randomUUID().replaceAll("-", "")}`) }),
+  },
+  createWebhookEndpoint: { ask: () => ({ path: "/v1/webhook-endpoints", body: { url: `${env.MODEL_URL}/hook` } }) },
+  updateWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}`, body: { description: NAME } }),
+  },
+  deleteWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }),
+    anew: async ({ door }) => await newWebhook(door),
+  },
+  rotateWebhookSecret: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/rotate-secret`, body: { overlap_s: 0 } }),
+  },
+  replayWebhookDelivery: {
+    ask: ({ webhook, delivery }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries/${delivery}/replay` }),
+  },
+  replayWebhookDeliveries: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/replay`, body: { after: 0 } }),
+  },
+  testWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/test` }) },
+  createTrigger: {
+    ask: () => {
+      const body = { name: unique(), verify: { scheme: "standard" }, run: { ...PLAYED, endpoint: NAME } };
+      return { path: "/v1/triggers", body };
+    },
+  },
+  updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { concurrency: "queue" } }) },
+  testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
+  // Nobody signed it, whoever asks.
+  receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
+  deleteTrigger: {
+    ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
+    anew: async ({ door }) => ({ trigger: await newTrigger(door, unique()) }),
   },
   createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
   deleteDataset: {
@@ -203,6 +243,8 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Thi
   ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
   ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
   ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
+  ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
+  ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
   ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
 ];
 

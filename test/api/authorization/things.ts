@@ -38,6 +38,10 @@ export interface Things {
   readonly dataset: string;
   readonly endpoint: string;
   readonly secret: string;
+  readonly webhook: string;
+  /** A test that was sent to it. */
+  readonly delivery: string;
+  readonly trigger: string;
   readonly key: string;
   readonly person: string;
   readonly invitation: string;
@@ -67,7 +71,7 @@ export async function furnish(orgId?: string): Promise<Project> {
   const row = { id: organization, name: NAME, limits: unlimited, allowed_hosts: null, created_at: 0 };
   await drizzle(env.DB).insert(organizations).values(row).onConflictDoNothing();
   const door = await openPlatform(organization);
-  const [run, rival, going, training, dataset, endpoint, secret] = await Promise.all([
+  const [run, rival, going, training, dataset, endpoint, secret, trigger] = await Promise.all([
     door.finish({ ...PLAYED, name: NAME }),
     door.finish(PLAYED),
     startGoing(door),
@@ -75,6 +79,7 @@ export async function furnish(orgId?: string): Promise<Project> {
     uploaded(door, ROWS, `name=${NAME}`),
     newEndpoint(door, NAME),
     newSecret(door, NAME),
+    newTrigger(door, NAME),
   ]);
   const [key, person, invited, deletion] = await Promise.all([
     newKey(door),
@@ -83,10 +88,23 @@ export async function furnish(orgId?: string): Promise<Project> {
     deleteOne(door),
   ]);
   const budget = await newBudget(door, person);
+  const webhook = await newWebhook(door);
   const things: Things = {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, dataset: dataset.id, endpoint, secret, key, person, deletion, budget },
+    ...{
+      ...training,
+      ...invited,
+      ...webhook,
+      dataset: dataset.id,
+      endpoint,
+      secret,
+      trigger,
+      key,
+      person,
+      deletion,
+      budget,
+    },
   };
   return { scope: door.scope, door, things };
 }
@@ -102,6 +120,20 @@ export function newEndpoint(door: Door, name: string): Promise<string> {
 
 export function newSecret(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/secrets", { name, value: "a value of some length" });
+}
+
+/** It has been sent a test. */
+export async function newWebhook(door: Door): Promise<Pick<Things, "webhook" | "delivery">> {
+  const webhook = await newThing(door, "/v1/webhook-endpoints", {
+    url: `${env.MODEL_URL}/hook`,
+    events: ["batch.dead"],
+  });
+  return { webhook, delivery: await newThing(door, `/v1/webhook-endpoints/${webhook}/test`, {}) };
+}
+
+export function newTrigger(door: Door, name: string): Promise<string> {
+  const verify = { scheme: "huggingface", secret: "a-secret-that-is-sent" };
+  return newThing(door, "/v1/triggers", { name, verify, run: { ...PLAYED, endpoint: { base_url: env.MODEL_URL } } });
 }
 
 /** Of a person. */

@@ -23,6 +23,9 @@ export interface CapPlan {
 export const POLICY_PRICES = { input_per_mtok_micros: 400_000, output_per_mtok_micros: 1_600_000 };
 export const JUDGE_PRICES = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 5_000_000 };
 
+/** With more rollouts than so many their calls take longer, so that as many as may are under way at once. */
+const ROLLOUTS_AT_ONCE = 120;
+
 /** Of one rollout with its judge, when nothing goes wrong: about what these prices come to. */
 const MICROS_EACH = 4000;
 
@@ -36,10 +39,10 @@ export function capPlanOf(seed: number, rollouts: number): CapPlan {
   return {
     seed,
     rollouts,
-    max_concurrent: Math.min(500, Math.ceil(rollouts * upTo(0.5, 1))),
+    max_concurrent: Math.min(500, Math.ceil(rollouts * upTo(0.65, 1))),
     max_cost_micros: Math.round(rollouts * MICROS_EACH * upTo(0.15, 1.2)),
     max_tokens: Math.round(upTo(50, 800)),
-    latency_ms: Math.round(upTo(50, 400)),
+    latency_ms: Math.round(upTo(50, 400) * Math.max(1, rollouts / ROLLOUTS_AT_ONCE)),
     model_faults: random() < 0.8 ? upTo(0.01, 0.12) : 0,
     lost_replies: random() < 0.6 ? upTo(0.01, 0.08) : 0,
     queues: { drop: upTo(0, 0.1), duplicate: upTo(0, 0.3), delay: upTo(0, 0.1), reorder: upTo(0, 1) },

@@ -16,7 +16,7 @@ import { type CapPlan, capPlanOf, JUDGE_PRICES, POLICY_PRICES } from "./plan.ts"
 const LOOK_EVERY_MS = 20;
 const ASK_EVERY_MS = 500;
 /** Then the moment of a kill does not come any more. */
-const NOTHING_ASKED_MS = 8000;
+const NOTHING_ASKED_MS = 20_000;
 
 interface Stage {
   readonly port: number;

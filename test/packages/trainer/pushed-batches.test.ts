@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "vitest";
 import { receiveBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
-import { signedHeaders } from "../../../src/runtime/kit/guarded-fetch.ts";
+import { signedHeaders } from "../../../src/runtime/kit/sign-webhook.ts";
 
 const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
 const NOW = 1_795_302_000_000;
@@ -23,7 +23,7 @@ async function offer(step: number, { epoch = 2, attempt = 1, at = NOW, secret = 
   const data = { run_id: "run_1", batch_id, step, epoch, lease, manifest_url: "u", base_url: "u" };
   const body: BatchOffer = { type: "trainer.batch.offer", timestamp: "t", data };
   const text = JSON.stringify(body);
-  const headers = await signedHeaders(secret, `msg_${batch_id}_${attempt}`, text, at);
+  const headers = signedHeaders(secret, `msg_${batch_id}_${attempt}`, text, at);
   const reply = await fetch(`http://127.0.0.1:${batches.port}`, { method: "POST", headers, body: text });
   return [reply.status, await reply.json()];
 }

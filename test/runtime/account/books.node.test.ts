@@ -306,7 +306,7 @@ test(
           player.check();
         });
       }),
-      { numRuns: 2000 * TIMES },
+      { numRuns: 1000 * TIMES },
     );
   },
   TIMES * 30_000,

@@ -6,14 +6,15 @@ import { endsOf, newOrganization, type Organization, orderOf, topUp } from "./bo
 
 const START = Date.UTC(2026, 10, 20, 12);
 
-/** Rows that the object's database read while `use` ran. */
-async function rowsRead(org: Organization, use: (books: AccountBooks) => Promise<unknown>): Promise<number> {
+/** Rows that the object's database read and wrote while `use` ran. */
+async function rowsUsed(org: Organization, use: (books: AccountBooks) => Promise<unknown>) {
   return await org.inside(async (_, state) => {
-    let read = 0;
+    let [read, written] = [0, 0];
     const exec = (query: string, ...bindings: unknown[]) => {
       const cursor = state.storage.sql.exec(query, ...bindings);
       const rows = cursor.toArray();
       read += cursor.rowsRead;
+      written += cursor.rowsWritten;
       return { toArray: () => rows };
     };
     const storage = new Proxy(state.storage, {
@@ -24,7 +25,7 @@ async function rowsRead(org: Organization, use: (books: AccountBooks) => Promise
       },
     });
     await use(new AccountBooks({ storage, waitUntil: state.waitUntil.bind(state) }, env, () => START));
-    return read;
+    return { read, written };
   });
 }
 
@@ -56,8 +57,25 @@ test("what a settlement reads does not grow with the files there are", async () 
       books.nextAt();
       await books.balance(org.id);
     };
-    costs.push(await rowsRead(org, settle));
+    costs.push((await rowsUsed(org, settle)).read);
   }
   const [few = 0, many = 0] = costs;
   expect(many).toBeLessThan(few + 10);
+});
+
+test("a settlement writes 12 rows, and 3 for each end that is charged", async () => {
+  const org = await newOrganization("prepaid");
+  await org.account().post(topUp(org, 1_000_000));
+  const written: number[] = [];
+  for (const [first, count] of [
+    [1, 1],
+    [2, 1],
+    [3, 100],
+  ] as const) {
+    const ends = endsOf("run_1", first, new Array<number>(count).fill(200)).map((end) => {
+      return { ...end, lines: { rollout: 60, turns: 120, scoring: 20 } };
+    });
+    written.push((await rowsUsed(org, (books) => books.settle(orderOf(org, "run_1", ends, 5000)))).written);
+  }
+  expect(written.slice(1)).toEqual([12 + 3, 12 + 3 * 100]);
 });

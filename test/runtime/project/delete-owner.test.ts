@@ -13,7 +13,7 @@ import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const TABLES = [
-  ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets"],
+  ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets", "triggers"],
   ...["trainer_tokens", "members", "invitations"],
   ...["budgets", "usage_hours", "ledger_copies", "ledger_months"],
 ];
@@ -27,10 +27,26 @@ async function rowsOf(orgId: string): Promise<Record<string, number>> {
   return Object.fromEntries((await Promise.all(counted)).filter(([, n]) => n > 0));
 }
 
-/** With a run, a dataset, a secret and an endpoint. */
+/** With a run, a dataset, a secret, an endpoint, and a trigger that was delivered to. */
 async function furnish(door: Door): Promise<string> {
   const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
   await door.post("/v1/secrets", { name: "WORD", value: "a secret of this project" });
+  const run = {
+    environment: "gsm8k",
+    dataset: questions(1),
+    model: script(RIGHT),
+    endpoint: { base_url: env.MODEL_URL },
+  };
+  const asked = {
+    name: "hook",
+    verify: { scheme: "huggingface", secret: "a-secret-that-is-sent" },
+    run,
+    when: { "$.a": 1 },
+  };
+  const { url } = await (await door.post("/v1/triggers", asked, { "idempotency-key": "hook-1" })).json<{
+    url: string;
+  }>();
+  await door.post(new URL(url).pathname, {}, { "x-webhook-secret": asked.verify.secret });
   await door.ask("/v1/datasets?name=rows", {
     method: "POST",
     body: '{"question":"a","answer":"#### 1"}\n',

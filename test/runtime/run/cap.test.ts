@@ -2,6 +2,8 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
+import type { RunAudit } from "../../../src/contract/audit.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { RunObject } from "../../../src/runtime/run/object.ts";
 import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
@@ -65,6 +67,29 @@ test("a run whose cap is reached ends what waits and dispatches nothing more; no
   const { error } = await retried.json<{ error: { code: string; message: string } }>();
   const message = `${run.id} has reached its max_cost_micros: start another run`;
   expect([retried.status, error]).toMatchObject([409, { code: "conflict", message }]);
+});
+
+test("a large rollout that its cap ends keeps the turns it has paid for, in a file of their own", async () => {
+  // Each of its calls is bound by as many tokens as its question has bytes.
+  const bytes = LIMITS.inlineTrajectoryBytes + 8000;
+  const product = { tool_calls: [{ name: "multiply", arguments: { a: 12, b: 3 } }] };
+  const run = await platform.finish({
+    ...capped,
+    environment: "calculator",
+    dataset: [{ question: "many words ".repeat(bytes / 11), answer: "36" }],
+    model: script([product, product, "36"]),
+    max_cost_micros: bytes + 5000,
+  });
+  expect(run.counts).toMatchObject({ scored: 0, cancelled: { budget: 1 } });
+  const { prompt_tokens, completion_tokens, lost } = run.report.usage;
+  expect([run.report.counted_micros, lost]).toEqual([prompt_tokens + 2 * completion_tokens, undefined]);
+  const [row] = await platform.results(run.id);
+  const rollout = await platform.rollout(row?.rollout_id ?? "");
+  expect([rollout.outcome, rollout.reason, rollout.turns.length]).toEqual(["cancelled", "budget", 1]);
+  const reply = await platform.ask(`/v1/runs/${run.id}/audit`);
+  const { violations, sources } = await reply.json<RunAudit>();
+  // Its file may have been folded into a segment by now.
+  expect([violations, sources.r2.rollouts + sources.r2.trajectories]).toEqual([[], 1]);
 });
 
 test("a run that can pay for no call at all makes none", async () => {

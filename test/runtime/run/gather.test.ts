@@ -129,7 +129,7 @@ class Ledger {
         fold(store, happening.pick, `segment ${happening.pick}`);
         return;
       case "pause":
-        setPaused(store, happening.paused);
+        setPaused(store, happening.paused, this.#now);
         return;
       case "retry":
         retry(store, spec, { classes: null, key: null, hash: "" }, this.#now);
@@ -144,7 +144,7 @@ class Ledger {
 
   /** Whatever state it is in: every rollout answers, every unit that is then complete is scored. */
   finish(): void {
-    setPaused(this.store, false);
+    setPaused(this.store, false, this.#now);
     for (let round = 0; round < 20 && this.store.head().settled_at === null; round += 1) {
       this.apply({ do: "dispatch", count: 100 });
       for (const row of this.rows("running")) {

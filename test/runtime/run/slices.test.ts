@@ -94,6 +94,7 @@ const NOW = 1_000_000;
 const SETTLED: RunClock = {
   now: NOW,
   askAt: null,
+  tellAt: null,
   rowStale: false,
   rowTriedAt: NOW - 200,
   rowFailures: 0,

@@ -6,6 +6,7 @@ import { RunView } from "../../../src/contract/run.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { getRun } from "../../../src/db/runs.ts";
 import { findSecret } from "../../../src/db/secrets.ts";
+import { findTrigger } from "../../../src/db/triggers.ts";
 import { EndpointUnusable, openEndpoint } from "../../../src/runtime/endpoint/call.ts";
 import { openSecrets } from "../../../src/runtime/kit/secret-values.ts";
 import { sealKeyIds } from "../../../src/runtime/kit/secrets.ts";
@@ -74,6 +75,9 @@ test("a key that is used is sealed anew by its use, and everything else by resea
   const [old] = sealKeyIds(env);
   const names = ["USED", "UNUSED"];
   for (const name of names) await platform.post("/v1/secrets", { name, value: `value of ${name}` });
+  const verify = { scheme: "huggingface", secret: "a-secret-that-is-sent" };
+  const begins = { environment: "calculator", num_examples: 1, model: "m", endpoint: { base_url: env.MODEL_URL } };
+  await platform.post("/v1/triggers", { name: "hook", verify, run: begins });
   const push = { delivery: "push", url: "https://trainer.example/batches" };
   const asked = {
     ...{
@@ -93,22 +97,23 @@ test("a key that is used is sealed anew by its use, and everything else by resea
     ...names.map(async (name) => (await findSecret(env.DB, scope, name))?.sealed_value),
     getEndpoint(env.DB, scope, endpointId).then((row) => row?.sealed_key),
     getRun(env.DB, scope, trained.id).then((record) => record?.run.sealed_push_secret),
+    findTrigger(env.DB, scope, "hook").then((row) => row?.sealed_secret),
   ];
   const keyIds = () => Promise.all(sealed().map(keyIdOf));
-  expect(await keyIds()).toEqual([old, old, old, old]);
+  expect(await keyIds()).toEqual([old, old, old, old, old]);
   rotate();
   const [current] = sealKeyIds(env);
   expect([...(await openSecrets(env, scope, ["secret:USED"], 0)).values()]).toEqual(["value of USED"]);
-  expect(await keyIds()).toEqual([current, old, old, old]);
+  expect(await keyIds()).toEqual([current, old, old, old, old]);
   await openEndpoint(env, scope, endpointId, 0);
-  expect(await keyIds()).toEqual([current, old, current, old]);
+  expect(await keyIds()).toEqual([current, old, current, old, old]);
   for (let left = 1; left > 0; ) {
     const { resealed, remaining } = await reseal(env, 2);
     expect(resealed).toBeLessThanOrEqual(2);
     if (resealed === 0) expect(remaining).toBe(0);
     left = remaining;
   }
-  expect(await keyIds()).toEqual([current, current, current, current]);
+  expect(await keyIds()).toEqual(Array(5).fill(current));
   const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
   const needs = names.map((name) => `secret:${name}`);
   expect((await openSecrets(later, scope, needs, 0)).size).toBe(2);

@@ -21,7 +21,7 @@ import { batchKeys, trainerObject } from "../../kit/names.ts";
 import { macWithin, sha256Hex } from "../../kit/secrets.ts";
 import { SingleFlight } from "../../kit/single-flight.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
-import { appendEvent, trainsOn } from "../standing.ts";
+import { announce, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
 import type { Credit, Made, TrainBatch, TrainGroup } from "../training-state.ts";
 import { canCut, cutBatches } from "./batches.ts";
@@ -132,7 +132,7 @@ export class TrainingLoop {
         training.setBatch(batch, { ...written, state: "built" });
         const { step, generation, batch_id, rollouts, samples, tokens } = batch;
         const data = { step, generation, batch_id, rollouts, samples, tokens };
-        appendEvent(this.#store, "batch.ready", data);
+        announce(this.#store, "batch.ready", data, this.#now());
       });
     }
   }

@@ -11,7 +11,7 @@ import { isFresh } from "../../../core/training/numbering.ts";
 import type { TrainerSnapshot } from "../../contract/training-wire.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { statusOf } from "../control.ts";
-import { appendEvent, settle } from "../standing.ts";
+import { announce, settle } from "../standing.ts";
 import type { RunStore } from "../store.ts";
 import { type KnownTrainer, type TrainBatch, type TrainGroup, withDropped } from "../training-state.ts";
 import { dropBuffered } from "./batches.ts";
@@ -35,8 +35,8 @@ export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapsh
     takeAcks(store, snapshot, acked, ending.now);
     const { acks: _taken, ...trainer } = snapshot;
     setTrainer(store, trainer);
-    tellVersions(store, before, trainer);
-    takeDead(store, before, trainer);
+    tellVersions(store, before, trainer, ending.now);
+    takeDead(store, before, trainer, ending.now);
     units.push(...voidUnused(store, spec, ending), ...voidStale(store, spec, ending));
     settle(store, spec, ending.now);
     return units;
@@ -58,7 +58,7 @@ function takeAcks(store: RunStore, { acked_step, acks }: TrainerSnapshot, known:
     store.training.noteStep(step, ack?.at ?? now, measuredBy(ack));
     const produced_version = ack?.produced_version ?? step;
     const not_finite = ack?.not_finite === undefined ? {} : { not_finite: [...ack.not_finite] };
-    appendEvent(store, "batch.acked", { step, batch_id, produced_version, ...not_finite });
+    announce(store, "batch.acked", { step, batch_id, produced_version, ...not_finite }, now);
   }
   noteLate(store, acks.find(({ step }) => step === Math.min(known, acked_step)) ?? null);
   // A trainer that came back with older weights gets the batches after them once more.
@@ -94,17 +94,17 @@ function prefixNames<T>(prefix: string, values: Readonly<Record<string, T>>): Re
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
 }
 
-function tellVersions(store: RunStore, before: KnownTrainer, after: KnownTrainer): void {
+function tellVersions(store: RunStore, before: KnownTrainer, after: KnownTrainer, now: number): void {
   if (after.published !== before.published) {
-    appendEvent(store, "weights.published", { version: after.published });
+    announce(store, "weights.published", { version: after.published }, now);
   }
   const { min, max, by_replica } = after.applied;
   if (min !== before.applied.min || max !== before.applied.max) {
-    appendEvent(store, "weights.applied", { version: min, by_replica });
+    announce(store, "weights.applied", { version: min, by_replica }, now);
   }
 }
 
-function takeDead(store: RunStore, before: KnownTrainer, { dead, generation }: KnownTrainer): void {
+function takeDead(store: RunStore, before: KnownTrainer, { dead, generation }: KnownTrainer, now: number): void {
   if (dead === null || isSame(dead, before.dead)) {
     const revived = dead === null && before.dead !== null ? before.dead : null;
     const batch = revived && store.training.batch(revived.step, generation);
@@ -114,12 +114,12 @@ function takeDead(store: RunStore, before: KnownTrainer, { dead, generation }: K
   const { step, batch_id, reason } = dead;
   const batch = store.training.batch(step, generation);
   if (batch !== null) store.training.setBatch(batch, { state: "dead" });
-  appendEvent(store, "batch.dead", { step, batch_id, reason });
+  announce(store, "batch.dead", { step, batch_id, reason }, now);
   const head = store.head();
   if (head.stop !== null || head.settled_at !== null || head.paused) return;
   store.saveHead({ ...head, paused: true, row_current: false });
   const told: RunPaused = { status: statusOf(store.head()), reason: "dead_batch" };
-  appendEvent(store, "run.paused", told);
+  announce(store, "run.paused", told, now);
 }
 
 function isSame(one: KnownTrainer["dead"], other: KnownTrainer["dead"]): boolean {

@@ -1,0 +1,238 @@
+/** `rollcall trigger …`: addresses at which somebody else's webhook begins a run. */
+import {
+  type CreatedTrigger,
+  TRIGGER_CONCURRENCY,
+  TRIGGER_SCHEMES,
+  type TriggerDelivery,
+  type TriggerPatch,
+  type TriggerRequestInput,
+  type TriggerTest,
+  type TriggerTestRequestInput,
+  type TriggerView,
+} from "../../contract/trigger.ts";
+import { defined, jsonObject, jsonOrText, readText, variableNamedBy } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, usageError } from "../exit.ts";
+import { gather, onPlatform, question } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+
+const HEADER = ["trigger", "scheme", "begins", "concurrency", "id"];
+const DELIVERY_HEADER = ["delivery", "at", "event", "state", "run", "reason"];
+const USUAL = 20;
+
+const SETTING_FLAGS = {
+  file: { short: "f", value: "TRIGGER.json", says: "a request to start from; flags win over it" },
+  "secret-var": { value: "VAR", says: "environment variable that holds what the sender signs by" },
+  run: { value: "RUN.json", says: "the run it begins: a file, or JSON" },
+  map: { value: "FIELD=$.PATH", repeatable: true, says: "a field of the run, and what of the payload fills it" },
+  when: {
+    value: "$.PATH=VALUE",
+    repeatable: true,
+    says: "what the payload must hold there; a JSON list: one of these",
+  },
+  concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, says: "while a run of it goes on; default allow" },
+} as const satisfies Flags;
+
+type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
+
+const CREATE = command({
+  name: "trigger create",
+  takes: "[name]",
+  says: "make an address at which somebody else's webhook begins a run",
+  more: "Of standard a secret is made, and shown once, unless you give one. What it begins is checked now.",
+  flags: {
+    scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, says: "who signs: standard, github or huggingface" },
+    ...SETTING_FLAGS,
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const [name, ...others] = line.positionals;
+    if (others.length > 0) throw usageError("one name, please");
+    const { secret, ...given } = settingsOf(line);
+    const { verify, ...base } = fileOf(line);
+    const known = typeof verify === "object" && verify !== null ? verify : {};
+    const request = {
+      ...base,
+      ...defined({ name }),
+      ...given,
+      verify: { ...known, ...defined({ scheme: line.text("scheme"), secret }) },
+    };
+    return onPlatform(line, async ({ client, signal }) => {
+      // The API says what is wrong with it.
+      const made = await client.createTrigger(request as TriggerRequestInput, { signal });
+      return { json: made, text: () => createdText(made) };
+    });
+  },
+});
+
+const LIST = command({
+  name: "trigger list",
+  reads: true,
+  says: "triggers, and what they begin",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.triggers({}, { signal }));
+      const none = "No triggers. Make one with: rollcall trigger create NAME -f trigger.json";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "trigger show",
+  takes: "<trigger>",
+  reads: true,
+  says: "one trigger: its address, and what it begins",
+  what: "a trigger",
+  ask: (client, name, options) => client.getTrigger(name, options),
+  text: triggerText,
+});
+
+const UPDATE = command({
+  name: "trigger update",
+  takes: "<trigger>",
+  says: "change what is named, and nothing else",
+  more: "Whoever changes what it begins is whose runs they are from then on.",
+  flags: {
+    name: { value: "NAME", says: "a new name" },
+    ...SETTING_FLAGS,
+    disable: { says: "refuse deliveries from now on" },
+    enable: { says: "take them again" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const trigger = line.one("a trigger");
+    if (line.on("disable") && line.on("enable")) throw usageError("--enable: not beside --disable", "enable");
+    const { verify: _, ...base } = fileOf(line);
+    const patch = {
+      ...base,
+      ...defined({ name: line.text("name") }),
+      ...settingsOf(line),
+      ...(line.on("disable") && { disabled: true }),
+      ...(line.on("enable") && { disabled: false }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const changed = await client.updateTrigger(trigger, patch as TriggerPatch, { signal });
+      return { json: changed, text: () => triggerText(changed) };
+    });
+  },
+});
+
+const DELIVERIES = command({
+  name: "trigger deliveries",
+  takes: "<trigger>",
+  reads: true,
+  says: "what came to it, newest first, and what became of each",
+  flags: { limit: { value: "N", says: "deliveries to show; default 20" }, ...PLATFORM_FLAGS },
+  run(line) {
+    const trigger = line.one("a trigger");
+    const limit = line.count("limit", 1) ?? USUAL;
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const query = { limit: Math.min(100, limit + 1) };
+      const page = await gather(client.triggerDeliveries(trigger, query, { signal }), limit);
+      const more = page.has_more ? "\n\nThere are more: --limit N" : "";
+      const none = "Nothing came yet.";
+      const table = { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room };
+      return { json: page, text: () => listText(page.data, table) + more };
+    });
+  },
+});
+
+const TEST = command({
+  name: "trigger test",
+  takes: "<trigger>",
+  says: "say what a payload would do, and begin nothing; exit 1 if it would begin no run",
+  flags: {
+    payload: { value: "FILE", says: "the payload: a file, or JSON" },
+    header: { value: "NAME=VALUE", repeatable: true, says: "a header it comes with: then its signature is checked" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const trigger = line.one("a trigger");
+    const given = line.text("payload");
+    if (given === undefined) throw usageError("--payload: say what would come", "payload");
+    const text = given.trimStart().startsWith("{") ? given : readText(given, "payload");
+    const headers = line.pairs("header");
+    const signed = Object.keys(headers).length > 0;
+    const request: TriggerTestRequestInput = signed
+      ? { body: text, headers }
+      : { payload: jsonObject(text, "payload") };
+    return onPlatform(line, async ({ client, signal }) => {
+      const found = await client.testTrigger(trigger, request, { signal });
+      return { json: found, text: () => testText(found), exit: found.would === "begin" ? EXIT.good : EXIT.bad };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "trigger delete",
+  takes: "<trigger>",
+  says: "delete a trigger and its log; runs that it began go on",
+  what: "a trigger",
+  ask: (client, name, options) => client.deleteTrigger(name, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
+
+function fileOf(line: Settings): Readonly<Record<string, unknown>> {
+  const file = line.text("file");
+  return file === undefined ? {} : jsonObject(readText(file, "file"), "file", file);
+}
+
+/** Only what was given. */
+function settingsOf(line: Settings) {
+  const run = line.text("run");
+  const text = run === undefined || run.trimStart().startsWith("{") ? run : readText(run, "run");
+  const [map, when] = [line.pairs("map"), line.pairs("when")];
+  const wanted = Object.entries(when).map(([path, value]) => [path, jsonOrText(value)]);
+  return defined({
+    secret: variableNamedBy("secret-var", line.text("secret-var")),
+    run: text === undefined ? undefined : jsonObject(text, "run"),
+    map: Object.keys(map).length > 0 ? map : undefined,
+    when: wanted.length > 0 ? (Object.fromEntries(wanted) as Record<string, unknown>) : undefined,
+    concurrency: line.text("concurrency"),
+  });
+}
+
+function createdText(made: CreatedTrigger): string {
+  const shown = triggerText(made);
+  return made.secret === null ? shown : `${shown}\n\nIts secret, shown once: ${made.secret}`;
+}
+
+function triggerText(trigger: TriggerView): string {
+  const { name, id, url, verify, run, map, when, concurrency, disabled, created_by, created_at } = trigger;
+  return safeDetails({
+    ...{ trigger: name, id, url, scheme: verify.scheme },
+    ...{ begins: JSON.stringify(run), map: jsonText(map), when: jsonText(when), concurrency },
+    ...{ disabled: disabled ? "yes" : null, "runs of": created_by, created: timeText(created_at) },
+  });
+}
+
+function jsonText(value: object): string | null {
+  return Object.keys(value).length === 0 ? null : JSON.stringify(value);
+}
+
+function rowOf({ name, verify, run, concurrency, disabled, id }: TriggerView): string[] {
+  const begins = `${String(run["kind"] ?? "eval")} of ${String(run["environment"] ?? "what a payload names")}`;
+  return [name, verify.scheme, disabled ? "nothing: disabled" : begins, concurrency, id];
+}
+
+function deliveryRow({ id, at, event, state, run_id, error, superseded_by, more }: TriggerDelivery): string[] {
+  const reason = error?.message ?? (superseded_by === null ? "" : `by ${superseded_by}`);
+  return [id, timeText(at), event ?? "", state, run_id ?? "", more > 0 ? `${reason} (and ${more} more)` : reason];
+}
+
+function testText({ verified, would, when, request, errors }: TriggerTest): string {
+  return safeDetails({
+    would,
+    signed: verified === null ? null : String(verified),
+    when: when.map(({ path, holds, found }) => `${path} is ${JSON.stringify(found)}: ${holds}`).join("; ") || null,
+    run: request && JSON.stringify(request),
+    problem: errors.map(({ message }) => message).join("; ") || null,
+  });
+}
+
+export const TRIGGER_COMMANDS = [CREATE, LIST, SHOW, UPDATE, DELIVERIES, TEST, DELETE] as const;

@@ -1,0 +1,262 @@
+/** `rollcall webhook …`: addresses that are told of events, and what was delivered there. */
+import {
+  DELIVERY_STATES,
+  type WebhookDelivery,
+  type WebhookRequestInput,
+  type WebhookView,
+} from "../../contract/webhook.ts";
+import { defined, urlOf } from "../argument-values.ts";
+import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { usageError } from "../exit.ts";
+import { gather, onPlatform, question, type Reply, type Session } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText, safeDetails } from "../terminal/table.ts";
+
+const HEADER = ["webhook", "url", "events", "waiting", "state"];
+const DELIVERY_HEADER = ["delivery", "type", "state", "tries", "answer", "created"];
+const A_WEBHOOK = "a webhook endpoint, by its id";
+const DAY_S = 86_400;
+
+const SETTING_FLAGS = {
+  event: { value: "NAME", repeatable: true, says: "tell it of this event, or of a family such as run.*" },
+  description: { value: "TEXT", says: "what it is for" },
+} as const satisfies Flags;
+
+const CREATE = command({
+  name: "webhook create",
+  takes: "<url>",
+  says: "name an address that is told of events; its secret is said this once",
+  more: "Without --event it is told of all of the project's. Requests are signed by Standard Webhooks.",
+  flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
+  run(line) {
+    const url = urlOf("url", line.one("the address")) ?? "";
+    const request = { url, ...settingsOf(line) };
+    return onPlatform(line, async (session) => {
+      const made = await session.client.createWebhookEndpoint(request, { signal: session.signal });
+      session.term.say(`${made.id} is told of ${eventsText(made)}.`);
+      return secretReply(made, made.secret, session);
+    });
+  },
+});
+
+const LIST = command({
+  name: "webhook list",
+  reads: true,
+  says: "the addresses that are told of events",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.webhookEndpoints({ limit: 100 }, { signal }));
+      const none = "No webhook endpoints. Make one with: rollcall webhook create URL";
+      return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
+    });
+  },
+});
+
+const SHOW = question({
+  name: "webhook show",
+  takes: "<webhook>",
+  reads: true,
+  says: "one address, and what waits for it",
+  what: A_WEBHOOK,
+  ask: (client, id, options) => client.getWebhookEndpoint(id, options),
+  text: webhookText,
+});
+
+const UPDATE = command({
+  name: "webhook update",
+  takes: "<webhook>",
+  says: "change what is named, and nothing else; --enable after it was disabled",
+  flags: {
+    url: { value: "URL", says: "another address" },
+    ...SETTING_FLAGS,
+    "all-events": { says: "tell it of all of the project's" },
+    enable: { says: "tell it again; what was given up waits for webhook replay" },
+    disable: { says: "tell it nothing" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one(A_WEBHOOK);
+    if (line.on("enable") && line.on("disable")) throw usageError("--disable: not beside --enable", "disable");
+    if (line.on("all-events") && line.all("event").length > 0) {
+      throw usageError("--all-events: not beside --event", "all-events");
+    }
+    const patch = {
+      ...defined({ url: urlOf("url", line.text("url")) }),
+      ...settingsOf(line),
+      ...(line.on("all-events") && { events: null }),
+      ...((line.on("enable") || line.on("disable")) && { disabled: line.on("disable") }),
+    };
+    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    return onPlatform(line, async ({ client, signal }) => {
+      const webhook = await client.updateWebhookEndpoint(id, patch, { signal });
+      return { json: webhook, text: () => webhookText(webhook) };
+    });
+  },
+});
+
+const DELETE = question({
+  name: "webhook delete",
+  takes: "<webhook>",
+  says: "delete an address, with what waits for it and its log",
+  what: A_WEBHOOK,
+  ask: (client, id, options) => client.deleteWebhookEndpoint(id, options),
+  text: ({ id }) => `${id} is deleted`,
+});
+
+const ROTATE = command({
+  name: "webhook rotate-secret",
+  takes: "<webhook>",
+  says: "make another secret; the one before signs as well for a while",
+  flags: {
+    overlap: { value: "S", says: "seconds the one before still signs; default a day" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one(A_WEBHOOK);
+    const request = defined({ overlap_s: line.count("overlap", 0) });
+    return onPlatform(line, async (session) => {
+      const made = await session.client.rotateWebhookSecret(id, request, { signal: session.signal });
+      return secretReply(made, made.secret, session);
+    });
+  },
+});
+
+const DELIVERIES = command({
+  name: "webhook deliveries",
+  takes: "<webhook>",
+  reads: true,
+  says: "what is and was delivered, newest first",
+  flags: {
+    state: { value: "STATE", says: DELIVERY_STATES.join(", ") },
+    limit: { value: "N", says: "at most so many; default 50" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one(A_WEBHOOK);
+    const named = line.text("state");
+    const state = DELIVERY_STATES.find((one) => one === named);
+    if (named !== undefined && state === undefined) {
+      throw usageError(`--state: ${named} is not one of ${DELIVERY_STATES.join(", ")}`, "state");
+    }
+    const limit = line.count("limit", 1) ?? 50;
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const query = { ...defined({ state }), limit: Math.min(limit, 100) };
+      const page = await gather(client.webhookDeliveries(id, query, { signal }), limit);
+      const none = "Nothing was delivered. Send a test with: rollcall webhook test WEBHOOK";
+      return {
+        json: page,
+        text: () => listText(page.data, { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room }),
+      };
+    });
+  },
+});
+
+const REPLAY = command({
+  name: "webhook replay",
+  takes: "<webhook>",
+  says: "deliver again what was given up, or one delivery",
+  more: "Without --delivery, what was given up in the last day, or --since seconds ago.",
+  flags: {
+    delivery: { value: "MSG", says: "this one, whatever became of it" },
+    since: { value: "S", says: "what ended in the last so many seconds; default a day" },
+    delivered: { says: "what was delivered as well" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one(A_WEBHOOK);
+    const delivery = line.text("delivery");
+    if (delivery !== undefined && (line.on("delivered") || line.text("since") !== undefined)) {
+      throw usageError("--delivery: not beside --since or --delivered", "delivery");
+    }
+    const after = Math.max(0, Math.floor(Date.now() / 1000) - (line.count("since", 1) ?? DAY_S));
+    const states = line.on("delivered") ? (["failed", "delivered"] as const) : (["failed"] as const);
+    return onPlatform(line, async ({ client, signal }) => {
+      if (delivery === undefined) {
+        const replay = await client.replayWebhookDeliveries(id, { after, states: [...states] }, { signal });
+        return { json: replay, text: () => `${replay.replayed} are delivered again` };
+      }
+      const one = await client.replayWebhookDelivery(id, delivery, { signal });
+      return { json: one, text: () => deliveryText(one) };
+    });
+  },
+});
+
+const TEST = question({
+  name: "webhook test",
+  takes: "<webhook>",
+  says: "send an event of the type webhook.test; webhook deliveries says what came of it",
+  what: A_WEBHOOK,
+  ask: (client, id, options) => client.testWebhookEndpoint(id, options),
+  text: deliveryText,
+});
+
+function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
+  const events = line.all("event");
+  const named = events.length === 0 ? undefined : (events as WebhookRequestInput["events"]);
+  return defined({ events: named, description: line.text("description") });
+}
+
+/** The secret alone on stdout, where a program may take it; with --json all of the answer. */
+function secretReply(made: object, secret: string | null, { term }: Session): Reply {
+  if (secret === null) term.say("It was made by an earlier try, and its secret was said to nobody: rotate it.");
+  else term.say("Keep the secret now: it is said here and nowhere after.");
+  return { json: made, ...(secret !== null && { text: () => secret }) };
+}
+
+function rowOf(webhook: WebhookView): string[] {
+  const { id, url, backlog } = webhook;
+  return [id, url, eventsText(webhook), String(backlog.pending), stateOf(webhook)];
+}
+
+function stateOf({ disabled_at, backlog }: WebhookView): string {
+  if (disabled_at !== null) return "disabled";
+  return backlog.failures_in_a_row > 0 ? "failing" : "enabled";
+}
+
+function eventsText({ events }: Pick<WebhookView, "events">): string {
+  return events === null ? "all events" : events.join(", ");
+}
+
+function webhookText(webhook: WebhookView): string {
+  const { id, url, description, disabled_reason, secrets, backlog, created_at } = webhook;
+  return safeDetails({
+    webhook: id,
+    url,
+    description: description || null,
+    events: eventsText(webhook),
+    state: stateOf(webhook),
+    reason: disabled_reason,
+    secrets: String(secrets.length),
+    waiting: String(backlog.pending),
+    "given up": String(backlog.failed),
+    dropped: String(backlog.dropped),
+    "rests until": backlog.resting_until === null ? null : timeText(backlog.resting_until),
+    created: timeText(created_at),
+  });
+}
+
+function deliveryRow(delivery: WebhookDelivery): string[] {
+  const { id, type, state, attempts, created_at } = delivery;
+  return [id, type, state, String(attempts), answerOf(delivery), timeText(created_at)];
+}
+
+function answerOf({ status, error }: WebhookDelivery): string {
+  return error ?? (status === null ? "" : String(status));
+}
+
+function deliveryText(delivery: WebhookDelivery): string {
+  const { id, type, subject, state, attempts, answer, next_attempt_at } = delivery;
+  return safeDetails({
+    ...{ delivery: id, type, subject, state, tries: String(attempts) },
+    answer: answerOf(delivery) || null,
+    said: answer,
+    "next try": next_attempt_at === null ? null : timeText(next_attempt_at),
+  });
+}
+
+export const WEBHOOK_COMMANDS = [
+  ...[CREATE, LIST, SHOW, UPDATE, DELETE],
+  ...[ROTATE, DELIVERIES, REPLAY, TEST],
+] as const;

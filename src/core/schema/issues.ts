@@ -1,0 +1,65 @@
+/** What zod found wrong with a value, said as one sentence about one field. */
+import type * as z from "zod";
+import { formatPath, valueAt } from "../field-path.ts";
+
+export type Issue = z.ZodError["issues"][number];
+
+export interface SaidIssue {
+  readonly code: "unknown_field" | "invalid_request";
+  readonly message: string;
+  readonly param: string | null;
+}
+
+/**
+ * What zod found, as one thing to say. An unknown field goes first: a misspelt name is also reported as a missing one, and
+ * only the spelling helps.
+ */
+export function saidIssue(error: z.ZodError, value: unknown): SaidIssue {
+  return sayFirst(flatIssues(error), value);
+}
+
+/** The same of issues that stand by themselves. */
+export function sayFirst(issues: readonly Issue[], value: unknown): SaidIssue {
+  const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
+  if (unknown !== undefined) {
+    const param = formatPath([...unknown.path, ...unknown.keys.slice(0, 1)]);
+    return { code: "unknown_field", message: `${param} is not a known field`, param };
+  }
+  const issue = issues[0];
+  const path = issue?.path ?? [];
+  const absent = valueAt(value, path) === undefined && issue?.code !== "custom";
+  const reason = absent ? "is required" : (issue?.message ?? "invalid");
+  const param = path.length === 0 ? null : formatPath(path);
+  const message = param === null ? reason : `${param}: ${reason}`;
+  return { code: "invalid_request", message, param };
+}
+
+/** Each issue by itself: of a union those of the branch that was meant. */
+export function flatIssues(error: z.ZodError): Issue[] {
+  return error.issues.flatMap(withoutUnions);
+}
+
+/** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
+function withoutUnions(issue: Issue): Issue[] {
+  // The name of a member is what is wrong, not what it holds.
+  if (issue.code === "invalid_key") return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
+  if (issue.code !== "invalid_union") return [issue];
+  // Branches told apart by one of their fields, whose value is none of theirs.
+  if (issue.errors.length === 0) return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
+  const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
+  if (meant === undefined) {
+    const expected = issue.errors.flatMap((branch) => branch.filter(isAboutTheType));
+    const types = expected.map((inner) => (inner.code === "invalid_type" ? inner.expected : ""));
+    return [{ ...issue, message: `must be one of: ${types.join(", ")}` }];
+  }
+  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })).flatMap(withoutUnions);
+}
+
+function kindsOf(issue: Issue): string {
+  const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
+  return options.filter((option) => typeof option === "string").join(", ");
+}
+
+function isAboutTheType({ code, path }: Issue): boolean {
+  return code === "invalid_type" && path.length === 0;
+}

@@ -1,0 +1,20 @@
+/** Writes to the owners of an organisation, where the deployment can send e-mail. */
+import { ownersOf } from "../../db/ledger.ts";
+import type { Subrequests } from "./subrequests.ts";
+
+/** Owners who are written to. */
+const ADDRESSES = 20;
+
+export interface Letter {
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Throws where an e-mail was refused, or owners cannot be read. */
+export async function mailOwners(env: Env, subrequests: Subrequests, orgId: string, letter: Letter): Promise<void> {
+  const { ALERTS, ALERTS_FROM } = env;
+  if (ALERTS === undefined || ALERTS_FROM === undefined) return;
+  const addresses = await subrequests.fetch(() => ownersOf(env.DB, orgId, ADDRESSES));
+  if (addresses.length === 0) return;
+  await subrequests.fetch(() => ALERTS.send({ from: ALERTS_FROM, to: addresses, ...letter }));
+}

@@ -1,0 +1,35 @@
+/**
+ * Signs a request by Standard Webhooks 1.0.0 (standardwebhooks.com): its receiver checks with any library of that name
+ * who sent it, that nothing was changed, and, by time and id, that it is not an old one sent again.
+ */
+import { Webhook } from "standardwebhooks";
+
+/** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
+const PREFIX = "whsec_";
+
+/**
+ * The headers of one try. `secrets`: each signs, the newest first. `id`: the same for every repeat of the request, without
+ * a ".". `now`: epoch milliseconds. Throws for a secret that is no key.
+ */
+export function signedHeaders(
+  secrets: string | readonly string[],
+  id: string,
+  body: string,
+  now: number,
+): Record<string, string> {
+  const at = new Date(now);
+  const all = typeof secrets === "string" ? [secrets] : secrets;
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now / 1000)),
+    "webhook-signature": all.map((secret) => signerOf(secret).sign(id, at, body)).join(" "),
+  };
+}
+
+function signerOf(secret: string): Webhook {
+  const key = secret.startsWith(PREFIX)
+    ? Buffer.from(secret.slice(PREFIX.length), "base64")
+    : Buffer.from(secret, "utf8");
+  if (key.length > 0) return new Webhook(key, { format: "raw" });
+  throw new Error(`a signing secret is text, or ${PREFIX} and base64: set it again`);
+}

@@ -1,0 +1,154 @@
+/**
+ * Who sent a delivery, and what it is known by.
+ *
+ * Invariants. Nothing of a delivery counts before this says that it is signed. Signatures and secrets are compared in a
+ * time that tells nothing of them. What a signature covers differs: Standard Webhooks signs id, time and body; GitHub the
+ * body alone, so a body is known again under any id; Hugging Face signs nothing, and sends the secret itself.
+ */
+import { canonicalJson, isRecord, type Json } from "../../contract/json.ts";
+import type { TriggerScheme } from "../../contract/trigger.ts";
+import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
+import { isSameText, sha256Hex } from "../kit/secrets.ts";
+
+/** Seconds between a sender's clock and ours. */
+export const SIGNED_S = 300;
+const SIGNATURES = 16;
+const ID = /^[\x21-\x7e]{1,255}$/;
+const EVENT_CHARACTERS = 100;
+/** The scope of Hugging Face's events about what is in a repository. */
+const CONTENT = "repo.content";
+
+export interface Signed {
+  readonly ids: readonly [string, ...string[]];
+  readonly event: string | null;
+  /** The sender only looks whether anybody is there. */
+  readonly ping: boolean;
+  readonly payload: Json;
+}
+
+type Headers = { readonly get: (name: string) => string | null };
+
+interface Received {
+  readonly scheme: TriggerScheme;
+  readonly secret: string;
+  readonly headers: Headers;
+  /** To the last character as it was sent. */
+  readonly body: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Refused: `invalid_signature`, `stale_timestamp`, or (signed, but no delivery) `invalid_request`. */
+export async function verifyDelivery(received: Received): Promise<Result<Signed>> {
+  switch (received.scheme) {
+    case "standard":
+      return await standard(received);
+    case "github":
+      return await github(received);
+    default:
+      return huggingface(received);
+  }
+}
+
+async function standard({ secret, headers, body, now }: Received): Promise<Result<Signed>> {
+  const id = headers.get("webhook-id") ?? "";
+  const timestamp = headers.get("webhook-timestamp") ?? "";
+  const given = (headers.get("webhook-signature") ?? "").split(" ").slice(0, SIGNATURES);
+  // With a dot in the id it could not be told where the id ends in what is signed.
+  if (!ID.test(id) || id.includes(".") || !/^\d{1,12}$/.test(timestamp)) {
+    return unsigned("webhook-id and webhook-timestamp do not name a delivery");
+  }
+  const signatures = given.flatMap((one) => (one.startsWith("v1,") ? [Buffer.from(one.slice(3), "base64")] : []));
+  const signed = await isSigned(keyOf(secret), `${id}.${timestamp}.${body}`, signatures);
+  if (!signed) return unsigned("no v1 signature in webhook-signature is of this id, time and body");
+  if (Math.abs(now / 1000 - Number(timestamp)) > SIGNED_S) {
+    return refuse("stale_timestamp", `it was signed more than ${SIGNED_S} s from now`, "webhook-timestamp");
+  }
+  return read(body, (payload) => {
+    const type = isRecord(payload) ? payload["type"] : null;
+    return { ids: [id], event: typeof type === "string" ? type : null, ping: false };
+  });
+}
+
+async function github({ secret, headers, body }: Received): Promise<Result<Signed>> {
+  const [, hex] = /^sha256=([0-9a-f]{64})$/.exec(headers.get("x-hub-signature-256") ?? "") ?? [];
+  const signatures = hex === undefined ? [] : [Buffer.from(hex, "hex")];
+  if (!(await isSigned(Buffer.from(secret, "utf8"), body, signatures))) {
+    return unsigned("X-Hub-Signature-256 is not of this body");
+  }
+  const id = headers.get("x-github-delivery") ?? "";
+  if (!ID.test(id)) return refuse("invalid_request", "X-GitHub-Delivery does not name a delivery", "X-GitHub-Delivery");
+  const event = headers.get("x-github-event");
+  return read(body, () => ({ ids: [id, bodyId(body)], event, ping: event === "ping" }));
+}
+
+function huggingface({ secret, headers, body }: Received): Result<Signed> {
+  if (!isSameText(headers.get("x-webhook-secret") ?? "", secret)) {
+    return unsigned("X-Webhook-Secret is not the trigger's");
+  }
+  return read(body, (payload) => {
+    const { scope, action } = isRecord(payload) && isRecord(payload["event"]) ? payload["event"] : {};
+    const event = typeof scope === "string" && typeof action === "string" ? `${scope}.${action}` : null;
+    return { ids: [commitId(payload) ?? bodyId(body)], event, ping: false };
+  });
+}
+
+/**
+ * Hugging Face names no delivery. One about a commit is known by the repository, the event and the commits; another one,
+ * where two may say the same of a repository in the same state, by its whole body. Null: it is about no commit.
+ */
+function commitId(payload: Json): string | null {
+  if (!isRecord(payload) || !isRecord(payload["event"]) || !isRecord(payload["repo"])) return null;
+  const { event, repo, updatedRefs = null } = payload as { [name: string]: { [name: string]: Json } };
+  const { id = null, name = null, type = null, headSha = null } = repo ?? {};
+  if (typeof event?.["scope"] !== "string" || !event["scope"].startsWith(CONTENT)) return null;
+  if (updatedRefs === null && headSha === null) return null;
+  const said = {
+    repo: { id, name, type, headSha },
+    updatedRefs,
+    scope: event["scope"],
+    action: event["action"] ?? null,
+  };
+  return `hf_${sha256Hex(canonicalJson(said)).slice(0, 40)}`;
+}
+
+/** A secret that begins with whsec_ is base64 of the key; any other is the key itself. */
+function keyOf(secret: string): Uint8Array {
+  const prefix = "whsec_";
+  return secret.startsWith(prefix) ? Buffer.from(secret.slice(prefix.length), "base64") : Buffer.from(secret, "utf8");
+}
+
+function bodyId(body: string): string {
+  return `sha256_${sha256Hex(body)}`;
+}
+
+function read(body: string, say: (payload: Json) => Omit<Signed, "payload">): Result<Signed> {
+  let payload: Json;
+  try {
+    payload = JSON.parse(body);
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    return refuse("invalid_request", "the body is not valid JSON", null);
+  }
+  const { event, ...known } = say(payload);
+  return { ok: true, value: { ...known, payload, event: event?.slice(0, EVENT_CHARACTERS) ?? null } };
+}
+
+async function isSigned(secret: Uint8Array, text: string, signatures: readonly Uint8Array[]): Promise<boolean> {
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", secret, algorithm, false, ["verify"]);
+  const data = new TextEncoder().encode(text);
+  for (const signature of signatures) {
+    if (await crypto.subtle.verify("HMAC", key, signature, data)) return true;
+  }
+  return false;
+}
+
+function unsigned(message: string): Result<never> {
+  return refuse("invalid_signature", message, null);
+}
+
+/** Whether a refusal says that nobody knows who sent it. */
+export function isUnsigned({ code }: Refusal): boolean {
+  return code === "invalid_signature" || code === "stale_timestamp";
+}

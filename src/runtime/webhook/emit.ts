@@ -1,0 +1,85 @@
+/**
+ * Tells whoever wants to know. Where nobody does, an event costs nothing but a look at a list that the isolate remembers.
+ *
+ * Invariants. It returns when every address that wants the events has them on disk, and throws otherwise: whoever has
+ * news keeps them until it has returned, and tells them again. What is told twice, under the same id, is delivered once.
+ */
+import type { Scope } from "../../contract/scope.ts";
+import { type Listening, webhooksListening, webhooksNaming } from "../../db/webhooks.ts";
+import type { OutboundEvent } from "../contract/webhook-wire.ts";
+import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
+import { webhookObject } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { wants } from "./rules.ts";
+
+/** An address that is added or changed is told so soon at the latest. */
+const known = new TtlCache<readonly Listening[]>(5000, 4000, OUTAGE_MS);
+/** Of one organisation, that are told of its own budgets. */
+const MOST_OF_ORGANIZATION = 100;
+
+type Address = Listening & { readonly scope: Scope };
+
+/** Tells the addresses of the project. `now`: epoch milliseconds. */
+export async function emitEvents(
+  env: Env,
+  scope: Scope,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests = new Subrequests(),
+): Promise<void> {
+  if (events.length === 0) return;
+  const name = nameOf(scope);
+  const list = await known.get(name, Date.now(), () => subrequests.fetch(() => webhooksListening(env.DB, scope)));
+  await tell(
+    env,
+    list.map((one) => ({ ...one, scope })),
+    events,
+    subrequests,
+  );
+}
+
+/**
+ * Tells what is about the whole organisation: to addresses of any of its projects that name the events, or their family.
+ * All of `events` are of one family.
+ */
+export async function emitOrganizationEvents(
+  env: Env,
+  orgId: string,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests = new Subrequests(),
+): Promise<void> {
+  const family = events[0]?.type.split(".")[0];
+  if (family === undefined) return;
+  const found = await subrequests.fetch(() => webhooksNaming(env.DB, orgId, family, MOST_OF_ORGANIZATION));
+  const addresses = found.map(({ project_id, ...one }) => ({ ...one, scope: { orgId, projectId: project_id } }));
+  await tell(env, addresses, events, subrequests);
+}
+
+/** For whoever changed the project's list in this isolate; others know within five seconds. */
+export function forgetListening(scope: Scope): void {
+  known.forget(nameOf(scope));
+}
+
+function nameOf({ orgId, projectId }: Scope): string {
+  return `${orgId}/${projectId}`;
+}
+
+async function tell(
+  env: Env,
+  addresses: readonly Address[],
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const wanting = addresses
+    .map((address) => ({ ...address, wanted: events.filter(({ type }) => wants(address.events, type)) }))
+    .filter(({ wanted }) => wanted.length > 0);
+  await subrequests.objectAll(wanting, async ({ scope, id, wanted }) => {
+    try {
+      await webhookObject(env, scope, id).enqueue({ scope, webhook_id: id }, wanted);
+    } catch (thrown) {
+      // The others are told all the same.
+      failures.push(thrown);
+    }
+  });
+  if (failures.length > 0) throw failures[0];
+}

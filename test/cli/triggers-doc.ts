@@ -1,0 +1,28 @@
+/** What the examples of `rollcall trigger` in docs/commands.md read, and what they print. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+
+const TRIGGER = { object: "trigger", id: expect.stringMatching(/^tr_/) };
+
+export const TRIGGERS = {
+  "trigger create": {
+    text: /^trigger +nightly\n[\s\S]*url +http:\S+\/hooks\/tr_\w+\n[\s\S]*shown once: whsec_\S+\n/,
+    json: { ...TRIGGER, name: "on-merge", concurrency: "allow", secret: null },
+  },
+  "trigger list": { text: /\non-merge +github +eval of calculator +allow +tr_/ },
+  "trigger show": { text: /^trigger +on-merge\n/ },
+  "trigger update": { text: /^trigger +on-merge\n/, json: { ...TRIGGER, concurrency: "coalesce", disabled: true } },
+  "trigger test": { json: { object: "trigger_test", would: "begin", request: { metadata: { sha: "6113728" } } } },
+  "trigger deliveries": { text: /^Nothing came yet\.\n/ },
+  "trigger delete": { json: { deleted: true } },
+};
+
+/** `run.json` and `trigger.json`; `base_url`: of a model. */
+export function writeTriggers(folder: string, base_url: string): void {
+  const run = { environment: "calculator", num_examples: 1, model: "scripted", endpoint: { base_url } };
+  const verify = { scheme: "github", secret: "a-secret-that-github-signs-by" };
+  const [map, when] = [{ "metadata.sha": "$.after" }, { "$.ref": "refs/heads/main" }];
+  writeFileSync(join(folder, "run.json"), JSON.stringify(run));
+  writeFileSync(join(folder, "trigger.json"), JSON.stringify({ name: "t", verify, run, map, when }));
+}

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import type { Json, JsonObject } from "../../../src/contract/json.ts";
+import { checkWhen, filled, fillingOf, VALUE_CHARACTERS } from "../../../src/core/triggers/mapping.ts";
+import { readPayloadPath, readTarget, valueIn } from "../../../src/core/triggers/payload-path.ts";
+
+const PUSH = {
+  ref: "refs/heads/main",
+  deleted: false,
+  head: { id: "0d1a", n: null },
+  commits: [{ id: "a" }, { id: "b" }],
+};
+
+function at(path: string, payload: Json = PUSH): Json | undefined {
+  const read = readPayloadPath(path);
+  if (!read.ok) throw new Error(read.message);
+  return valueIn(payload, read.steps);
+}
+
+test("a path finds names and indexes, and nothing that the payload does not hold itself", () => {
+  expect([at("$"), at("$.ref"), at("$.commits[1].id"), at("$.head.n")]).toEqual([PUSH, "refs/heads/main", "b", null]);
+  const missing = ["$.nothing", "$.ref.length", "$.commits.length", "$.commits[2]", "$[0]", "$.toString", "$.head[0]"];
+  for (const path of missing) expect(at(path), path).toBeUndefined();
+});
+
+test("what is no such path is refused with its place", () => {
+  const refused = {
+    ref: "must begin with $",
+    "$.commits[*].id": "at character 10",
+    "$..id": "at character 2",
+    "$.commits[?(@.id)]": "at character 10",
+    "$.commits[-1]": "at character 10",
+    "$.commits[0:2]": "at character 10",
+    "$['ref']": "at character 2",
+    "$.__proto__.x": "__proto__ is not a name",
+    [`$${".a".repeat(17)}`]: "more than 16 steps",
+    [`$.${"a".repeat(200)}`]: "more than 200 characters",
+  };
+  for (const [path, why] of Object.entries(refused)) {
+    expect(readPayloadPath(path), path).toEqual({ ok: false, message: expect.stringContaining(why) });
+  }
+  for (const target of ["", "a..b", "a[0]", "a b", "__proto__", "a.__proto__", "a.b.c.d.e.f.g.h.i"]) {
+    expect(readTarget(target).ok, target).toBe(false);
+  }
+});
+
+test("a condition holds for one value or for one of a list, and not for what is absent or alike", () => {
+  const holds = (when: JsonObject) => checkWhen(when, PUSH).map((one) => one.holds);
+  expect(holds({ "$.ref": "refs/heads/main", "$.deleted": false, "$.head.n": null })).toEqual([true, true, true]);
+  expect(holds({ "$.ref": ["refs/heads/dev", "refs/heads/main"] })).toEqual([true]);
+  expect(holds({ "$.ref": "refs/heads/dev", "$.deleted": 0, "$.absent": null, "$.head": "x" })).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("values go to their places in the run, and the template stays as it was", () => {
+  const run = { model: "policy", metadata: { team: "a" } };
+  const taken = fillingOf({ "metadata.sha": "$.head.id", "sampling.extra": "$.head", model: "$.ref" }, PUSH);
+  if (!taken.ok) throw new Error(taken.message);
+  expect(filled(run, taken.value)).toEqual({
+    ok: true,
+    value: {
+      model: "refs/heads/main",
+      metadata: { team: "a", sha: "0d1a" },
+      sampling: { extra: { id: "0d1a", n: null } },
+    },
+  });
+  expect(run).toEqual({ model: "policy", metadata: { team: "a" } });
+});
+
+test("what is absent, too long, too much, or a name that vanishes is refused by the field it would fill", () => {
+  const long = "x".repeat(VALUE_CHARACTERS);
+  const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as Json;
+  const proto = JSON.parse('{"__proto__": {"a": 1}}') as Json;
+  for (const value of [long, deep, proto, { a: proto }]) {
+    const refused = fillingOf({ "metadata.sha": "$.value" }, { value });
+    expect(refused).toMatchObject({ ok: false, param: "map.metadata.sha" });
+  }
+  expect(fillingOf({ seed: "$.absent" }, PUSH)).toMatchObject({
+    ok: false,
+    message: expect.stringContaining("$.absent"),
+  });
+  expect(filled({ model: "m" }, { "model.name": 1 })).toMatchObject({ ok: false, param: "map.model.name" });
+});

@@ -1,0 +1,252 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { Json } from "../../../src/contract/json.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { RunView } from "../../../src/contract/run.ts";
+import type { CreatedTrigger, TriggerConcurrency } from "../../../src/contract/trigger.ts";
+import { TriggerObject } from "../../../src/index.ts";
+import type {
+  DeliveryOutcome,
+  SignedDelivery,
+  TriggerPlace,
+  TriggerRpc,
+} from "../../../src/runtime/contract/trigger-wire.ts";
+import { folderOf, triggerObject } from "../../../src/runtime/kit/names.ts";
+import { acceptRun } from "../../../src/runtime/service/accept-run.ts";
+import type { AcceptRun } from "../../../src/runtime/trigger/begin-run.ts";
+import { type Door, inside, openPlatform } from "../platform.ts";
+import { script } from "../script.ts";
+
+const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
+const GAME = {
+  ...{ environment: "guess-number", environment_args: { max: 1000, max_turns: 1 }, num_examples: 1 },
+  endpoint: { base_url: env.MODEL_URL },
+};
+const ENDS = { ...GAME, model: script([WRONG]) };
+const GOES_ON = { ...GAME, model: script([WRONG], undefined, { held: true }) };
+
+interface Opened {
+  readonly door: Door;
+  readonly of: TriggerPlace;
+  readonly object: TriggerRpc;
+  readonly deliver: (id: string, filling?: Readonly<Record<string, Json>>) => Promise<DeliveryOutcome>;
+  readonly within: <T>(use: (object: TriggerObject) => T | Promise<T>) => Promise<T>;
+  readonly runs: () => Promise<RunView[]>;
+}
+
+async function opened(run: object, concurrency: TriggerConcurrency = "allow"): Promise<Opened> {
+  const door = await openPlatform();
+  const asked = { name: "t", verify: { scheme: "standard" }, run, map: { "metadata.n": "$.n" }, concurrency };
+  const made = await door.post("/v1/triggers", asked);
+  if (made.status !== 201) throw new Error(await made.text());
+  const { id: trigger_id } = await made.json<CreatedTrigger>();
+  const of = { scope: door.scope, trigger_id };
+  const object = triggerObject(env, of);
+  const deliver: Opened["deliver"] = (id, filling = { "metadata.n": id }) => {
+    return object.deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
+  };
+  const stub = env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
+  const within: Opened["within"] = (use) => inside(stub, TriggerObject, use);
+  const runs = async () => (await (await door.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
+  return { door, of, object, deliver, within, runs };
+}
+
+function deliveryOf(id: string, concurrency: TriggerConcurrency, verdict: SignedDelivery["verdict"]): SignedDelivery {
+  return { ids: [id], event: "made.up", verdict, concurrency, origin: "http://platform.test" };
+}
+
+/** Puts another way to accept runs in its place. */
+function accepting(object: TriggerObject, accept: AcceptRun): void {
+  Object.defineProperty(object, "acceptRun", { value: accept, configurable: true });
+}
+
+async function cancel({ door }: Opened, id: string | null | undefined): Promise<void> {
+  await door.ask(`/v1/runs/${id}/cancel`, { method: "POST" });
+}
+
+async function end(of: Opened, id: string | null): Promise<void> {
+  await cancel(of, id);
+  await of.door.ended(id ?? "");
+}
+
+test("a thousand deliveries of one id at once begin one run, and all are told it", async () => {
+  const { of, deliver, object, within, runs } = await opened(ENDS);
+  const once = deliveryOf("d1", "allow", { kind: "begin", filling: { "metadata.n": "d1" } });
+  const outside = Promise.all(Array.from({ length: 50 }, () => deliver("d1")));
+  const inside = within((inner) => Promise.all(Array.from({ length: 950 }, () => inner.deliver(of, once))));
+  const told = [...(await outside), ...(await inside)];
+  expect(told).toHaveLength(1000);
+  const [run, ...others] = await runs();
+  expect(others).toEqual([]);
+  expect(run?.metadata).toEqual({ n: "d1" });
+  expect(new Set(told.map(({ run_id }) => run_id))).toEqual(new Set([run?.id]));
+  expect(told.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+  expect(await object.log({ before: null, limit: 9 })).toMatchObject([{ delivery_id: "d1", state: "started" }]);
+  expect(await deliver("d2")).toMatchObject({ duplicate: false, state: "started" });
+});
+
+test("a kill before the run is made, or right behind it, loses no run and makes no second one", async () => {
+  for (const made of [false, true]) {
+    const { deliver, within, runs } = await opened(ENDS);
+    await within((object) =>
+      accepting(object, async (...asked) => {
+        if (made) await acceptRun(...asked);
+        throw new Error("killed");
+      }),
+    );
+    expect(await deliver("d1")).toMatchObject({ state: "accepted", run_id: null });
+    expect(await runs()).toHaveLength(made ? 1 : 0);
+    await within(async (object) => {
+      accepting(object, acceptRun);
+      await object.alarm();
+    });
+    expect(await deliver("d1"), "before its time").toMatchObject({ run_id: null, duplicate: true });
+    await within(async (object) => {
+      const then = Date.now() + 60_000;
+      object.now = () => then;
+      await object.alarm();
+    });
+    const [run, ...others] = await runs();
+    expect(others).toEqual([]);
+    expect(await deliver("d1")).toMatchObject({ run_id: run?.id, duplicate: true, state: "started" });
+  }
+});
+
+test("in a queue each begins when the run before it has ended, in the order they came", async () => {
+  const queue = await opened(GOES_ON, "queue");
+  const first = await queue.deliver("d1");
+  const waits = { state: "waiting", run_id: null };
+  expect([await queue.deliver("d2"), await queue.deliver("d3")]).toMatchObject([waits, waits]);
+  await queue.within((object) => object.alarm());
+  expect(await queue.runs()).toHaveLength(1);
+  await end(queue, first.run_id);
+  await queue.within((object) => object.alarm());
+  const second = await queue.deliver("d2");
+  expect(second).toMatchObject({ state: "started", duplicate: true });
+  expect(await queue.deliver("d3")).toMatchObject(waits);
+  await end(queue, second.run_id);
+  // Whoever comes next finds that the run before is over: what waited first begins, without an alarm.
+  await queue.within((object) => {
+    const then = Date.now() + 10_000;
+    object.now = () => then;
+  });
+  expect(await queue.deliver("d4")).toMatchObject(waits);
+  expect((await queue.runs()).map(({ metadata }) => metadata["n"])).toEqual(["d1", "d2", "d3"]);
+  await queue.object.free();
+  await cancel(queue, (await queue.runs())[2]?.id);
+});
+
+test("coalesced, only the latest waits, and the others say what took their place", async () => {
+  const latest = await opened(GOES_ON, "coalesce");
+  const first = await latest.deliver("d1");
+  for (const id of ["d2", "d3", "d4"]) await latest.deliver(id);
+  expect(await latest.deliver("d2")).toMatchObject({ state: "superseded", duplicate: true, run_id: null });
+  await end(latest, first.run_id);
+  await latest.within((object) => object.alarm());
+  expect((await latest.runs()).map(({ metadata }) => metadata["n"])).toEqual(["d1", "d4"]);
+  const states = (await latest.object.log({ before: null, limit: 9 })).map((one) => [one.state, one.superseded_by]);
+  expect(states).toEqual([
+    ["started", null],
+    ["superseded", 4],
+    ["superseded", 3],
+    ["started", null],
+  ]);
+  await cancel(latest, (await latest.deliver("d4")).run_id);
+});
+
+test("a queue that is full refuses, and the same delivery is looked at anew later", async () => {
+  const queue = await opened(GOES_ON, "queue");
+  const { of, deliver, object, within } = queue;
+  const { run_id } = await deliver("d0");
+  await within(async (inner) => {
+    const begin = { kind: "begin", filling: { "metadata.n": "x" } } as const;
+    for (let n = 1; n <= LIMITS.triggerWaiting; n += 1) await inner.deliver(of, deliveryOf(`d${n}`, "queue", begin));
+  });
+  const refused = await deliver("late");
+  expect(refused).toMatchObject({ state: "refused", duplicate: false, error: { code: "rate_limited" } });
+  expect(await deliver("late")).toMatchObject({ state: "refused", duplicate: false });
+  expect(await object.log({ before: null, limit: 1 })).toMatchObject([
+    { state: "refused", error: { code: "rate_limited" } },
+  ]);
+  await object.free();
+  await cancel(queue, run_id);
+});
+
+test("a run that is refused says so in the delivery, as does a maker who may start none any more", async () => {
+  const { door, of, deliver, object, runs } = await opened(ENDS);
+  expect(await deliver("d1", { seed: "no number" })).toMatchObject({
+    state: "refused",
+    error: { code: "invalid_request", param: "run.seed" },
+  });
+  const who = env.DB.prepare("select created_by from triggers where id = ?").bind(of.trigger_id);
+  const key = await who.first<string>("created_by");
+  await env.DB.prepare("update api_keys set revoked_at = 1 where id = ?").bind(key).run();
+  expect(await deliver("d2")).toMatchObject({ state: "refused", error: { code: "forbidden" } });
+  await env.DB.prepare("update api_keys set revoked_at = null, expires_at = 1 where id = ?").bind(key).run();
+  expect(await deliver("d3")).toMatchObject({ error: { code: "forbidden" } });
+  await env.DB.prepare(`update api_keys set expires_at = null, scopes = '["triggers:write"]' where id = ?`)
+    .bind(key)
+    .run();
+  expect(await deliver("d4")).toMatchObject({ error: { code: "forbidden" } });
+  await env.DB.prepare(`update api_keys set scopes = '["admin"]' where id = ?`).bind(key).run();
+  expect(await deliver("d4")).toMatchObject({ state: "started", duplicate: false });
+  expect((await object.log({ before: null, limit: 9 })).map(({ state }) => state)).toEqual([
+    "started",
+    ...Array(4).fill("refused"),
+  ]);
+  expect(await runs()).toHaveLength(1);
+  expect(door.scope).toEqual(of.scope);
+});
+
+test("of a flood that nobody signed a few are written, the rest counted, and the others stay in the log", async () => {
+  const { of, object, deliver, within } = await opened(ENDS);
+  await deliver("d1");
+  const clock = { now: 1_800_000_000_000 };
+  await within((inner) => {
+    inner.now = () => clock.now;
+  });
+  const error = { code: "invalid_signature", message: "not signed", param: null } as const;
+  for (let minute = 0; minute < 30; minute += 1) {
+    for (let n = 0; n < 10; n += 1) await object.refused(of, error);
+    clock.now += 60_000;
+  }
+  const log = await object.log({ before: null, limit: 1000 });
+  expect(log.filter(({ delivery_id }) => delivery_id === null)).toHaveLength(LIMITS.unsignedLogged);
+  expect(log.find(({ more }) => more > 0)).toMatchObject({ state: "refused", more: 4, error });
+  expect(log.at(-1)).toMatchObject({ delivery_id: "d1", state: "started" });
+});
+
+test("the log keeps so many, and a delivery that has left it is known all the same, for seven days", async () => {
+  const { deliver, within, object, of } = await opened(ENDS);
+  const { run_id } = await deliver("d1");
+  const ignored = { kind: "ignored", reason: "when: $.ref is null" } as const;
+  await within(async (inner) => {
+    for (let n = 0; n < LIMITS.deliveriesLogged + 50; n += 1)
+      await inner.deliver(of, deliveryOf("other", "allow", ignored));
+  });
+  const log = await object.log({ before: null, limit: 2000 });
+  expect(log.length).toBeGreaterThanOrEqual(LIMITS.deliveriesLogged);
+  expect(log.length).toBeLessThan(LIMITS.deliveriesLogged + 50);
+  expect(log.every(({ state }) => state === "ignored")).toBe(true);
+  expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
+  await within((inner) => {
+    const then = Date.now() + LIMITS.deliveryIdMs + 1000;
+    inner.now = () => then;
+  });
+  await object.deliver(of, deliveryOf("another", "allow", ignored));
+  // The run's own key still knows it.
+  expect(await deliver("d1")).toMatchObject({ run_id, duplicate: false, state: "started" });
+});
+
+test("one that nobody ever delivered to, or that was freed, says nothing and writes nothing", async () => {
+  const { of, object, deliver, within, runs } = await opened(ENDS);
+  expect(await object.log({ before: null, limit: 9 })).toEqual([]);
+  await object.changed(of);
+  await deliver("d1");
+  await object.free();
+  expect(await deliver("d2")).toMatchObject({ state: "refused", error: { code: "not_found" } });
+  await object.refused(of, { code: "invalid_signature", message: "", param: null });
+  await within((inner) => inner.alarm());
+  expect(await object.log({ before: null, limit: 9 })).toEqual([]);
+  expect(await runs()).toHaveLength(1);
+});
