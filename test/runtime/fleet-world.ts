@@ -4,6 +4,7 @@
  */
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import type { PastCall } from "../../src/runtime/contract/fleet-wire.ts";
+import { nextAt } from "../../src/runtime/fleet/alarm-times.ts";
 import { choose } from "../../src/runtime/fleet/choose.ts";
 import { beginUpdates, nextStep, type Step, stepDone, toUnload } from "../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../src/runtime/fleet/in-flight.ts";
@@ -14,15 +15,14 @@ import {
   adapterName,
   type EngineCheck,
   type FleetState,
-  type Holds,
   isAt,
   newFleet,
   orderOf,
   type PhaseName,
   setReplicas,
-  type Weights,
 } from "../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../src/runtime/fleet/stretches.ts";
+import type { Holds, Weights } from "../../src/runtime/fleet/weights.ts";
 
 export const RUN = "run_a";
 export const SCOPE = { orgId: "o", projectId: "p" };
@@ -272,6 +272,9 @@ export class World {
       ...(isSame(engines[replica.id]?.weights, replica.holds) ? [] : ["an engine has other weights"]),
       ...(state.orders.every((order) => isAt(state, replica, order)) ? [] : ["a replica is not up to date"]),
     ]);
+    const never = () => Number.POSITIVE_INFINITY;
+    const uses = { now: this.now, used: true, inFlight: () => 0, heldUntil: () => 0, tellAt: never };
+    if ((nextAt(state, uses) ?? 0) <= this.now) faults.push("something is due and is not begun");
     return inFlight.size > 0 ? [...faults, "calls in flight leak"] : faults;
   }
 

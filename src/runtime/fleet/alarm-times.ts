@@ -1,6 +1,6 @@
 /** When a fleet's object has something to do: pure; times are epoch milliseconds. */
 import { mayBegin, toUnload, wantedOf } from "./driving.ts";
-import { untold } from "./orders.ts";
+import { leavingNews, untold } from "./orders.ts";
 import type { FleetState, Replica } from "./state.ts";
 
 /** While runs use the fleet, each replica is looked at so often. */
@@ -11,6 +11,8 @@ export interface Uses {
   /** Runs use it, or its replicas are to have certain weights. */
   readonly used: boolean;
   readonly inFlight: (replica: string) => number;
+  /** Not before: what is to be done at it. */
+  readonly heldUntil: (replica: string) => number;
   /** Not before: what a trainer is to be told of it. */
   readonly tellAt: (replica: string) => number;
 }
@@ -25,21 +27,23 @@ export function lookAt({ phase, outage, probed, probed_at }: Replica, used: bool
 
 /** The next moment at which there is something to do; null: none. */
 export function nextAt(state: FleetState, uses: Uses): number | null {
-  const due = Object.values(state.replicas).flatMap((replica) => dueOf(state, replica, uses));
-  const leaving = state.leaving.map(({ id }) => uses.tellAt(id));
-  const times = [...due, ...leaving].filter((at) => at !== null);
+  const times = Object.values(state.replicas).flatMap((replica) => {
+    const due = dueOf(state, replica, uses).filter((at) => at !== null);
+    const tell = untold(state, replica).length > 0 ? [uses.tellAt(replica.id)] : [];
+    return [...due.map((at) => Math.max(at, uses.heldUntil(replica.id))), ...tell];
+  });
+  for (const { id, told } of state.leaving) if (leavingNews(state, told).length > 0) times.push(uses.tellAt(id));
   return times.length === 0 ? null : Math.max(uses.now, Math.min(...times));
 }
 
-function dueOf(state: FleetState, replica: Replica, { now, used, inFlight, tellAt }: Uses): (number | null)[] {
+function dueOf(state: FleetState, replica: Replica, { now, used, inFlight }: Uses): (number | null)[] {
   const { id, phase, failing, unload_at } = replica;
-  const tell = untold(state, replica).length > 0 ? tellAt(id) : null;
-  if (phase !== null) return [tell, phaseAt(phase, inFlight(id))];
+  if (phase !== null) return [phaseAt(phase, inFlight(id))];
   const waits = state.update.mode !== "reported" && failing !== null && failing.at > now;
   const again = waits && wantedOf(state, replica) !== null ? failing.at : null;
   const begin = mayBegin(state, replica, now) ? now : again;
   const unload = toUnload(state, replica, Number.POSITIVE_INFINITY) === null ? null : unload_at;
-  return [tell, begin, unload, lookAt(replica, used)];
+  return [begin, unload, lookAt(replica, used)];
 }
 
 function phaseAt({ name, at, until }: NonNullable<Replica["phase"]>, inFlight: number): number {

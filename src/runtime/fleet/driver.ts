@@ -18,7 +18,7 @@ import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";
 import { type Change, change, timeOf } from "./engines.ts";
-import { noteTold, orderGone, untold } from "./orders.ts";
+import { leavingNews, noteTold, orderGone, untold } from "./orders.ts";
 import { probeDone } from "./probing.ts";
 import { type Again, again, type EngineCheck, type FleetState, type PhaseName, type Told } from "./state.ts";
 import type { FleetOf } from "./store.ts";
@@ -46,6 +46,7 @@ const LOOK_CALLS = 5;
 /** Each holds a connection of the six, and so do those that load. */
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
+const HELD_MS = 5000;
 /** Looks that somebody waits for, at one replica. */
 const ASIDE_MS = 1000;
 
@@ -58,6 +59,7 @@ export class Driver {
   readonly #aside = new Map<string, Promise<void>>();
   readonly #asideAt = new Map<string, number>();
   readonly #untold = new Map<string, Again>();
+  readonly #held = new Map<string, number>();
   #wake: (() => void) | null = null;
   #calls = 0;
 
@@ -71,6 +73,11 @@ export class Driver {
     return this.#wake !== null;
   }
 
+  /** Nothing is begun at this replica before. */
+  heldUntil(id: string): number {
+    return this.#held.get(id) ?? 0;
+  }
+
   tellAt(id: string): number {
     return this.#untold.get(id)?.at ?? 0;
   }
@@ -79,18 +86,21 @@ export class Driver {
   async pass(nextAt: () => number | null): Promise<void> {
     const until = this.#now() + PASS_MS;
     this.#calls = 0;
-    for (let open = true; ; ) {
-      const woken = Promise.withResolvers<void>();
-      this.#wake = woken.resolve;
-      open = open && this.#begin(until);
-      if (this.#running.size === 0) break;
-      const wait = open ? Math.max(0, (nextAt() ?? until) - this.#now()) : PASS_MS;
-      // What is due and cannot begin yet begins when something has ended.
-      const timer = wait > 0 ? setTimeout(woken.resolve, wait) : undefined;
-      await Promise.race([woken.promise, ...this.#running.values()]);
-      clearTimeout(timer);
+    try {
+      for (let open = true; ; ) {
+        const woken = Promise.withResolvers<void>();
+        this.#wake = woken.resolve;
+        open = open && this.#begin(until);
+        if (this.#running.size === 0) break;
+        const wait = open ? Math.max(0, (nextAt() ?? until) - this.#now()) : PASS_MS;
+        // What is due and cannot begin yet begins when something has ended.
+        const timer = wait > 0 ? setTimeout(woken.resolve, wait) : undefined;
+        await Promise.race([woken.promise, ...this.#running.values()]);
+        clearTimeout(timer);
+      }
+    } finally {
+      this.#wake = null;
     }
-    this.#wake = null;
   }
 
   /** False where something is due that this pass may not begin any more. */
@@ -107,7 +117,7 @@ export class Driver {
     const replica = desk.state().replicas[id];
     if (replica === undefined) return true;
     this.#tell(id, untold(desk.state(), replica));
-    if (this.#running.has(id)) return true;
+    if (this.#running.has(id) || this.heldUntil(id) > this.#now()) return true;
     const { state, step } = nextStep(desk.state(), id, { ...desk.moment(), inFlight: desk.inFlight(id) });
     desk.keep(state);
     const due = step ?? this.#besides(id);
@@ -115,7 +125,7 @@ export class Driver {
     const time = due.do === "probe" ? LOOK_MS : timeOf(state, due);
     if (this.#now() + time > until || this.#calls + LOOK_CALLS > PASS_CALLS) return false;
     this.#calls += LOOK_CALLS;
-    this.#run(id, () => this.#drive(id, due));
+    this.#run(id, () => this.#driveOrHold(id, due));
     return true;
   }
 
@@ -143,9 +153,12 @@ export class Driver {
     this.#running.set(name, done());
   }
 
-  async #drive(id: string, step: Step): Promise<void> {
+  /** What fails for a reason of the platform's own is begun again a little later. */
+  async #driveOrHold(id: string, step: Step): Promise<void> {
+    this.#held.set(id, this.#now() + HELD_MS);
     if (step.do === "probe") await this.#look(id);
     else await this.#change(id, step);
+    this.#held.delete(id);
   }
 
   /** Looks at a replica. Nothing is learnt where it could not be asked for a reason of the platform's own. */
@@ -176,10 +189,10 @@ export class Driver {
     const engine = await this.#engine(id);
     const refused = "message" in engine;
     const outcome = refused ? { ok: false, message: engine.message } : await change(engine, state, replica, step);
-    if (desk.of() === null) return;
-    desk.keep(stepDone(desk.state(), id, step, { ...outcome, ...desk.moment() }));
+    const known = desk.of() !== null;
+    if (known) desk.keep(stepDone(desk.state(), id, step, { ...outcome, ...desk.moment() }));
     // Whoever took it out of the fleet did not wait for its update to end.
-    const left = desk.state().replicas[id]?.address !== replica.address;
+    const left = !known || desk.state().replicas[id]?.address !== replica.address;
     if (left && replica.paused && !refused) {
       await resumeEngine(engine, { mode: state.update.mode, timeout_ms: timeOf(state, { do: "resume" }) });
     }
@@ -273,13 +286,4 @@ const OVER: readonly string[] = ["unknown", "run_finished", "epoch_fenced"];
 
 function isOver(code: string): boolean {
   return OVER.includes(code);
-}
-
-/** Replicas that are gone are not to be waited for. */
-function leavingNews({ orders }: FleetState, told: readonly Told[]): Told[] {
-  return told.flatMap(({ run_id }) => {
-    const order = orders.find((one) => one.run_id === run_id);
-    if (order === undefined) return [];
-    return [{ run_id, generation: order.generation, version: order.version, state: "failed" }];
-  });
 }

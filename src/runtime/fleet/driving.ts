@@ -13,17 +13,16 @@ import {
   type FleetState,
   interrupts,
   isAt,
-  isSameWeights,
   LONGEST_WAIT_MS,
   type Phase,
   type PhaseName,
   REASON_CHARS,
   type Replica,
   takesCalls,
-  type Weights,
   withReplica,
 } from "./state.ts";
 import { beginStretch, endStretch } from "./stretches.ts";
+import { isSameWeights, type Weights } from "./weights.ts";
 
 /** What is to be asked of an engine. */
 export type Step =

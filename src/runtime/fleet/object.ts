@@ -169,7 +169,6 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#reading;
     this.#readAt = null;
     await this.#readSettings(of);
-    await this.#arm();
   }
 
   async standing(of: FleetOf): Promise<FleetStanding> {
@@ -192,7 +191,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const of = this.#of();
     if (of === null) return;
     try {
-      if (this.now() - (this.#readAt ?? 0) > SETTINGS_MS) await this.#readSettings(of);
+      if (this.now() - (this.#readAt ?? 0) > SETTINGS_MS) await this.#readAgain(of);
       if (this.#of() !== null) await this.#driver.pass(() => this.#nextAt());
     } catch (thrown) {
       logError("fleet alarm", idsOf(of), thrown);
@@ -209,13 +208,18 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   async #open(of: FleetOf): Promise<boolean> {
     if (this.#tombstone.stands) return false;
     if (this.#readAt !== null) return this.#of() !== null;
+    await this.#readAgain(of);
+    return this.#of() !== null;
+  }
+
+  /** Throws only where nothing is known. */
+  async #readAgain(of: FleetOf): Promise<void> {
     try {
       await this.#readSettings(of);
     } catch (thrown) {
       if (this.#of() === null) throw thrown;
       logError("fleet settings", idsOf(of), thrown);
     }
-    return this.#of() !== null;
   }
 
   async #readSettings(of: FleetOf): Promise<void> {
@@ -243,6 +247,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
       if (!settings.some((one) => one.id === id)) this.#inFlight.forget(id);
     }
     this.#readAt = this.now();
+    await this.#arm();
   }
 
   #moment(): Moment {
@@ -284,6 +289,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const now = this.now();
     return nextAt(this.#store.state(), {
       ...{ now, used: this.#used(), inFlight: (id) => this.#inFlight.of(id) },
+      heldUntil: (id) => this.#driver.heldUntil(id),
       tellAt: (id) => this.#driver.tellAt(id),
     });
   }

@@ -5,7 +5,8 @@
  */
 import type { ReplicaReport, WeightOrder } from "../contract/fleet-wire.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
-import { again, type FleetState, type Replica, servedVersion, type Told, type Weights, withReplica } from "./state.ts";
+import { again, type FleetState, type Replica, servedVersion, type Told, withReplica } from "./state.ts";
+import type { Weights } from "./weights.ts";
 
 /** Runs that train adapters of their own on one fleet. */
 const RUNS_AT_ONCE = 64;
@@ -120,4 +121,13 @@ export function noteTold(before: FleetState, id: string, tell: Told, now: number
   }
   const told = before.replicas[id].told.filter(({ run_id }) => run_id !== tell.run_id);
   return withReplica(before, id, { told: [...told, tell] }, now);
+}
+
+/** Replicas that are gone are not to be waited for. */
+export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly Told[]): Told[] {
+  return told.flatMap(({ run_id }) => {
+    const order = orders.find((one) => one.run_id === run_id);
+    if (order === undefined) return [];
+    return [{ run_id, generation: order.generation, version: order.version, state: "failed" }];
+  });
 }

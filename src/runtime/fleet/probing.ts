@@ -12,14 +12,12 @@ import {
   type EngineCheck,
   type FleetState,
   interrupts,
-  isSameWeights,
   type PhaseName,
-  type Proof,
   type Replica,
-  type Weights,
   withReplica,
 } from "./state.ts";
 import { confirm, contradicted, endAtConfirmed, voidStretch } from "./stretches.ts";
+import { isSameWeights, type Proof, type Weights } from "./weights.ts";
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
 

@@ -9,22 +9,7 @@ import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding, WeightOrder } from "../contract/fleet-wire.ts";
 import type { Stretch } from "./stretches.ts";
-
-/** Weights that a training run published. */
-export interface Weights {
-  readonly run_id: string;
-  readonly generation: number;
-  readonly version: number;
-}
-
-/** `start`: what its server was started with, which is version 0 of any run. Null: nobody knows. */
-export type Holds = Weights | "start" | null;
-
-/** By what a server is known again: which process it is, and how it names its weights. Null: it does not say. */
-export interface Proof {
-  readonly process: string | null;
-  readonly label: string | null;
-}
+import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.ts";
 
 /**
  * What is being done about a replica's weights. It is on disk before it is begun, and repeated after a kill.
@@ -130,10 +115,6 @@ export const REASON_CHARS = 500;
 
 export function newFleet(update: FleetUpdate): FleetState {
   return { update, replicas: {}, orders: [], leaving: [], stretches: {} };
-}
-
-export function replicaOf(state: FleetState, id: string): Replica | null {
-  return state.replicas[id] ?? null;
 }
 
 /** `since` follows its state by itself. Nothing happens to a replica that is gone. */
@@ -248,9 +229,9 @@ export function takesCalls({ shown }: Replica): boolean {
   return shown === "ready" || shown === "draining";
 }
 
-/** Calls at once that the fleet bears: of the replicas that take new ones. */
+/** Calls at once that the fleet bears: of the replicas that take new ones, or will once their update has ended. */
 export function permitsOf({ replicas }: FleetState): number {
-  const ready = Object.values(replicas).filter(({ shown }) => shown === "ready");
+  const ready = Object.values(replicas).filter(({ shown, phase }) => shown === "ready" || phase?.left === true);
   return ready.reduce((sum, { max_concurrent }) => sum + max_concurrent, 0);
 }
 
@@ -260,10 +241,6 @@ export function permitsOf({ replicas }: FleetState): number {
  */
 export function adapterName({ adapter }: FleetUpdate, { run_id, generation, version }: Weights): string {
   return `${adapter}.${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
-}
-
-export function isSameWeights(one: Weights, other: Weights): boolean {
-  return one.run_id === other.run_id && one.generation === other.generation && one.version === other.version;
 }
 
 /** Whether a replica has what an order wants. */

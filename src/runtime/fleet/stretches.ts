@@ -9,7 +9,7 @@
  */
 import type { FleetUpdate } from "../../contract/fleet.ts";
 import type { PastCall } from "../contract/fleet-wire.ts";
-import type { Holds, Proof, Weights } from "./state.ts";
+import type { Holds, Proof, Weights } from "./weights.ts";
 
 export interface Stretch {
   /** Its first number: what has a greater one may lie in it. */
