@@ -104,12 +104,10 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
     d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
     d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
-    d1
-      .insert(replicas)
-      .values({
-        ...replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark }),
-        ...owner,
-      }),
+    d1.insert(replicas).values({
+      ...replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark }),
+      ...owner,
+    }),
     d1.insert(runs).values({
       ...runRow({ ...endpoint, id: `fl_${mark}` }, { id: `run-on-fleet_${mark}`, kind: "training" }),
       ...owner,

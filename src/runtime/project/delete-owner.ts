@@ -38,6 +38,10 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
     case "rows": {
       if (!job.counted) {
         // While it is known which there are: nothing is sent for a project that is gone.
+        const fleets = await subrequests.fetch(() => fleetsOfProject(env.DB, scope, job.freed + FLEETS_AT_ONCE));
+        const next = fleets.slice(job.freed);
+        await subrequests.objectAll(next, (id) => fleetObject(env, scope, id).free());
+        if (next.length > 0) return goOn({ ...job, freed: job.freed + next.length });
         const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
         await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
