@@ -107,7 +107,7 @@ module.exports = {
       comment:
         "src/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
       severity: "error",
-      from: { path: PRODUCT, pathNot: "^src/db/(scoped|(deployment-)?schema)[.]ts$" },
+      from: { path: PRODUCT, pathNot: "^src/db/(scoped|((deployment|doors)-)?schema)[.]ts$" },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/index[.]" },
     },
     {

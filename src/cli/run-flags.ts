@@ -19,6 +19,7 @@ export const PLAY_FLAGS = {
     says: "environment variable that holds its key; default OPENAI_API_KEY",
   },
   endpoint: { short: "e", value: "NAME", says: "an endpoint the platform knows, instead of -b" },
+  fleet: { value: "NAME", says: "a fleet the platform knows, instead of -b" },
   "env-args": ARGS_FLAG,
   dataset: { value: "FILE|ID", says: "task rows: a JSONL file, or id or name of an uploaded dataset" },
   "max-concurrent": { short: "c", value: "N", says: "rollouts running at once; default 32" },

@@ -143,6 +143,11 @@ test("an endpoint goes by name or by URL, and a name replaces what the file says
     base_url: "http://h/v1",
     api_key: "sk-1",
   });
+  const fleet = file("fleet.json", '{"fleet":"trained"}');
+  expect(parseEvalArguments(["-f", inline, "--fleet", "gpus"]).draft).toMatchObject({ fleet: "gpus" });
+  expect(parseEvalArguments(["-f", inline, "--fleet", "gpus"]).draft).not.toHaveProperty("endpoint");
+  expect(parseEvalArguments(["-f", fleet]).draft).toMatchObject({ fleet: "trained" });
+  expect(parseEvalArguments(["-f", fleet, "-e", "fast"]).draft).not.toHaveProperty("fleet");
   const named = file("run.json", '{"endpoint":"fast"}');
   expect(parseEvalArguments(["-f", named]).draft.endpoint).toBe("fast");
   expect(parseEvalArguments(["-f", named, "-b", "http://h/v1"]).draft.endpoint).toEqual({
@@ -180,6 +185,7 @@ test.each([
   [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
   [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
   [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: a named endpoint has", "endpoint"],
+  [["e", "--fleet", "gpus", "-e", "fast"], "--fleet: in place of an endpoint: no --endpoint", "fleet"],
   [["e", "--judge", "a=m@b", "--judge-key-var", "HOME"], "goes with a --judge that is", "judge-key-var"],
   [["e", "--judge", "a=m"], "--judge: a=m is not NAME=MODEL@ENDPOINT", "judge"],
   [["e", "-C", "low"], "--state-columns: they go into the results file", "state-columns"],

@@ -125,7 +125,7 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
       shuffle: line.on("shuffle") || undefined,
     }),
   };
-  addEndpoint(draft, line);
+  addPlace(draft, line);
   merge(draft, "environment_args", environmentArgs(line.all("env-args")));
   merge(draft, "sampling", samplingOf(line));
   const judgeKey = line.text("judge-key-var");
@@ -167,6 +167,20 @@ function gateArguments(line: Line): GateArguments {
 
 function merge(draft: Record<string, unknown>, field: string, more: Record<string, unknown>): void {
   if (Object.keys(more).length > 0) draft[field] = { ...Object(draft[field]), ...more };
+}
+
+/** Where the model is called. What the command line says wins over the file, also where that names the other kind. */
+function addPlace(draft: Record<string, unknown>, line: PlayLine): void {
+  const fleet = line.text("fleet");
+  const given = (["endpoint", "base-url", "api-key-var"] as const).filter((flag) => line.text(flag) !== undefined);
+  if (fleet === undefined) {
+    if (given.length > 0) delete draft["fleet"];
+    addEndpoint(draft, line);
+    return;
+  }
+  if (given[0] !== undefined) throw usageError(`--fleet: in place of an endpoint: no --${given[0]}`, "fleet");
+  delete draft["endpoint"];
+  draft["fleet"] = fleet;
 }
 
 function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {

@@ -17,8 +17,8 @@ import { blocksOf } from "../dataset/rows.ts";
 import { accessOf, EndpointUnusable } from "../endpoint/call.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
-import { openSealed } from "../kit/sealed-values.ts";
+import { openReplica } from "../fleet/access.ts";
+import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
@@ -227,12 +227,16 @@ async function refuseReplicas(
   replicas: readonly ReplicaRow[],
   now: number,
 ): Promise<Result<never> | null> {
-  const send = wayOut(env, await allowedHosts(env, scope));
-  const whys = await new Subrequests().fetchAll(replicas, async ({ id, name, base_url, sealed_key: sealed }) => {
-    const api_key = sealed === null ? null : await openSealed(env, { kind: "replica", scope, id, sealed });
-    const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
-    const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
-    return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
+  const whys = await new Subrequests().fetchAll(replicas, async ({ id, fleet_id, name }) => {
+    try {
+      const { base_url, api_key, send } = await openReplica(env, scope, fleet_id, id, now);
+      const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
+      const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
+      return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
+    } catch (thrown) {
+      if (!(thrown instanceof EndpointUnusable)) throw thrown;
+      return { silent: true, message: `fleet: ${name}: ${thrown.message}` };
+    }
   });
   const told = whys.filter((why) => why !== null);
   const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);

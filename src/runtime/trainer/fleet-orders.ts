@@ -7,7 +7,7 @@
  */
 import type { WeightOrder } from "../contract/fleet-wire.ts";
 import type { TrainerSpec } from "../contract/training-wire.ts";
-import type { TrainerState } from "./state.ts";
+import type { FleetTold, TrainerState } from "./state.ts";
 import { isVoid, type WeightRow } from "./weight-ledger.ts";
 
 export type FleetNews =
@@ -22,12 +22,6 @@ export function newsForFleet(state: TrainerState, { fleet }: Pick<TrainerSpec, "
   const { generation, published: version } = state;
   if (told?.generation === generation && told.version === version) return null;
   return { kind: "update", generation, version };
-}
-
-/** What the fleet has heard of a run. */
-export interface FleetTold {
-  readonly told: { readonly generation: number; readonly version: number } | null;
-  readonly released: boolean;
 }
 
 const NOTHING_TOLD: FleetTold = { told: null, released: false };

@@ -9,7 +9,6 @@
 import type { Acked, Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, NO_TIME, type StepTime, sharesOf, type TrainerTime } from "../contract/trainer-time.ts";
 import type { ReadyBatch, TrainerSnapshot, TrainerSpec } from "../contract/training-wire.ts";
-import type { FleetTold } from "./fleet-orders.ts";
 
 export interface AckRecord {
   readonly at: number;
@@ -50,6 +49,12 @@ export interface Trainer {
   readonly id: string;
   readonly kind: string;
   readonly last_seen_at: number;
+}
+
+/** What the fleet of a run has heard. */
+export interface FleetTold {
+  readonly told: { readonly generation: number; readonly version: number } | null;
+  readonly released: boolean;
 }
 
 export interface TrainerState {

@@ -120,7 +120,7 @@ test("a turn's version is the engine's where it is a number, else the one it was
 });
 
 test("on a fleet a turn has the version that its fleet says, and none where nobody can say or its engine says another", () => {
-  const silent = [FIRST, GOES_ON].map((turn) => ({ ...turn, version: null }));
+  const silent: Sampled[] = [FIRST, GOES_ON].map((turn) => ({ ...turn, version: null }));
   const stamped = (versions: readonly (number | null)[], turns = silent) =>
     of(turns, { stamped: versions, newest_version: 7 });
   const [sample] = stamped([5, 6]).samples;
@@ -131,7 +131,7 @@ test("on a fleet a turn has the version that its fleet says, and none where nobo
   ]);
   expect(stamped([5, 8]).untrainable).toBe("unpublished_version");
   // By when it was sampled nothing is said, whatever engines served.
-  const served = [{ at: 0, version: 4, newest: 4, taken_back: 0 }];
+  const served = [{ at: 0, version: 4, newest: 4, taken_back: 0 as const }];
   expect(of(silent, { stamped: [null, null], served }).untrainable).toBe("unknown_version");
   const labelled = silent.map((turn) => ({ ...turn, version: "4" }));
   expect(stamped([4, 4], labelled).untrainable).toBeNull();

@@ -41,13 +41,13 @@ async function called(permit: FleetPermit, model: string, from: Partial<Rollout>
       return { end: 9 };
     },
   };
-  const FLEET = { getByName: () => object } as unknown as Env["FLEET"];
+  const FLEET: unknown = { getByName: () => object };
   const { scope } = door;
   const about = { run_id: "run_1", rollout_id: "ro_1", policy_version: 2, fleet: { id: fleet.id } };
   const spec = { scope, endpoint_id: fleet.id, model: "base", ...about } as RolloutSpec;
   const calls = new Subrequests();
   const task = { id: "ro_1", task_key: "k", example_id: 0, task: {}, prompt: [], answer: "", info: {} };
-  const outcome = await fleetReach({ ...env, FLEET }, spec, calls, () => Date.now())({
+  const outcome = await fleetReach({ ...env, FLEET } as Env, spec, calls, () => Date.now())({
     from: { ...newRollout(task, 0), ...from },
     waitMs: 5000,
     controller: new AbortController(),

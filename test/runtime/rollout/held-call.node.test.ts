@@ -1,6 +1,7 @@
 /** A call that waits for a replica of its fleet. Pure. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
+import type { ModelResponse } from "../../../src/contract/trajectory.ts";
 import { newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 import type { RolloutSpec } from "../../../src/runtime/contract/wire.ts";
 import { afterCall } from "../../../src/runtime/rollout/call-outcome.ts";
@@ -32,10 +33,10 @@ test("it waits for its fleet a quarter of an hour in all and spends no try; then
 });
 
 test("what the platform adds to a turn is what its step took beside the model", () => {
-  const response = {
+  const response: ModelResponse = {
     ...{ id: null, model: null, message: { role: "assistant", content: "4" }, finish_reason: "stop", usage: null },
     ...{ prompt_ids: null, completion_ids: null, completion_logprobs: null, policy_version: null, latency_ms: 40 },
-  } as const;
+  };
   const answered = (at: number) =>
     afterCall(WAITING, { kind: "answered", response }, { spec, at, began: 1000 }).turns[0]?.platform_ms;
   // The model's clock and ours may differ by what they are cut to.

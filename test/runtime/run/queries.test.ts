@@ -29,6 +29,7 @@ test("a run and its endpoint are written together and read by their owner only",
       base_url: endpoint.base_url,
       api_key_last4: "9f2c",
     },
+    fleet: null,
   });
   const stored = { ...endpoint, ...owner, name: null, deleted_at: null };
   expect(await getEndpoint(env.DB, scope, endpoint.id)).toMatchObject(stored);

@@ -1,0 +1,58 @@
+/** Runs on a fleet whose object is the real one, and whose one engine is the scripted model. */
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { FleetUpdate } from "../../../src/contract/fleet.ts";
+import { RunView } from "../../../src/contract/run.ts";
+import { fleetObject } from "../../../src/runtime/kit/names.ts";
+import { untilBatchReady } from "../batch-ready.ts";
+import { insertFleet } from "../fleet-rows.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { GUESSES, questions } from "../rows.ts";
+import { script } from "../script.ts";
+
+const REPORTED = { update: FleetUpdate.parse({ mode: "reported" }) };
+
+async function start(door: Door, request: object): Promise<RunView> {
+  const reply = await door.post("/v1/runs", request);
+  expect(reply.status).toBe(202);
+  return RunView.parse(await reply.json());
+}
+
+test("an eval on a fleet is played to its end by its replica, each turn under a number of its own", async () => {
+  const door = await openPlatform();
+  const { fleet, replica } = await insertFleet(door.scope, REPORTED);
+  const model = script(GUESSES);
+  const guess = { environment: "guess-number", environment_args: { max: 3 }, seed: 5, num_examples: 3 };
+  const { id } = await start(door, { ...guess, model, fleet: fleet.id });
+  const run = await door.ended(id);
+  expect(run).toMatchObject({ status: "completed", endpoint: null, counts: { scored: 3 } });
+  expect(run.report.calls).toBe(run.report.turns);
+  const { p50, p99 } = run.report.latency?.platform_ms ?? {};
+  expect(p50).toBeGreaterThan(0);
+  expect(p99).toBeGreaterThanOrEqual(p50 ?? Number.POSITIVE_INFINITY);
+  const { turns } = await door.rollout(rolloutAt(id));
+  for (const turn of turns) expect(turn).toMatchObject({ replica: replica.id, platform_ms: expect.any(Number) });
+  const { replicas, max_concurrent } = await fleetObject(env, door.scope, fleet.id).standing({
+    ...{ scope: door.scope, fleet_id: fleet.id },
+  });
+  expect([max_concurrent, replicas.map(({ in_flight }) => in_flight)]).toEqual([4, [0]]);
+});
+
+test("a training run on a fleet is stamped by it, and its calls are salted by the weights that sample", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const model = script(["\\boxed{4}"], undefined, { tokens: true });
+  const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
+  const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
+  const { id } = await start(door, { ...asked, ...small });
+  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 10_000 });
+  await untilBatchReady(door, id);
+  const { training } = await door.run(id);
+  expect(JSON.stringify(training)).toContain('"untrainable":{}');
+  const calls = (await requestsOf(model)).filter(({ idempotency_key: key }) => key.startsWith("ro_"));
+  expect(new Set(calls.map(({ sampling }) => sampling["cache_salt"]))).toEqual(new Set([`${id}.0.0`]));
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 10_000 });
+});
