@@ -176,7 +176,7 @@ export async function newInvitation({ scope }: Door): Promise<Pick<Things, "invi
 
 async function newThing(door: Door, folder: string, body: object): Promise<string> {
   const reply = await door.post(folder, body);
-  if (reply.status !== 201) throw new Error(await reply.text());
+  if (!reply.ok) throw new Error(await reply.text());
   return (await reply.json<{ id: string }>()).id;
 }
 
