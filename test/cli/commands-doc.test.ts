@@ -350,11 +350,7 @@ test("docs/graded-datasets.md goes from rows to a report with curl alone, and it
     const rows = readFileSync(join(folder, "rows-for-training.jsonl"), "utf8").trim().split("\n");
     expect(rows.map((row) => JSON.parse(row).reward)).toEqual([1]);
     const stale = { "webhook-id": "a", "webhook-timestamp": "1764000000", "webhook-signature": "v1,a" };
-    const reply = await fetch(`http://127.0.0.1:${port}/`, {
-      method: "POST",
-      headers: stale,
-      body: "{}",
-    });
+    const reply = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: stale, body: "{}" });
     expect(reply.status).toBe(401);
   } finally {
     child.kill();

@@ -72,7 +72,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     if (known !== null) return await this.#repeated(of, known);
     const serial = this.#take(of, delivery);
     const taken = this.#store.find(serial);
-    if (taken?.state === "refused" && taken.error !== null) this.#tell(of, taken.error, taken.delivery_id);
+    if (taken?.state === "refused" && taken.error !== null) await this.#tell(of, taken.error, taken.delivery_id);
     await this.#arm();
     const looked = this.now() < this.#lookedAt + FIRST_LOOK_MS;
     if (!looked && this.#store.find(serial)?.state === "waiting") await this.#advance(of);
@@ -82,7 +82,11 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
 
   async refused(of: TriggerPlace, error: Refusal): Promise<void> {
     if (this.#tombstone.stands) return;
-    this.#tell(of, error, null);
+    this.#sample(of, error);
+    await this.#tell(of, error, null);
+  }
+
+  #sample(of: TriggerPlace, error: Refusal): void {
     const minute = Math.floor(this.now() / MINUTE_MS);
     if (minute !== this.#unsigned.minute) this.#unsigned = { ...this.#unsigned, minute, written: 0 };
     const { written, left } = this.#unsigned;
@@ -204,7 +208,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
         this.ctx.waitUntil(this.#enter(of, pending, run.value));
       } else {
         this.#store.refused(serial, run.error);
-        this.#tell(of, run.error, pending.delivery_id);
+        await this.#tell(of, run.error, pending.delivery_id);
       }
     } catch (thrown) {
       logError("trigger began no run", idsOfTrigger(of), thrown);
@@ -245,8 +249,8 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     for (const { serial } of this.#store.pending("accepted", BEGUN_AT_ONCE)) await this.#begin(of, serial);
   }
 
-  #tell(of: TriggerPlace, error: Refusal, deliveryId: string | null): void {
-    this.ctx.waitUntil(this.#events.tell(of, error, deliveryId, this.now()));
+  async #tell(of: TriggerPlace, error: Refusal, deliveryId: string | null): Promise<void> {
+    await this.#events.tell(of, error, deliveryId, this.now());
   }
 
   #accept(serial: number): void {
