@@ -1,7 +1,7 @@
 /** When a fleet's object has something to do: pure; times are epoch milliseconds. */
 import { mayBegin, toUnload, wantedOf } from "./driving.ts";
 import { leavingNews, untold } from "./orders.ts";
-import type { FleetState, Replica } from "./state.ts";
+import { type FleetState, isNewlyDown, type Replica } from "./state.ts";
 
 /** While runs use the fleet, each replica is looked at so often. */
 const LOOK_MS = 10_000;
@@ -29,7 +29,8 @@ export function lookAt({ phase, outage, probed, probed_at }: Replica, used: bool
 export function nextAt(state: FleetState, uses: Uses): number | null {
   const times = Object.values(state.replicas).flatMap((replica) => {
     const due = dueOf(state, replica, uses).filter((at) => at !== null);
-    const tell = untold(state, replica).length > 0 ? [uses.tellAt(replica.id)] : [];
+    const news = untold(state, replica).length > 0 || isNewlyDown(replica);
+    const tell = news ? [uses.tellAt(replica.id)] : [];
     return [...due.map((at) => Math.max(at, uses.heldUntil(replica.id))), ...tell];
   });
   for (const { id, told } of state.leaving) if (leavingNews(state, told).length > 0) times.push(uses.tellAt(id));

@@ -14,13 +14,24 @@ import { EndpointUnusable } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { trainerObject } from "../kit/names.ts";
 import { Turns } from "../kit/turns.ts";
+import { emitEvents } from "../webhook/emit.ts";
 import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";
 import { type Change, change, timeOf } from "./engines.ts";
 import { leavingNews, noteTold, orderGone, untold } from "./orders.ts";
 import { probeDone } from "./probing.ts";
-import { type Again, again, type EngineCheck, type FleetState, type PhaseName, type Told } from "./state.ts";
+import {
+  type Again,
+  again,
+  type EngineCheck,
+  type FleetState,
+  isNewlyDown,
+  type PhaseName,
+  type Replica,
+  type Told,
+  withReplica,
+} from "./state.ts";
 import type { FleetOf } from "./store.ts";
 
 /** What the driver needs of its object. */
@@ -244,16 +255,31 @@ export class Driver {
   /** Trainers are told until they have heard. */
   #tell(id: string, news: readonly Told[]): void {
     const name = `tell ${id}`;
-    if (news.length === 0 || this.#running.has(name) || this.tellAt(id) > this.#now()) return;
+    const replica = this.#desk.state().replicas[id];
+    const down = replica !== undefined && isNewlyDown(replica) ? replica : null;
+    if (news.length === 0 && down === null) return;
+    if (this.#running.has(name) || this.tellAt(id) > this.#now()) return;
     this.#run(name, async () => {
       try {
+        if (down !== null) await this.#announce(down);
         for (const tell of news) await this.#tellOne(id, tell);
         this.#untold.delete(id);
       } catch (thrown) {
-        logError("trainer does not answer its fleet", idsOf(this.#desk.of() ?? {}), thrown);
+        logError("fleet is not heard", idsOf(this.#desk.of() ?? {}), thrown);
         this.#untold.set(id, again(this.#untold.get(id) ?? null, "", this.#now()));
       }
     });
+  }
+
+  async #announce({ id, name, since, outage }: Replica): Promise<void> {
+    const of = this.#desk.of();
+    if (of === null) return;
+    const { scope, fleet_id } = of;
+    const data = { fleet_id, replica_id: id, name, reason: outage?.reason ?? "" };
+    const event = { id: `evt_replica_${id.replace(/\W/g, "_")}_${since}`, type: "replica.down" } as const;
+    await emitEvents(this.#desk.env, scope, [{ ...event, at: since, subject: fleet_id, data }]);
+    if (this.#desk.of() === null) return;
+    this.#desk.keep(withReplica(this.#desk.state(), id, { announced: since }, this.#now()));
   }
 
   async #tellOne(replica: string, tell: Told): Promise<void> {

@@ -91,6 +91,8 @@ export interface Replica {
   readonly doubt: string | null;
   /** One of each run at most. */
   readonly told: readonly Told[];
+  /** `since` of when it was last said that it is down, to whoever wants to know. */
+  readonly announced: number | null;
   readonly since: number;
   /** As of `since`. */
   readonly shown: ReplicaState;
@@ -168,7 +170,7 @@ function joining(settings: Settings, known: Replica | undefined, behind: boolean
     ...settings,
     ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
     ...{ outage: null, phase: null, paused: false, failing: null, unload_at: 0, claimed: null, doubt: null, told: [] },
-    ...{ initialized: false, since: now, shown: "joining" },
+    ...{ initialized: false, announced: null, since: now, shown: "joining" },
   };
   if (known === undefined) return replica;
   const { probed, proof, paused, told, address } = known;
@@ -222,6 +224,11 @@ function reasonOf(state: FleetState, replica: Replica): string | null {
     case "ready":
       return null;
   }
+}
+
+/** It is down, and nobody who wants to know has heard. */
+export function isNewlyDown({ shown, since, announced }: Replica): boolean {
+  return shown === "down" && announced !== since;
 }
 
 /** It may be given calls, if only those of rollouts that it serves already. */

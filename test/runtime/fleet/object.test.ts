@@ -174,6 +174,12 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   fleet.now += 10_000;
   await fleet.fire();
   expect(await fleet.states()).toEqual(["down 1", "ready 1"]);
+  // Whoever wants to know has heard of it, once.
+  const told = await fleet.in((_, { storage }) => storage.sql.exec("select replica from replicas").toArray());
+  const records = told.map(({ replica }) => JSON.parse(String(replica)));
+  expect(records.filter(({ announced }) => announced !== null)).toMatchObject([
+    { shown: "down", announced: fleet.now },
+  ]);
   engine.alive = true;
   engine.restart();
   fleet.now += 5000;
