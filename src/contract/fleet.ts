@@ -158,5 +158,3 @@ export type FleetView = z.infer<typeof FleetView>;
 export const FleetList = listOf(FleetView, "FleetList", EXAMPLE.fleet);
 
 export const FleetOrName = ModelName.describe("a fleet by name or id, in place of an endpoint");
-/** Why a replica takes no calls: shown, and cut. */
-export const ReplicaReason = ShownText.max(500);
