@@ -18,7 +18,9 @@ const ROOT = resolve(import.meta.dirname, "..");
 // Stripe's library came with 33: what it signed is checked by its own code, and its errors are told apart. Prices, the
 // ledger, budgets and payments came with 10.
 // Caps that hold while a run goes on, usage, metrics and traces came with 15.
-const LIMIT_KB = 525;
+// Fleets and the drivers of engines of several ages came with 26. Triggers, webhooks and the library that signs them came
+// with 18, and batches in the shapes of other trainers with 8.
+const LIMIT_KB = 590;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

@@ -17,7 +17,7 @@ import {
   Seconds,
   Version,
 } from "./primitives.ts";
-import { ShownText, WebAddress } from "./shown-text.ts";
+import { WebAddress } from "./shown-text.ts";
 
 /** As Cloudflare names its regions. */
 export const LOCATION_HINTS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
