@@ -19,7 +19,8 @@ const typesOf = ({ got }: Listening) => got.map(({ body }) => JSON.parse(body).t
 test("what a run has to tell outlives a kill before it is told, and one after it, and is delivered once", async () => {
   const one = await listen(door, { events: ["run.*"] });
   await one.in(() => undefined);
-  const { id } = await door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
+  const asked = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT), name: "nightly" };
+  const { id, counts } = await door.finish({ ...asked, metadata: { sha: "0d1a26e6" } });
   // As the write of the run's end leaves it, whoever heard of it: then its object dies.
   const untold = () =>
     door.inRun(id, ({ now }, { storage }) => {
@@ -44,7 +45,13 @@ test("what a run has to tell outlives a kill before it is told, and one after it
   expect(ids.filter((msg) => msg?.includes("_9001_"))).toHaveLength(1);
   expect(typesOf(one).every((type) => type === "run.completed")).toBe(true);
   const body = JSON.parse(one.got[0]?.body ?? "");
-  expect(body.data).toEqual({ run_id: id, status: "completed", error: null });
+  expect(body.data).toEqual({
+    ...{ run_id: id, kind: "eval", status: "completed", error: null, name: "nightly", metadata: { sha: "0d1a26e6" } },
+    ...{ counts, reward: { mean: 1, ci95: [1, 1] }, url: `http://platform.test/v1/runs/${id}` },
+  });
+  // Of an end that the run has left behind it nobody says what it came to.
+  const late = one.got.find(({ headers }) => headers.get("webhook-id")?.includes("_9001_"));
+  expect(JSON.parse(late?.body ?? "").data).toMatchObject({ status: "completed", counts: null, reward: null });
   expect(body.id.startsWith(`evt_${id.slice(4)}_`)).toBe(true);
 });
 
