@@ -1,44 +1,32 @@
-// Receives `run.completed` and `run.failed` of Rollcall, and says on GitHub what the run came to: a commit's status.
-import { createHmac, timingSafeEqual } from "node:crypto";
+// Takes `run.completed` and `run.failed` of Rollcall, and says on GitHub what the run came to: the commit's status.
 import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { Webhook } from "standardwebhooks";
 
-const { ROLLCALL_URL, ROLLCALL_API_KEY, WEBHOOK_SECRET, GITHUB_TOKEN, PORT = "8790", MIN_REWARD = "0.5" } = process.env;
+const { WEBHOOK_SECRET, GITHUB_TOKEN, PORT = "8790", MIN_REWARD = "0.5" } = process.env;
 const { GITHUB_API = "https://api.github.com" } = process.env;
+const webhook = new Webhook(WEBHOOK_SECRET);
 
-async function ask(url, token, body) {
-  const headers = { authorization: `Bearer ${token}`, accept: "application/json", "content-type": "application/json" };
-  const reply = await fetch(url, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });
-  if (!reply.ok) throw new Error(`${url} answered ${reply.status}`);
-  return await reply.json();
-}
-
-function isSigned(headers, body) {
-  const [id, time] = [headers["webhook-id"], headers["webhook-timestamp"]];
-  const key = Buffer.from(WEBHOOK_SECRET.replace(/^whsec_/, ""), "base64");
-  const wanted = createHmac("sha256", key).update(`${id}.${time}.`).update(body).digest();
-  const given = String(headers["webhook-signature"]).split(" ").map((one) => Buffer.from(one.slice(3), "base64"));
-  const signed = given.some((one) => one.length === wanted.length && timingSafeEqual(one, wanted));
-  return signed && Math.abs(Date.now() / 1000 - Number(time)) < 300;
-}
-
-async function answer(request) {
-  const body = Buffer.concat(await request.toArray());
-  if (!isSigned(request.headers, body)) return 401;
-  const { type, data } = JSON.parse(body.toString());
-  if (type !== "run.completed" && type !== "run.failed") return 204;
-  const run = await ask(`${ROLLCALL_URL}/v1/runs/${data.run_id}`, ROLLCALL_API_KEY);
-  const { repo, sha } = run.metadata;
-  if (repo === undefined || sha === undefined) return 204;
-  const mean = run.report.reward.mean ?? 0;
-  const state = run.status === "completed" && mean >= Number(MIN_REWARD) ? "success" : "failure";
-  const status = { state, context: "rollcall/eval", description: `${run.status}, mean reward ${mean.toFixed(3)}` };
-  await ask(`${GITHUB_API}/repos/${repo}/statuses/${sha}`, GITHUB_TOKEN, status);
-  return 204;
-}
-
-createServer((request, response) => {
-  const failed = (error) => (console.error(error.message), 500);
-  answer(request).catch(failed).then((status) => response.writeHead(status).end());
-}).listen(Number(PORT), "127.0.0.1", function () {
-  console.log(`listening on ${this.address().port}`);
+const server = createServer(async (request, response) => {
+  const end = (status) => response.writeHead(status).end();
+  const body = await text(request);
+  let event;
+  try {
+    event = webhook.verify(body, request.headers);
+  } catch {
+    return end(401);
+  }
+  const { status, metadata, reward, url } = event.data;
+  const ended = event.type === "run.completed" || event.type === "run.failed";
+  if (!ended || metadata?.repo === undefined || metadata.sha === undefined) return end(204);
+  const mean = reward?.mean ?? 0;
+  const state = status === "completed" && mean >= Number(MIN_REWARD) ? "success" : "failure";
+  const description = `${status}, mean reward ${mean.toFixed(3)}`;
+  const told = { state, context: "rollcall/eval", description, target_url: url ?? undefined };
+  const headers = { authorization: `Bearer ${GITHUB_TOKEN}`, "content-type": "application/json" };
+  const statuses = `${GITHUB_API}/repos/${metadata.repo}/statuses/${metadata.sha}`;
+  const posted = fetch(statuses, { method: "POST", headers, body: JSON.stringify(told) });
+  // What GitHub did not take is delivered again.
+  end(await posted.then(({ ok }) => (ok ? 204 : 502), () => 502));
 });
+server.listen(Number(PORT), "127.0.0.1", () => console.log("listening", server.address().port));

@@ -55,6 +55,8 @@ export interface RunSpec {
   readonly trainer?: StoredTrainer;
   /** Who pays, and what; absent for a run from before there were prices. */
   readonly money?: RunMoney;
+  /** Of the platform, as whoever began the run addressed it: what others are told is read there. */
+  readonly origin?: string;
 }
 
 /** The fleet that a run calls. */

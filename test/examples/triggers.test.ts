@@ -5,13 +5,29 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import onWeights from "../../examples/triggers/eval-new-weights.json" with { type: "json" };
+import onPush from "../../examples/triggers/eval-on-push.json" with { type: "json" };
+import push from "../../examples/triggers/github-push.json" with { type: "json" };
+import update from "../../examples/triggers/huggingface-update.json" with { type: "json" };
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { testPort } from "../local/test-port.ts";
 
 const FOLDER = join(import.meta.dirname, "../../examples/triggers");
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const started: ChildProcess[] = [];
-afterAll(() => {
+let model: ScriptedModel;
+let platform: Platform;
+beforeAll(async () => {
+  model = await startScriptedModel({ reply: () => "\\boxed{4}" });
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(44), say });
+}, 60_000);
+afterAll(async () => {
   for (const child of started) child.kill();
+  await platform.stop();
+  await model.stop();
 });
 
 interface Asked {
@@ -21,13 +37,13 @@ interface Asked {
 }
 
 /** A server on loopback that answers all alike, and what it was asked. */
-async function serve(answer: (line: string) => unknown) {
+async function serve(answer: (line: string) => unknown, status = () => 202) {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     void request.toArray().then((chunks) => {
       const line = `${request.method} ${request.url}`;
       asked.push({ line, headers: request.headers, body: Buffer.concat(chunks).toString() });
-      response.writeHead(202, { "content-type": "application/json" }).end(JSON.stringify(answer(line)));
+      response.writeHead(status(), { "content-type": "application/json" }).end(JSON.stringify(answer(line)));
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -69,49 +85,83 @@ test("what the shell sends and what Node sends is one delivery, signed by the st
   }
 });
 
-test("a run that ended becomes the commit's status on GitHub, and what nobody signed becomes nothing", async () => {
-  const metadata = { repo: "acme/policy", sha: "0d1a26e6" };
-  const run = { id: "run_1", status: "completed", metadata, report: { reward: { mean: 0.75 } } };
-  await using rollcall = await serve(() => run);
-  await using github = await serve(() => ({ id: 1 }));
-  const env = {
-    ...process.env,
-    ...{ ROLLCALL_URL: rollcall.url, ROLLCALL_API_KEY: "rk_1", WEBHOOK_SECRET: SECRET, PORT: "0" },
-    ...{ GITHUB_API: github.url, GITHUB_TOKEN: "ghp_1" },
-  };
-  const child = spawn(process.execPath, [join(FOLDER, "commit-status.mjs")], {
-    env,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+/** The receiver as a process of its own; it says on `github` what it was told. */
+async function receive(secret: string, github: string, port = 0): Promise<string> {
+  const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port), GITHUB_API: github, GITHUB_TOKEN: "ghp_1" };
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const child = spawn(process.execPath, [join(FOLDER, "commit-status.mjs")], { env, stdio: [...stdio] });
   started.push(child);
-  const [line] = await once(child.stdout, "data");
-  const url = `http://127.0.0.1:${/\d+/.exec(String(line))?.[0]}`;
+  const [line] = await once(child.stdout ?? child, "data");
+  return `http://127.0.0.1:${/\d+/.exec(String(line))?.[0]}`;
+}
+
+const QUESTION = [{ question: "What is 2 + 2?", answer: "#### 4" }];
+
+async function make(path: string, body: object): Promise<{ readonly url: string; readonly secret: string }> {
+  const headers = { authorization: `Bearer ${platform.key}`, "content-type": "application/json" };
+  const reply = await fetch(`${platform.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(reply.status).toBe(201);
+  return (await reply.json()) as { url: string; secret: string };
+}
+
+test("a push is evaluated, and what the run came to becomes the commit's status on GitHub: nobody asks anything", async () => {
+  const posted = Promise.withResolvers<void>();
+  await using github = await serve(() => posted.resolve());
+  const port = testPort(46);
+  const { secret } = await make("/v1/webhook-endpoints", { url: `http://127.0.0.1:${port}/`, events: ["run.*"] });
+  await receive(secret, github.url, port);
+  const { num_examples: _, ...template } = onPush.run;
+  const run = { ...template, dataset: QUESTION, endpoint: { base_url: model.url } };
+  const trigger = await make("/v1/triggers", { ...onPush, run });
+  const body = JSON.stringify(push.body);
+  const mac = createHmac("sha256", onPush.verify.secret).update(body).digest("hex");
+  const headers = { ...push.headers, "x-hub-signature-256": `sha256=${mac}` };
+  const told = (await (await fetch(trigger.url, { method: "POST", headers, body })).json()) as { run_id: string };
+  await posted.promise;
+  const [{ line, headers: sent, body: status } = { line: "", headers: {}, body: "" }] = github.asked;
+  expect([line, sent.authorization]).toEqual([`POST /repos/acme/policy/statuses/${push.body.after}`, "Bearer ghp_1"]);
+  expect(JSON.parse(status)).toEqual({
+    ...{ state: "success", context: "rollcall/eval", description: "completed, mean reward 1.000" },
+    target_url: `${platform.url}/v1/runs/${told.run_id}`,
+  });
+});
+
+test("new weights told by the Hub are evaluated under the name that it has for them", async () => {
+  const { num_examples: _, ...template } = onWeights.run;
+  const run = { ...template, dataset: QUESTION, endpoint: { base_url: model.url } };
+  const trigger = await make("/v1/triggers", { ...onWeights, run });
+  const delivery = { method: "POST", headers: update.headers, body: JSON.stringify(update.body) };
+  const { run_id } = (await (await fetch(trigger.url, delivery)).json()) as { run_id: string };
+  const headers = { authorization: `Bearer ${platform.key}` };
+  await (await fetch(`${platform.url}/v1/runs/${run_id}/events`, { headers })).text();
+  const ended = await (await fetch(`${platform.url}/v1/runs/${run_id}`, { headers })).json();
+  expect(ended).toMatchObject({
+    ...{ status: "completed", model: "acme/policy-4b", counts: { scored: 1 } },
+    metadata: { weights: "acme/policy-4b", revision: update.body.repo.headSha },
+  });
+  expect(model.requests.at(-1)?.model).toBe("acme/policy-4b");
+});
+
+test("what nobody signed, what is no end of a run and what GitHub does not take becomes no status", async () => {
+  let answer = 500;
+  await using github = await serve(
+    () => null,
+    () => answer,
+  );
+  const url = await receive(SECRET, github.url);
+  const data = { status: "completed", metadata: { repo: "acme/policy", sha: "0d1a26e6" }, reward: { mean: 0.25 } };
   const tell = async (type: string, signed = true) => {
     const [id, at] = ["evt_1", String(Math.floor(Date.now() / 1000))];
-    const body = JSON.stringify({ id, type, data: { run_id: "run_1" } });
+    const body = JSON.stringify({ id, type, data });
     const told = signed ? `v1,AAAA ${signature(id, at, body)}` : "v1,AAAA";
     const headers = { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": told };
     return (await fetch(url, { method: "POST", headers, body })).status;
   };
-  expect(await tell("run.completed", false)).toBe(401);
-  expect(await tell("batch.ready")).toBe(204);
-  expect(github.asked).toEqual([]);
+  expect([await tell("run.completed", false), await tell("run.cancelled"), github.asked.length]).toEqual([401, 204, 0]);
+  expect(await tell("run.failed")).toBe(502);
+  answer = 201;
   expect(await tell("run.completed")).toBe(204);
-  run.report.reward.mean = 0.25;
-  expect(await tell("run.completed")).toBe(204);
-  expect(rollcall.asked[0]).toMatchObject({ line: "GET /v1/runs/run_1", headers: { authorization: "Bearer rk_1" } });
-  expect(
-    github.asked.map(({ line: asked, headers, body }) => [asked, headers.authorization, JSON.parse(body)]),
-  ).toEqual([
-    [
-      "POST /repos/acme/policy/statuses/0d1a26e6",
-      "Bearer ghp_1",
-      { state: "success", context: "rollcall/eval", description: "completed, mean reward 0.750" },
-    ],
-    [
-      "POST /repos/acme/policy/statuses/0d1a26e6",
-      "Bearer ghp_1",
-      { state: "failure", context: "rollcall/eval", description: "completed, mean reward 0.250" },
-    ],
-  ]);
+  expect(JSON.parse(github.asked[1]?.body ?? "")).toEqual({
+    ...{ state: "failure", context: "rollcall/eval", description: "completed, mean reward 0.250" },
+  });
 });

@@ -6,18 +6,22 @@
  * wants it has it.
  */
 import type { JsonObject } from "../../contract/json.ts";
+import { getRun } from "../../db/runs.ts";
+import type { LiveView } from "../contract/run-records.ts";
 import type { OutboundEvent } from "../contract/webhook-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { idsOf } from "../kit/log.ts";
 import { Rows } from "../kit/rows.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { emitEvents } from "../webhook/emit.ts";
+import { emitEvents, isWanted } from "../webhook/emit.ts";
 
 export const ANNOUNCEMENTS_SCHEMA = [
   "create table announcements (id integer primary key, event text not null, data text not null, at integer not null)",
 ];
 
+/** Told with what the run came to. */
+const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"];
 /** In one call; what is left goes with the next. */
 const AT_ONCE = 100;
 
@@ -62,12 +66,14 @@ export class Announcements {
 export class RunTelling {
   readonly #env: Env;
   readonly #announcements: Announcements;
+  readonly #view: (spec: RunSpec) => LiveView;
   readonly #now: () => number;
   readonly #calls: SingleFlight;
 
-  constructor(env: Env, announcements: Announcements, now: () => number) {
+  constructor(env: Env, announcements: Announcements, view: (spec: RunSpec) => LiveView, now: () => number) {
     this.#env = env;
     this.#announcements = announcements;
+    this.#view = view;
     this.#now = now;
     this.#calls = new SingleFlight("events for webhooks", now);
   }
@@ -83,23 +89,56 @@ export class RunTelling {
       const rows = this.#announcements.first(AT_ONCE);
       const last = rows.at(-1);
       if (last === undefined) return;
-      await emitEvents(
-        this.#env,
-        spec.scope,
-        rows.map((row) => eventOf(spec, row)),
-        subrequests,
-      );
+      await this.#emit(spec, rows, subrequests);
       this.#announcements.drop(last.id);
     });
   }
+
+  async #emit(spec: RunSpec, rows: readonly Announcement[], subrequests: Subrequests): Promise<void> {
+    const types = rows.map(({ event }) => event);
+    if (!(await isWanted(this.#env, spec.scope, types, subrequests))) return;
+    const ends = types.some((type) => ENDS.includes(type));
+    const labels = ends ? await this.#labels(spec, subrequests) : {};
+    const events = rows.map((row) => {
+      const more = ENDS.includes(row.event) ? { ...labels, ...this.#outcome(spec, row.at) } : {};
+      return eventOf(spec, row, more);
+    });
+    await emitEvents(this.#env, spec.scope, events, subrequests);
+  }
+
+  /** What it is called and where it is read; of a run that is deleted, what its object knows. */
+  async #labels(spec: RunSpec, subrequests: Subrequests): Promise<JsonObject> {
+    const { scope, run_id, training, origin } = spec;
+    const found = await subrequests.fetch(() => getRun(this.#env.DB, scope, run_id));
+    return {
+      kind: training === undefined ? "eval" : "training",
+      url: origin === undefined ? null : `${origin}${pathOf(spec)}`,
+      name: found?.run.name ?? null,
+      metadata: found?.run.metadata ?? {},
+    };
+  }
+
+  /** What it came to at its end; nulls where it went on before anybody was told. */
+  #outcome(spec: RunSpec, endedAt: number): JsonObject {
+    const { settled_at, counts, report } = this.#view(spec);
+    if (settled_at !== endedAt) return { counts: null, reward: null };
+    const { mean, ci95 } = report.reward;
+    return { counts: { ...counts }, reward: { mean, ci95: ci95 && [...ci95] } };
+  }
 }
 
-function eventOf({ run_id }: RunSpec, { id, event, data, at }: Announcement): OutboundEvent {
+/** `more`: of the end of a run, what its receiver would ask for next. */
+function eventOf(spec: RunSpec, { id, event, data, at }: Announcement, more: JsonObject): OutboundEvent {
+  const { run_id } = spec;
   const told: JsonObject = JSON.parse(data);
   return {
     id: `evt_${run_id.slice(run_id.indexOf("_") + 1)}_${id}`,
     ...{ type: event, at, subject: run_id },
-    data: { run_id, ...told },
-    path: `/v1/runs/${run_id}`,
+    data: { run_id, ...told, ...more },
+    path: pathOf(spec),
   };
+}
+
+function pathOf({ run_id }: RunSpec): string {
+  return `/v1/runs/${run_id}`;
 }

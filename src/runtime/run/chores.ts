@@ -39,7 +39,7 @@ export class RunChores {
     this.#store = store;
     this.#views = views;
     this.#now = now;
-    this.#telling = new RunTelling(env, store.announcements, now);
+    this.#telling = new RunTelling(env, store.announcements, (spec) => views.of(spec), now);
   }
 
   /** D1 is told at once of what changes now. */

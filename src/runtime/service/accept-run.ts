@@ -128,9 +128,9 @@ type RunBase = Pick<NewRun, "name" | "metadata" | "dataset_id"> & { readonly spe
 export function newRun(
   base: RunBase,
   changes: Partial<RunSpec>,
-  { now, idempotencyKey, requestHash }: CreateOptions,
+  { now, idempotencyKey, requestHash, origin }: CreateOptions,
 ): NewRun {
-  const spec: RunSpec = { ...base.spec, ...changes, created_at: now };
+  const spec: RunSpec = { ...base.spec, ...changes, created_at: now, ...(origin !== undefined && { origin }) };
   return {
     ...{ name: base.name, metadata: base.metadata, dataset_id: base.dataset_id, spec },
     id: spec.run_id,

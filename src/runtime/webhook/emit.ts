@@ -27,14 +27,24 @@ export async function emitEvents(
   subrequests: Subrequests = new Subrequests(),
 ): Promise<void> {
   if (events.length === 0) return;
-  const name = nameOf(scope);
-  const list = await known.get(name, Date.now(), () => subrequests.fetch(() => webhooksListening(env.DB, scope)));
+  const list = await listeningIn(env, scope, subrequests);
   await tell(
     env,
     list.map((one) => ({ ...one, scope })),
     events,
     subrequests,
   );
+}
+
+/** Whether anybody in the project wants one of these: what costs something to tell is asked about first. */
+export async function isWanted(
+  env: Env,
+  scope: Scope,
+  types: readonly string[],
+  subrequests: Subrequests,
+): Promise<boolean> {
+  const list = await listeningIn(env, scope, subrequests);
+  return list.some(({ events }) => types.some((type) => wants(events, type)));
 }
 
 /**
@@ -61,6 +71,11 @@ export function forgetListening(scope: Scope): void {
 
 function nameOf({ orgId, projectId }: Scope): string {
   return `${orgId}/${projectId}`;
+}
+
+function listeningIn(env: Env, scope: Scope, subrequests: Subrequests): Promise<readonly Listening[]> {
+  const read = () => subrequests.fetch(() => webhooksListening(env.DB, scope));
+  return known.get(nameOf(scope), Date.now(), read);
 }
 
 async function tell(

@@ -7,6 +7,7 @@ import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { getRun } from "../../../src/db/runs.ts";
 import { findSecret } from "../../../src/db/secrets.ts";
 import { findTrigger } from "../../../src/db/triggers.ts";
+import { secretsOfWebhook } from "../../../src/db/webhooks.ts";
 import { EndpointUnusable, openEndpoint } from "../../../src/runtime/endpoint/call.ts";
 import { openSecrets } from "../../../src/runtime/kit/secret-values.ts";
 import { sealKeyIds } from "../../../src/runtime/kit/secrets.ts";
@@ -78,6 +79,8 @@ test("a key that is used is sealed anew by its use, and everything else by resea
   const verify = { scheme: "huggingface", secret: "a-secret-that-is-sent" };
   const begins = { environment: "calculator", num_examples: 1, model: "m", endpoint: { base_url: env.MODEL_URL } };
   await platform.post("/v1/triggers", { name: "hook", verify, run: begins });
+  const hooks = await platform.post("/v1/webhook-endpoints", { url: "https://hooks.example/in" });
+  const { id: webhookId } = await hooks.json<{ id: string }>();
   const push = { delivery: "push", url: "https://trainer.example/batches" };
   const asked = {
     ...{
@@ -98,22 +101,23 @@ test("a key that is used is sealed anew by its use, and everything else by resea
     getEndpoint(env.DB, scope, endpointId).then((row) => row?.sealed_key),
     getRun(env.DB, scope, trained.id).then((record) => record?.run.sealed_push_secret),
     findTrigger(env.DB, scope, "hook").then((row) => row?.sealed_secret),
+    secretsOfWebhook(env.DB, scope, webhookId, 0).then(([row]) => row?.sealed_secret),
   ];
   const keyIds = () => Promise.all(sealed().map(keyIdOf));
-  expect(await keyIds()).toEqual([old, old, old, old, old]);
+  expect(await keyIds()).toEqual([old, old, old, old, old, old]);
   rotate();
   const [current] = sealKeyIds(env);
   expect([...(await openSecrets(env, scope, ["secret:USED"], 0)).values()]).toEqual(["value of USED"]);
-  expect(await keyIds()).toEqual([current, old, old, old, old]);
+  expect(await keyIds()).toEqual([current, old, old, old, old, old]);
   await openEndpoint(env, scope, endpointId, 0);
-  expect(await keyIds()).toEqual([current, old, current, old, old]);
+  expect(await keyIds()).toEqual([current, old, current, old, old, old]);
   for (let left = 1; left > 0; ) {
     const { resealed, remaining } = await reseal(env, 2);
     expect(resealed).toBeLessThanOrEqual(2);
     if (resealed === 0) expect(remaining).toBe(0);
     left = remaining;
   }
-  expect(await keyIds()).toEqual(Array(5).fill(current));
+  expect(await keyIds()).toEqual(Array(6).fill(current));
   const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
   const needs = names.map((name) => `secret:${name}`);
   expect((await openSecrets(later, scope, needs, 0)).size).toBe(2);

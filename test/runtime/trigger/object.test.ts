@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Json } from "../../../src/contract/json.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -11,10 +11,11 @@ import type {
   TriggerPlace,
   TriggerRpc,
 } from "../../../src/runtime/contract/trigger-wire.ts";
-import { folderOf, triggerObject } from "../../../src/runtime/kit/names.ts";
+import { accountObject, folderOf, triggerObject } from "../../../src/runtime/kit/names.ts";
 import { acceptRun } from "../../../src/runtime/service/accept-run.ts";
 import type { AcceptRun } from "../../../src/runtime/trigger/begin-run.ts";
-import { type Door, inside, openPlatform } from "../platform.ts";
+import { openPaying, payIn } from "../paying.ts";
+import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { script } from "../script.ts";
 
 const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
@@ -30,12 +31,12 @@ interface Opened {
   readonly of: TriggerPlace;
   readonly object: TriggerRpc;
   readonly deliver: (id: string, filling?: Readonly<Record<string, Json>>) => Promise<DeliveryOutcome>;
-  readonly within: <T>(use: (object: TriggerObject) => T | Promise<T>) => Promise<T>;
+  readonly within: <T>(use: Inside<TriggerObject, T>) => Promise<T>;
   readonly runs: () => Promise<RunView[]>;
 }
 
-async function opened(run: object, concurrency: TriggerConcurrency = "allow"): Promise<Opened> {
-  const door = await openPlatform();
+async function opened(run: object, concurrency: TriggerConcurrency = "allow", at?: Door): Promise<Opened> {
+  const door = at ?? (await openPlatform());
   const asked = { name: "t", verify: { scheme: "standard" }, run, map: { "metadata.n": "$.n" }, concurrency };
   const made = await door.post("/v1/triggers", asked);
   if (made.status !== 201) throw new Error(await made.text());
@@ -43,10 +44,11 @@ async function opened(run: object, concurrency: TriggerConcurrency = "allow"): P
   const of = { scope: door.scope, trigger_id };
   const object = triggerObject(env, of);
   const deliver: Opened["deliver"] = (id, filling = { "metadata.n": id }) => {
-    return object.deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
+    return triggerObject(env, of).deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
   };
-  const stub = env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
-  const within: Opened["within"] = (use) => inside(stub, TriggerObject, use);
+  // A stub of an object that was aborted stays broken: each call has its own.
+  const stub = () => env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
+  const within: Opened["within"] = (use) => inside(stub(), TriggerObject, use);
   const runs = async () => (await (await door.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
   return { door, of, object, deliver, within, runs };
 }
@@ -110,6 +112,47 @@ test("a kill before the run is made, or right behind it, loses no run and makes 
     expect(others).toEqual([]);
     expect(await deliver("d1")).toMatchObject({ run_id: run?.id, duplicate: true, state: "started" });
   }
+});
+
+test("a kill of the object while a run is being begun, or right behind it, loses none and makes no second one", async () => {
+  for (const made of [false, true]) {
+    const { of, deliver, within, runs } = await opened(ENDS);
+    await within((object) => {
+      accepting(object, async (...asked) => {
+        if (made) await acceptRun(...asked);
+        return await new Promise(() => undefined);
+      });
+      object.deliver(of, deliveryOf("d1", "allow", { kind: "begin", filling: { "metadata.n": "d1" } })).catch(String);
+    });
+    if (made) await vi.waitFor(async () => expect(await runs()).toHaveLength(1), { interval: 10 });
+    await within((_, state) => state.abort("killed")).catch(() => undefined);
+    await within(async (object) => {
+      const then = Date.now() + 60_000;
+      object.now = () => then;
+      await object.alarm();
+    });
+    const [run, ...others] = await runs();
+    expect([run?.metadata, others]).toEqual([{ n: "d1" }, []]);
+    expect(await deliver("d1")).toMatchObject({ run_id: run?.id, duplicate: true, state: "started" });
+  }
+});
+
+test("a run that nobody can pay for is refused in the log, and the same delivery begins it once somebody can", async () => {
+  const { door, deliver, object } = await opened(ENDS, "allow", await openPaying(0));
+  expect(await deliver("d1")).toMatchObject({ state: "refused", error: { code: "insufficient_balance" } });
+  await payIn(door, 10_000_000);
+  const { orgId } = door.scope;
+  const insert = env.DB.prepare("insert into budgets values (?, ?, 'organization', ?, 1, 1, 1)");
+  await insert.bind(`bud_${orgId}`, orgId, orgId).run();
+  await accountObject(env, orgId).changed();
+  expect(await deliver("d1")).toMatchObject({ state: "refused", error: { code: "budget_exhausted" } });
+  await env.DB.prepare("delete from budgets where org_id = ?").bind(orgId).run();
+  await accountObject(env, orgId).changed();
+  expect(await deliver("d1")).toMatchObject({ state: "started", duplicate: false });
+  const log = await object.log({ before: null, limit: 9 });
+  expect(log.map(({ state, error }) => error?.code ?? state)).toEqual([
+    ...["started", "budget_exhausted", "insufficient_balance"],
+  ]);
 });
 
 test("in a queue each begins when the run before it has ended, in the order they came", async () => {
@@ -206,10 +249,12 @@ test("of a flood that nobody signed a few are written, the rest counted, and the
     inner.now = () => clock.now;
   });
   const error = { code: "invalid_signature", message: "not signed", param: null } as const;
-  for (let minute = 0; minute < 30; minute += 1) {
-    for (let n = 0; n < 10; n += 1) await object.refused(of, error);
-    clock.now += 60_000;
-  }
+  await within(async (inner) => {
+    for (let minute = 0; minute < 30; minute += 1) {
+      for (let n = 0; n < 10; n += 1) await inner.refused(of, error);
+      clock.now += 60_000;
+    }
+  });
   const log = await object.log({ before: null, limit: 1000 });
   expect(log.filter(({ delivery_id }) => delivery_id === null)).toHaveLength(LIMITS.unsignedLogged);
   expect(log.find(({ more }) => more > 0)).toMatchObject({ state: "refused", more: 4, error });

@@ -82,7 +82,8 @@ export class TrainingEvals {
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
     const payer = spec.money?.payer ?? run_id;
-    const begun = { byRun: true as const, weightsOf: run_id, ...rows };
+    const from = spec.origin === undefined ? {} : { origin: spec.origin };
+    const begun = { byRun: true as const, weightsOf: run_id, ...from, ...rows };
     const options = { idempotencyKey, requestHash, now: this.#now(), payer, ...begun };
     const accepted = await this.#accept(this.#env, scope, request, options);
     if (accepted.ok) {
