@@ -115,7 +115,9 @@ export const TriggerView = named("Trigger", {
   disabled: z.boolean().meta({ example: false }),
   created_by: z
     .string()
-    .describe("the key or person that made it, or changed what it begins since: its runs are theirs, and are paid so")
+    .describe(
+      "the key or person that made it, or changed what it begins or its secret since: its runs are theirs, and are paid so",
+    )
     .meta({ example: EXAMPLE.key }),
   created_at: Seconds,
   updated_at: Seconds,

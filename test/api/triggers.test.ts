@@ -249,7 +249,7 @@ test("a test of a payload says what it would do, and begins nothing", async () =
   expect(await logOf(door, trigger)).toEqual([]);
 });
 
-test("whoever may not begin runs makes no trigger, and whoever changes what it begins is whose runs they are", async () => {
+test("whoever may not begin runs opens no trigger, and whoever changes what or who begins them is whose runs they are", async () => {
   const { call, keyWith, admin, scope } = await openTenant();
   const limited = await keyWith({ scopes: ["triggers:write"] });
   await call(await keyWith({}), "POST /v1/endpoints", { name: "policy", base_url: env.MODEL_URL, probe: false });
@@ -264,8 +264,17 @@ test("whoever may not begin runs makes no trigger, and whoever changes what it b
   expect(made).toMatchObject({ status: 201, body: { created_by: id, secret: null } });
   const again = await call(await keyWith({ id: `${id}2` }), "POST /v1/triggers", request, { "idempotency-key": "k" });
   expect(again.body).toEqual(made.body);
-  expect((await call(limited, "PATCH /v1/triggers/t", { concurrency: "queue" })).body.created_by).toBe(id);
-  expect((await call(limited, "PATCH /v1/triggers/t", { map: {} })).body.error.code).toBe("forbidden");
+  expect((await call(limited, "PATCH /v1/triggers/t", { name: "t", disabled: true })).body.created_by).toBe(id);
+  const secret = "known-to-whoever-set-it";
+  for (const patch of [{ map: {} }, { secret }, { disabled: false }, { concurrency: "allow" }]) {
+    const { body } = await call(limited, "PATCH /v1/triggers/t", patch);
+    expect(body.error?.code, JSON.stringify(patch)).toBe("forbidden");
+  }
+  const enabled = await call(await keyWith({}), "PATCH /v1/triggers/t", { disabled: false, concurrency: "queue" });
+  expect(enabled.body).toMatchObject({ created_by: id, disabled: false });
+  const signer = `key_${crypto.randomUUID()}`;
+  const signed = await call(await keyWith({ id: signer }), "PATCH /v1/triggers/t", { secret });
+  expect(signed.body).toMatchObject({ created_by: signer, concurrency: "queue" });
   const other = `key_${crypto.randomUUID()}`;
   const changed = await call(await keyWith({ id: other }), "PATCH /v1/triggers/t", { map: { seed: "$.seed" } });
   expect(changed.body).toMatchObject({ created_by: other, concurrency: "queue", map: { seed: "$.seed" } });
