@@ -99,6 +99,19 @@ test("one that never answers is disabled after ten tries; what was given up is r
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
+test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
+  const one = await listen(door);
+  await one.enqueue([eventOf("t1", 1)]);
+  await one.run();
+  for (const day of [1, 2]) {
+    one.now += DAY + MINUTE;
+    await one.enqueue([eventOf("t1", 1), eventOf("t1", 1 + day)]);
+    await one.run();
+  }
+  expect(taken(one).get("run_t1")).toEqual([1, 2, 3]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
+});
+
 test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {
   const gone = await listen(door);
   gone.reply = () => new Response(null, { status: 410 });
