@@ -161,8 +161,11 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
 
   async #try(of: WebhookOf, address: Open, one: Delivery, subrequests: Subrequests): Promise<void> {
     const { id, attempts, type } = one;
-    if (attempts >= ATTEMPTS) return await this.#disable(of, spent(one), subrequests);
     const sentAt = this.now();
+    if (attempts >= ATTEMPTS) {
+      if (!this.#store.giveUp(one, sentAt)) await this.#disable(of, spent(one), subrequests);
+      return;
+    }
     const latest = sentAt + LIMITS.webhookAttemptMs;
     this.#store.begin(one, sentAt, nextAttemptAt(id, attempts + 1, latest) ?? latest);
     this.#underWay.add(id);

@@ -99,6 +99,26 @@ test("one that never answers is disabled after ten tries; what was given up is r
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
+test("one event that is refused for three days is given up alone where others are taken meanwhile", async () => {
+  const one = await listen(door);
+  one.reply = ({ body }) => new Response(null, { status: JSON.parse(body).data.run_id === "run_bad" ? 500 : 204 });
+  await one.enqueue([eventOf("bad", 1)]);
+  await one.run(one.now + DAY);
+  await one.enqueue([eventOf("good", 1)]);
+  await one.run(one.now + 3 * DAY);
+  expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 0, failed: 1 } });
+  expect((await deliveries(one, "?state=failed")).data).toMatchObject([{ attempts: 10, status: 500 }]);
+  // What was given up is kept for a replay, and its followers are sent.
+  one.reply = () => new Response(null, { status: 204 });
+  await one.enqueue([eventOf("bad", 2)]);
+  await one.run();
+  const replayed = await send(one, "/replay", { after: 0, before: Math.floor(one.now / 1000) + 1 });
+  expect(await replayed.json()).toMatchObject({ replayed: 1 });
+  await one.run();
+  expect(taken(one).get("run_bad")?.slice(10)).toEqual([2, 1]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
 test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
   const one = await listen(door);
   await one.enqueue([eventOf("t1", 1)]);
