@@ -136,6 +136,31 @@ test("in a queue each begins when the run before it has ended, in the order they
   await cancel(queue, (await queue.runs())[2]?.id);
 });
 
+test("one that waited for days is begun all the same after failures and refusals that pass, at its turn", async () => {
+  const queue = await opened(GOES_ON, "queue");
+  const full = { code: "rate_limited", message: "too many runs", param: null } as const;
+  const ways: AcceptRun[] = [
+    async () => ({ ok: false, error: full }),
+    () => Promise.reject(new Error("no")),
+    acceptRun,
+  ];
+  const { run_id } = await queue.deliver("d1");
+  expect(await queue.deliver("d2")).toMatchObject({ state: "waiting" });
+  await end(queue, run_id);
+  await queue.within(async (object) => {
+    let then = Date.now() + 3 * 86_400_000;
+    object.now = () => then;
+    for (const way of ways) {
+      accepting(object, way);
+      await object.alarm();
+      then += 60_000;
+    }
+  });
+  const begun = await queue.deliver("d2");
+  expect(begun).toMatchObject({ state: "started", duplicate: true });
+  await cancel(queue, begun.run_id);
+});
+
 test("coalesced, only the latest waits, and the others say what took their place", async () => {
   const latest = await opened(GOES_ON, "coalesce");
   const first = await latest.deliver("d1");
