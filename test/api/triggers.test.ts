@@ -160,6 +160,11 @@ test("what is refused says why, to its sender and in the log", async () => {
     status: 400,
     body: { error: { param: "run.metadata.sha" } },
   });
+  // Signed, and no delivery: it has no name.
+  expect(await pushed(door, trigger, {}, id(""))).toMatchObject({
+    status: 400,
+    body: { error: { param: "X-GitHub-Delivery" } },
+  });
   const patch = (body: object) =>
     door.ask(`/v1/triggers/${trigger.id}`, {
       method: "PATCH",
@@ -180,6 +185,7 @@ test("what is refused says why, to its sender and in the log", async () => {
   expect((await codes(door, trigger)).toReversed()).toEqual([
     ["refused", "invalid_signature"],
     ["refused", "too_large"],
+    ["refused", "invalid_request"],
     ["refused", "invalid_request"],
     ["refused", "invalid_request"],
     ["refused", "invalid_request"],
@@ -245,6 +251,11 @@ test("a test of a payload says what it would do, and begins nothing", async () =
   const headers = { ...push.headers, "x-hub-signature-256": githubSignature(onPush.verify.secret, body) };
   expect(await tried({ body, headers })).toMatchObject({ verified: true, would: "begin", event: "push" });
   expect(await tried({ body: `${body} `, headers })).toMatchObject({ verified: false, would: "refuse" });
+  for (const odd of [{ "a b": "x" }, { "x-one": "a\nb" }, { "x-one": "\u20ac" }]) {
+    const refused = await tried({ body, headers: odd });
+    const param = expect.stringMatching(/^headers/);
+    expect(refused.error, JSON.stringify(odd)).toMatchObject({ code: "invalid_request", param });
+  }
   expect((await asked(door.ask("/v1/runs"))).body.data).toEqual([]);
   expect(await logOf(door, trigger)).toEqual([]);
 });
