@@ -70,6 +70,8 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     if (this.#store.of() === null) return;
     this.#look = true;
     this.#notBefore = 0;
+    // The rest was asked for by the address that it had.
+    this.#store.note({ resting_until: null });
     await this.#arm();
   }
 

@@ -151,6 +151,13 @@ test("410 disables at once; a redirect is a failure that nobody follows; a serve
   // Run c waits as well: the whole address rests.
   expect(busy.got.map(({ url }) => url)).toEqual(["https://hooks.example/in", "https://hooks.example/in"]);
   expect((await view(busy)).backlog.resting_until).not.toBeNull();
+  // Whoever changes the endpoint waits no longer for what its address asked for.
+  await door.ask(`/v1/webhook-endpoints/${busy.endpoint.id}`, {
+    method: "PATCH",
+    body: JSON.stringify({ url: "https://hooks.example/other" }),
+    headers: { "content-type": "application/json" },
+  });
+  expect((await view(busy)).backlog.resting_until).toBeNull();
   await busy.run(start + 3 * 3_600_000);
   expect(busy.got).toHaveLength(4);
   expect(await deliveries(busy, "?state=delivered")).toMatchObject({
