@@ -245,7 +245,7 @@ export class DeliveryStore {
   }
 
   #drop(newest: number, now: number): void {
-    this.#sql.exec("delete from ids where serial <= ?", newest - LIMITS.deliveryIds);
+    this.#sql.exec("delete from ids where rowid <= (select max(rowid) from ids) - ?", LIMITS.deliveryIds);
     this.#sql.exec(
       "delete from ids where id in (select id from ids where at < ? order by at limit ?)",
       ...[now - LIMITS.deliveryIdMs, DROPPED_AT_ONCE],

@@ -14,7 +14,7 @@ import type {
 import { folderOf, triggerObject } from "../../../src/runtime/kit/names.ts";
 import { acceptRun } from "../../../src/runtime/service/accept-run.ts";
 import type { AcceptRun } from "../../../src/runtime/trigger/begin-run.ts";
-import { type Door, inside, openPlatform } from "../platform.ts";
+import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { script } from "../script.ts";
 
 const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
@@ -30,7 +30,7 @@ interface Opened {
   readonly of: TriggerPlace;
   readonly object: TriggerRpc;
   readonly deliver: (id: string, filling?: Readonly<Record<string, Json>>) => Promise<DeliveryOutcome>;
-  readonly within: <T>(use: (object: TriggerObject) => T | Promise<T>) => Promise<T>;
+  readonly within: <T>(use: Inside<TriggerObject, T>) => Promise<T>;
   readonly runs: () => Promise<RunView[]>;
 }
 
@@ -265,6 +265,10 @@ test("the log keeps so many, and a delivery that has left it is known all the sa
   expect(log.length).toBeGreaterThanOrEqual(LIMITS.deliveriesLogged);
   expect(log.length).toBeLessThan(LIMITS.deliveriesLogged + 50);
   expect(log.every(({ state }) => state === "ignored")).toBe(true);
+  expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
+  // As if a flood had come that began nothing.
+  await within((_, { storage }) => storage.kv.put("serial", LIMITS.deliveryIds + 5000));
+  await object.deliver(of, deliveryOf("after the flood", "allow", ignored));
   expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
   await within((inner) => {
     const then = Date.now() + LIMITS.deliveryIdMs + 1000;
