@@ -89,7 +89,7 @@ export const triggerOperations: readonly Operation[] = [
     permission: "triggers:write",
     summary: "Change a trigger, by id or name: only what is named",
     description:
-      "Whoever changes `run`, `map` or `when` needs `runs:write`, and is whose runs they are from then on. A new secret holds at once.",
+      "Whoever changes `run`, `map`, `when` or `secret` is whose runs they are from then on. All but a `name` and `disabled: true` needs `runs:write`. A new secret holds at once.",
     body: { schema: TriggerPatch, example: { disabled: true } },
     reply: { description: "The trigger, without its secret", schema: TriggerView, example: { disabled: true } },
     errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],

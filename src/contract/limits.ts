@@ -178,7 +178,7 @@ export const LIMITS = {
   unsignedLogged: 100,
   /** How long, and how many, ids of deliveries are known again. */
   deliveryIdMs: 7 * 24 * 60 * MINUTE,
-  deliveryIds: 50_000,
+  deliveryIds: 100_000,
   /** Rollouts that the header of a page of exported rows names. */
   leftOutNamed: 20,
   /** Tokens of a batch, and of one of its objects, that are given in a trainer's own format; and bytes of one row, unzipped. */

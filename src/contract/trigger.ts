@@ -115,7 +115,9 @@ export const TriggerView = named("Trigger", {
   disabled: z.boolean().meta({ example: false }),
   created_by: z
     .string()
-    .describe("the key or person that made it, or changed what it begins since: its runs are theirs, and are paid so")
+    .describe(
+      "the key or person that made it, or changed what it begins or its secret since: its runs are theirs, and are paid so",
+    )
     .meta({ example: EXAMPLE.key }),
   created_at: Seconds,
   updated_at: Seconds,
@@ -139,9 +141,11 @@ export const TriggerDelivery = named("TriggerDelivery", {
   object: z.literal("trigger_delivery"),
   id: z.string().describe("counts up within the trigger").meta({ example: "41" }),
   trigger_id: z.string().meta({ example: EXAMPLE.trigger }),
-  delivery_id: MaybeText.describe("as the sender names it; null where nobody knows who sent it").meta({
-    example: SENT_ID,
-  }),
+  delivery_id: MaybeText.describe("as the sender names it; null where nobody knows who sent it, or it names none").meta(
+    {
+      example: SENT_ID,
+    },
+  ),
   event: MaybeText.describe("what the sender calls it, where it says so").meta({ example: "push" }),
   state: DeliveryState.meta({ example: "started" }),
   run_id: MaybeText.meta({ example: EXAMPLE.run }),
@@ -162,13 +166,22 @@ export const TriggerReceipt = named("TriggerReceipt", {
 });
 export type TriggerReceipt = z.infer<typeof TriggerReceipt>;
 
+const HeaderName = z
+  .string()
+  .max(100)
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "is no name of a header" });
+const HeaderValue = z
+  .string()
+  .max(4096)
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "is no value of a header" });
+
 export const TriggerTestRequest = namedInput("TriggerTestRequest", {
   payload: AnyObject.optional()
     .describe("what a sender would post")
     .meta({ example: { ref: "refs/heads/main", after: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } }),
   body: z.string().optional().describe("the same as its exact text, where its signature is to be checked"),
   headers: z
-    .record(z.string().max(100), z.string().max(4096))
+    .record(HeaderName, HeaderValue)
     .optional()
     .describe("the headers that it comes with; absent: no signature is checked"),
 }).refine(({ payload, body }) => (payload === undefined) !== (body === undefined), {

@@ -160,6 +160,11 @@ test("what is refused says why, to its sender and in the log", async () => {
     status: 400,
     body: { error: { param: "run.metadata.sha" } },
   });
+  // Signed, and no delivery: it has no name.
+  expect(await pushed(door, trigger, {}, id(""))).toMatchObject({
+    status: 400,
+    body: { error: { param: "X-GitHub-Delivery" } },
+  });
   const patch = (body: object) =>
     door.ask(`/v1/triggers/${trigger.id}`, {
       method: "PATCH",
@@ -180,6 +185,7 @@ test("what is refused says why, to its sender and in the log", async () => {
   expect((await codes(door, trigger)).toReversed()).toEqual([
     ["refused", "invalid_signature"],
     ["refused", "too_large"],
+    ["refused", "invalid_request"],
     ["refused", "invalid_request"],
     ["refused", "invalid_request"],
     ["refused", "invalid_request"],
@@ -245,11 +251,16 @@ test("a test of a payload says what it would do, and begins nothing", async () =
   const headers = { ...push.headers, "x-hub-signature-256": githubSignature(onPush.verify.secret, body) };
   expect(await tried({ body, headers })).toMatchObject({ verified: true, would: "begin", event: "push" });
   expect(await tried({ body: `${body} `, headers })).toMatchObject({ verified: false, would: "refuse" });
+  for (const odd of [{ "a b": "x" }, { "x-one": "a\nb" }, { "x-one": "\u20ac" }]) {
+    const refused = await tried({ body, headers: odd });
+    const param = expect.stringMatching(/^headers/);
+    expect(refused.error, JSON.stringify(odd)).toMatchObject({ code: "invalid_request", param });
+  }
   expect((await asked(door.ask("/v1/runs"))).body.data).toEqual([]);
   expect(await logOf(door, trigger)).toEqual([]);
 });
 
-test("whoever may not begin runs makes no trigger, and whoever changes what it begins is whose runs they are", async () => {
+test("whoever may not begin runs opens no trigger, and whoever changes what or who begins them is whose runs they are", async () => {
   const { call, keyWith, admin, scope } = await openTenant();
   const limited = await keyWith({ scopes: ["triggers:write"] });
   await call(await keyWith({}), "POST /v1/endpoints", { name: "policy", base_url: env.MODEL_URL, probe: false });
@@ -264,8 +275,17 @@ test("whoever may not begin runs makes no trigger, and whoever changes what it b
   expect(made).toMatchObject({ status: 201, body: { created_by: id, secret: null } });
   const again = await call(await keyWith({ id: `${id}2` }), "POST /v1/triggers", request, { "idempotency-key": "k" });
   expect(again.body).toEqual(made.body);
-  expect((await call(limited, "PATCH /v1/triggers/t", { concurrency: "queue" })).body.created_by).toBe(id);
-  expect((await call(limited, "PATCH /v1/triggers/t", { map: {} })).body.error.code).toBe("forbidden");
+  expect((await call(limited, "PATCH /v1/triggers/t", { name: "t", disabled: true })).body.created_by).toBe(id);
+  const secret = "known-to-whoever-set-it";
+  for (const patch of [{ map: {} }, { secret }, { disabled: false }, { concurrency: "allow" }]) {
+    const { body } = await call(limited, "PATCH /v1/triggers/t", patch);
+    expect(body.error?.code, JSON.stringify(patch)).toBe("forbidden");
+  }
+  const enabled = await call(await keyWith({}), "PATCH /v1/triggers/t", { disabled: false, concurrency: "queue" });
+  expect(enabled.body).toMatchObject({ created_by: id, disabled: false });
+  const signer = `key_${crypto.randomUUID()}`;
+  const signed = await call(await keyWith({ id: signer }), "PATCH /v1/triggers/t", { secret });
+  expect(signed.body).toMatchObject({ created_by: signer, concurrency: "queue" });
   const other = `key_${crypto.randomUUID()}`;
   const changed = await call(await keyWith({ id: other }), "PATCH /v1/triggers/t", { map: { seed: "$.seed" } });
   expect(changed.body).toMatchObject({ created_by: other, concurrency: "queue", map: { seed: "$.seed" } });

@@ -95,7 +95,7 @@ const UPDATE = command({
   name: "trigger update",
   takes: "<trigger>",
   says: "change what is named, and nothing else",
-  more: "Whoever changes what it begins is whose runs they are from then on.",
+  more: "Whoever changes what it begins, or its secret, is whose runs they are from then on.",
   flags: {
     name: { value: "NAME", says: "a new name" },
     ...SETTING_FLAGS,

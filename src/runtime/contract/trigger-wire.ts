@@ -55,7 +55,7 @@ export interface LoggedDelivery {
 export interface TriggerRpc {
   /** On disk before a run is begun of it. Repeated, it says what became of it. */
   deliver(of: TriggerPlace, delivery: SignedDelivery): Promise<DeliveryOutcome>;
-  /** Something came that nobody signed, or too late: a sample of these is kept. */
+  /** Something came that nobody signed, or too late, or that is no delivery: a sample of these is kept. */
   refused(of: TriggerPlace, error: Refusal): Promise<void>;
   /** Newest first, at most `limit` before `before`. */
   log(page: { readonly before: number | null; readonly limit: number }): Promise<LoggedDelivery[]>;

@@ -38,7 +38,10 @@ export async function findHook(env: Env, id: string): Promise<TriggerRow | null>
 export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Posted): Promise<Result<TriggerReceipt>> {
   const of = placeOf(trigger);
   const signed = await verifyDelivery({ ...posted, scheme: trigger.scheme, secret: await secretOf(env, trigger) });
-  if (!signed.ok) return signed;
+  if (!signed.ok) {
+    if (!isUnsigned(signed.error)) await noteRefused(env, trigger, signed.error);
+    return signed;
+  }
   const { ids, event } = signed.value;
   const delivery = { ids, event, verdict: verdictOf(trigger, signed.value), concurrency: trigger.concurrency };
   const outcome = await triggerObject(env, of).deliver(of, { ...delivery, origin: posted.origin });

@@ -1,7 +1,7 @@
 /**
  * Triggers made, changed, tried and deleted. What a trigger begins is checked when it is made, as far as it can be before
- * a payload comes. Whoever makes it, or changes what it begins, is whose runs they are: so nobody begins runs at another's
- * cost.
+ * a payload comes. Whoever makes it, or changes what it begins or the secret that begins it, is whose runs they are: so
+ * nobody begins runs at another's cost.
  */
 import type { Caller } from "../../contract/identity.ts";
 import { permits } from "../../contract/identity.ts";
@@ -63,7 +63,10 @@ export async function createTrigger(
   return { ok: true, value: { value: { ...triggerViewOf(row, origin), secret: made }, replayed: false } };
 }
 
-/** Only what the patch names changes. What waits already begins as the trigger is by then. */
+/**
+ * Only what the patch names changes. What waits already begins as the trigger is by then. Another name, and disabling it,
+ * begin no run; whatever else is changed takes a key that may begin runs itself.
+ */
 export async function changeTrigger(
   env: Env,
   scope: Scope,
@@ -77,14 +80,15 @@ export async function changeTrigger(
   const { secret, disabled, run, map, when, ...plain } = patch;
   const template = given({ run, map, when }) as Partial<Template>;
   const begins = Object.keys(template).length > 0;
-  const refused = begins
-    ? (refusePayer(caller) ?? (await refuseTemplate(env, scope, { ...before, ...template }, now)))
-    : null;
+  const harmless = Object.entries(patch).every(([field, value]) => field === "name" || (field === "disabled" && value));
+  const refused =
+    (harmless ? null : refusePayer(caller)) ??
+    (begins ? await refuseTemplate(env, scope, { ...before, ...template }, now) : null);
   if (refused !== null) return refused;
   const changes: TriggerChanges = {
     ...given(plain),
     ...template,
-    ...(begins && { created_by: caller.who }),
+    ...((begins || secret !== undefined) && { created_by: caller.who }),
     ...(secret !== undefined && { sealed_secret: await seal(env, secret, sealContext(scope, before.id)) }),
     ...(disabled !== undefined && { disabled_at: disabled ? (before.disabled_at ?? now) : null }),
     updated_at: now,

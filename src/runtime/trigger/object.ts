@@ -10,7 +10,7 @@ import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import { getRun } from "../../db/runs.ts";
 import { getTrigger } from "../../db/triggers.ts";
-import { type Refusal, refuse } from "../contract/refusal.ts";
+import type { Refusal } from "../contract/refusal.ts";
 import type { Serves } from "../contract/rpc.ts";
 import type {
   DeliveryOutcome,
@@ -32,7 +32,7 @@ import { DeliveryStore, type Pending } from "./store.ts";
 const PLACE = "place";
 /** An accepted delivery that has no run by then: whoever was to begin it is gone. */
 const TAKEN_UP_MS = 30_000;
-/** Of which a run could not be begun for so long, none is. */
+/** Of which a run could not be begun for so long after its turn came, none is. */
 const GIVEN_UP_MS = 24 * 3600_000;
 /** How long a repeat waits for the first of its kind. */
 const REPEAT_MS = 30_000;
@@ -41,6 +41,8 @@ const LONGEST_LOOK_MS = 60_000;
 const BEGUN_AT_ONCE = 20;
 const UNSIGNED_A_MINUTE = 6;
 const MINUTE_MS = 60_000;
+/** Refusals that pass by themselves. */
+const PASSING: readonly string[] = ["rate_limited", "in_progress", "storage_full"];
 const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
 
 export abstract class TriggerObject extends DurableObject<Env> implements Serves<TriggerRpc> {
@@ -206,13 +208,15 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
         this.#looks = 0;
         this.#store.started(serial, run.value);
         this.ctx.waitUntil(this.#enter(of, pending, run.value));
-      } else {
+      } else if (!wasAnswered(pending) || !PASSING.includes(run.error.code) || !this.#again(pending)) {
         this.#store.refused(serial, run.error);
         await this.#tell(of, run.error, pending.delivery_id);
       }
     } catch (thrown) {
       logError("trigger began no run", idsOfTrigger(of), thrown);
-      if (!this.#tombstone.stands) this.#again(pending);
+      if (!this.#tombstone.stands && !this.#again(pending)) {
+        this.#store.refused(serial, { code: "internal", message: "no run could be begun for a day", param: null });
+      }
     } finally {
       this.#beginning.delete(serial);
       this.#waiting.wake();
@@ -220,14 +224,12 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     if (!this.#tombstone.stands) await this.#arm();
   }
 
-  #again({ serial, tries, at }: Pending): void {
+  /** It is tried again later. False: it was for a day. */
+  #again({ serial, tries, at, accepted_at }: Pending): boolean {
     const now = this.now();
-    if (now > at + GIVEN_UP_MS) {
-      const error = refuse("internal", "no run could be begun for a day", null);
-      if (!error.ok) this.#store.refused(serial, error.error);
-      return;
-    }
+    if (now > (accepted_at ?? at) + GIVEN_UP_MS) return false;
     this.#store.postpone(serial, now + backoffMs(tries + 1, null, String(serial)));
+    return true;
   }
 
   /** Begins what waits, if its turn has come. */
@@ -254,7 +256,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   }
 
   #accept(serial: number): void {
-    this.#store.accept(serial, this.now() + TAKEN_UP_MS);
+    this.#store.accept(serial, this.now() + TAKEN_UP_MS, this.now());
   }
 
   /** The run before is over, or is there no more. */
@@ -293,6 +295,11 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
       logError("audit log", idsOfTrigger({ scope, trigger_id }), thrown);
     }
   }
+}
+
+/** Its sender was told that it waits, or that its run will be begun, and does not send it again. */
+function wasAnswered({ tries, accepted_at }: Pending): boolean {
+  return tries > 0 || accepted_at !== null;
 }
 
 function errorOf(verdict: Exclude<SignedDelivery["verdict"], { readonly kind: "begin" }>): Refusal | null {

@@ -15,7 +15,7 @@ const TABLES = `
 create table if not exists deliveries (
   serial integer primary key, delivery_id text not null, event text, state text not null, run_id text, error text,
   superseded_by integer, at integer not null, goes_on integer not null default 0,
-  filling text, origin text, tries integer not null default 0, try_at integer);
+  filling text, origin text, tries integer not null default 0, try_at integer, accepted_at integer);
 create index if not exists deliveries_pending on deliveries (state, serial) where state in ('accepted', 'waiting');
 create index if not exists deliveries_going on deliveries (serial) where goes_on = 1;
 create table if not exists ids (id text primary key, serial integer not null, at integer not null, run_id text);
@@ -39,6 +39,8 @@ export interface Pending {
   /** When the alarm takes it up; of one that waits 0. */
   readonly try_at: number;
   readonly at: number;
+  /** When its turn came; null for one that never waited. */
+  readonly accepted_at: number | null;
 }
 
 export interface NewDelivery {
@@ -52,15 +54,7 @@ export interface NewDelivery {
   readonly try_at: number | null;
 }
 
-type PendingRow = {
-  readonly serial: number;
-  readonly delivery_id: string;
-  readonly filling: string;
-  readonly origin: string;
-  readonly tries: number;
-  readonly try_at: number;
-  readonly at: number;
-};
+type PendingRow = Omit<Pending, "filling"> & { readonly filling: string };
 type Row = {
   readonly serial: number;
   readonly delivery_id: string | null;
@@ -196,8 +190,9 @@ export class DeliveryStore {
   }
 
   /** One that waited is to have its run. */
-  accept(serial: number, try_at: number): void {
-    this.#sql.exec("update deliveries set state = 'accepted', try_at = ? where serial = ?", try_at, serial);
+  accept(serial: number, try_at: number, now: number): void {
+    const query = "update deliveries set state = 'accepted', try_at = ?, accepted_at = ? where serial = ?";
+    this.#sql.exec(query, try_at, now, serial);
   }
 
   /** Those that wait give way. Within `write`. */
@@ -236,7 +231,8 @@ export class DeliveryStore {
   #pending(condition: string, ...values: (string | number)[]): Pending[] {
     if (this.isNew) return [];
     const rows = this.#all<PendingRow>(
-      `select serial, delivery_id, filling, origin, tries, coalesce(try_at, 0) as try_at, at from deliveries where ${condition}`,
+      `select serial, delivery_id, filling, origin, tries, coalesce(try_at, 0) as try_at, at, accepted_at
+        from deliveries where ${condition}`,
       ...values,
     );
     return rows.map((row) => ({ ...row, filling: JSON.parse(row.filling) as Filling }));
@@ -249,7 +245,7 @@ export class DeliveryStore {
   }
 
   #drop(newest: number, now: number): void {
-    this.#sql.exec("delete from ids where serial <= ?", newest - LIMITS.deliveryIds);
+    this.#sql.exec("delete from ids where rowid <= (select max(rowid) from ids) - ?", LIMITS.deliveryIds);
     this.#sql.exec(
       "delete from ids where id in (select id from ids where at < ? order by at limit ?)",
       ...[now - LIMITS.deliveryIdMs, DROPPED_AT_ONCE],

@@ -7,6 +7,7 @@
  */
 import { canonicalJson, isRecord, type Json } from "../../contract/json.ts";
 import type { TriggerScheme } from "../../contract/trigger.ts";
+import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { isSameText, sha256Hex } from "../kit/secrets.ts";
 
@@ -15,6 +16,8 @@ export const SIGNED_S = 300;
 const SIGNATURES = 16;
 const ID = /^[\x21-\x7e]{1,255}$/;
 const EVENT_CHARACTERS = 100;
+/** Of what names a commit: a payload may nest deeper than it can be written in order. */
+const VALUES_NAMING = 1000;
 /** The scope of Hugging Face's events about what is in a repository. */
 const CONTENT = "repo.content";
 
@@ -95,7 +98,8 @@ function huggingface({ secret, headers, body }: Received): Result<Signed> {
 
 /**
  * Hugging Face names no delivery. One about a commit is known by the repository, the event and the commits; another one,
- * where two may say the same of a repository in the same state, by its whole body. Null: it is about no commit.
+ * where two may say the same of a repository in the same state, by its whole body. Null: it is about no commit, or says
+ * too much of it.
  */
 function commitId(payload: Json): string | null {
   if (!isRecord(payload) || !isRecord(payload["event"]) || !isRecord(payload["repo"])) return null;
@@ -109,6 +113,7 @@ function commitId(payload: Json): string | null {
     scope: event["scope"],
     action: event["action"] ?? null,
   };
+  if (holdsMore(said, VALUES_NAMING)) return null;
   return `hf_${sha256Hex(canonicalJson(said)).slice(0, 40)}`;
 }
 

@@ -7,7 +7,7 @@ export const WEBHOOK_SCHEMA = [
     seq integer primary key, id text not null unique, event text not null, type text not null, subject text not null,
     body text not null, bytes integer not null, state text not null, attempts integer not null default 0,
     next_at integer, status integer, answer text, error text, latency_ms integer,
-    created_at integer not null, attempted_at integer, ended_at integer)`,
+    created_at integer not null, first_at integer, attempted_at integer, ended_at integer)`,
   "create index deliveries_due on deliveries (next_at) where next_at is not null",
   "create index deliveries_waiting on deliveries (subject, seq) where state = 'pending'",
   "create index deliveries_pending on deliveries (seq) where state = 'pending'",
@@ -32,6 +32,8 @@ export type Delivery = {
   readonly error: string | null;
   readonly latency_ms: number | null;
   readonly created_at: number;
+  /** Of the first attempt, and of the last. */
+  readonly first_at: number | null;
   readonly attempted_at: number | null;
   readonly ended_at: number | null;
 };
@@ -51,6 +53,8 @@ export interface Standing {
   /** Delivered or dropped, and still in the log. */
   readonly ended: number;
   readonly failures_in_a_row: number;
+  /** When it last took something. */
+  readonly delivered_at: number | null;
   /** Nothing is sent before. */
   readonly resting_until: number | null;
   /** It is told nothing any more. `written`: the database says so too, and from then on what it says counts. */
@@ -66,7 +70,7 @@ export interface Disabled {
 
 export const NEW_STANDING: Standing = {
   ...{ pending: 0, pending_bytes: 0, failed: 0, failed_bytes: 0, dropped: 0, ended: 0 },
-  ...{ failures_in_a_row: 0, resting_until: null, disabled: null },
+  ...{ failures_in_a_row: 0, delivered_at: null, resting_until: null, disabled: null },
 };
 
 export function backlogOf(standing: Standing): WebhookBacklog {

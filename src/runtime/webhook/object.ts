@@ -70,6 +70,8 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     if (this.#store.of() === null) return;
     this.#look = true;
     this.#notBefore = 0;
+    // The rest was asked for by the address that it had.
+    this.#store.note({ resting_until: null });
     await this.#arm();
   }
 
@@ -161,8 +163,11 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
 
   async #try(of: WebhookOf, address: Open, one: Delivery, subrequests: Subrequests): Promise<void> {
     const { id, attempts, type } = one;
-    if (attempts >= ATTEMPTS) return await this.#disable(of, spent(one), subrequests);
     const sentAt = this.now();
+    if (attempts >= ATTEMPTS) {
+      if (!this.#store.giveUp(one, sentAt)) await this.#disable(of, spent(one), subrequests);
+      return;
+    }
     const latest = sentAt + LIMITS.webhookAttemptMs;
     this.#store.begin(one, sentAt, nextAttemptAt(id, attempts + 1, latest) ?? latest);
     this.#underWay.add(id);

@@ -92,20 +92,21 @@ export class WebhookStore {
   }
 
   /** An attempt that is about to be made. Should its end never be heard of, `again` is when the next one is due. */
-  begin({ seq, attempts }: Delivery, now: number, again: number): void {
-    this.#rows.set("deliveries", { seq }, { attempts: attempts + 1, attempted_at: now, next_at: again });
+  begin({ seq, attempts, first_at }: Delivery, now: number, again: number): void {
+    const times = { first_at: attempts === 0 ? now : first_at, attempted_at: now, next_at: again };
+    this.#rows.set("deliveries", { seq }, { attempts: attempts + 1, ...times });
   }
 
   delivered(id: string, tried: Tried, now: number): void {
     this.#atOnce(() => {
-      this.note({ failures_in_a_row: 0, resting_until: null });
+      this.note({ failures_in_a_row: 0, resting_until: null, delivered_at: now });
       const row = this.#pending(id);
       if (row !== null) this.#end(row, "delivered", { ...tried }, now);
       this.prune(now);
     });
   }
 
-  /** An attempt that came to nothing. False: it was the last. */
+  /** An attempt that came to nothing. False: it was the last, and the address is to blame, as `giveUp` says. */
   failed(id: string, tried: Tried, now: number, rest_ms: number | null): boolean {
     return this.#atOnce(() => {
       const resting_until = rest_ms === null ? this.standing().resting_until : now + rest_ms;
@@ -115,8 +116,13 @@ export class WebhookStore {
       const at = nextAttemptAt(id, row.attempts, now);
       const next_at = at === null ? now : Math.max(at, resting_until ?? 0);
       this.#rows.set("deliveries", { seq: row.seq }, { ...tried, next_at });
-      return at !== null;
+      return at !== null || this.#giveUp(row, now);
     });
+  }
+
+  /** One whose attempts are spent. False: nothing was delivered since its first, and the address is to blame. */
+  giveUp(row: Delivery, now: number): boolean {
+    return this.#atOnce(() => this.#giveUp(row, now));
   }
 
   /** Nothing is sent any more: what waits is given up, and kept for a replay. */
@@ -190,7 +196,9 @@ export class WebhookStore {
 
   #addOne({ webhook_id }: WebhookOf, event: OutboundEvent, now: number): number {
     const id = messageId(event, webhook_id);
-    if (this.#rows.one("select 1 from told where id = ?", id) !== null) return 0;
+    // One that waited for long, or stands in the log, is there still when `told` has forgotten it.
+    const known = "select 1 from told where id = ?1 union all select 1 from deliveries where id = ?1";
+    if (this.#rows.one(known, id) !== null) return 0;
     this.#rows.insert("told", { id, at: now });
     const body = bodyOf(event);
     const bytes = new TextEncoder().encode(body).byteLength;
@@ -223,6 +231,17 @@ export class WebhookStore {
   #pending(id: string): Delivery | null {
     const row = this.find(id);
     return row?.state === "pending" ? row : null;
+  }
+
+  #giveUp({ seq, subject, bytes, first_at }: Delivery, now: number): boolean {
+    const { delivered_at } = this.standing();
+    if (delivered_at === null || delivered_at < (first_at ?? now)) return false;
+    this.#rows.set("deliveries", { seq }, { state: "failed", next_at: null, ended_at: now });
+    this.#count(-1, -bytes);
+    this.#countFailed(1, bytes);
+    this.#dropFailed();
+    this.#wakeNext(subject, now);
+    return true;
   }
 
   #end({ seq, subject, bytes }: Delivery, state: DeliveryState, columns: Partial<Tried>, now: number): void {

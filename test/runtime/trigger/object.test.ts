@@ -179,6 +179,31 @@ test("in a queue each begins when the run before it has ended, in the order they
   await cancel(queue, (await queue.runs())[2]?.id);
 });
 
+test("one that waited for days is begun all the same after failures and refusals that pass, at its turn", async () => {
+  const queue = await opened(GOES_ON, "queue");
+  const full = { code: "rate_limited", message: "too many runs", param: null } as const;
+  const ways: AcceptRun[] = [
+    async () => ({ ok: false, error: full }),
+    () => Promise.reject(new Error("no")),
+    acceptRun,
+  ];
+  const { run_id } = await queue.deliver("d1");
+  expect(await queue.deliver("d2")).toMatchObject({ state: "waiting" });
+  await end(queue, run_id);
+  await queue.within(async (object) => {
+    let then = Date.now() + 3 * 86_400_000;
+    object.now = () => then;
+    for (const way of ways) {
+      accepting(object, way);
+      await object.alarm();
+      then += 60_000;
+    }
+  });
+  const begun = await queue.deliver("d2");
+  expect(begun).toMatchObject({ state: "started", duplicate: true });
+  await cancel(queue, begun.run_id);
+});
+
 test("coalesced, only the latest waits, and the others say what took their place", async () => {
   const latest = await opened(GOES_ON, "coalesce");
   const first = await latest.deliver("d1");
@@ -285,6 +310,10 @@ test("the log keeps so many, and a delivery that has left it is known all the sa
   expect(log.length).toBeGreaterThanOrEqual(LIMITS.deliveriesLogged);
   expect(log.length).toBeLessThan(LIMITS.deliveriesLogged + 50);
   expect(log.every(({ state }) => state === "ignored")).toBe(true);
+  expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
+  // As if a flood had come that began nothing.
+  await within((_, { storage }) => storage.kv.put("serial", LIMITS.deliveryIds + 5000));
+  await object.deliver(of, deliveryOf("after the flood", "allow", ignored));
   expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
   await within((inner) => {
     const then = Date.now() + LIMITS.deliveryIdMs + 1000;

@@ -81,9 +81,13 @@ test("of GitHub the delivery and the body it signed are known again, and a ping 
   expect(await github("{}", sent("ping", "d3"))).toMatchObject({ value: { ping: true } });
 });
 
-function hub(payload: object, by = update.headers["x-webhook-secret"]) {
+function hub(payload: object, by?: string) {
+  return hubText(JSON.stringify(payload), by);
+}
+
+function hubText(text: string, by = update.headers["x-webhook-secret"]) {
   const headers = new Headers(update.headers);
-  return verifyDelivery({ scheme: "huggingface", secret: by, headers, body: JSON.stringify(payload), now: NOW });
+  return verifyDelivery({ scheme: "huggingface", secret: by, headers, body: text, now: NOW });
 }
 
 async function idOf(payload: object): Promise<string> {
@@ -106,6 +110,8 @@ test("of Hugging Face, which names no delivery, the same commit is the same one,
   ];
   expect(new Set(await Promise.all(twice)).size).toBe(2);
   expect(await idOf([])).toMatch(/^sha256_/);
+  const deep = JSON.stringify({ ...sent, updatedRefs: "deep" }).replace('"deep"', "[".repeat(1e5) + "]".repeat(1e5));
+  expect(await hubText(deep)).toMatchObject({ value: { ids: [expect.stringMatching(/^sha256_/)] } });
   expect(await hub(sent)).toMatchObject({ ok: true, value: { event: "repo.content.update" } });
   expect(await codeOf(hub(sent, "another secret"))).toBe("invalid_signature");
 });

@@ -99,6 +99,39 @@ test("one that never answers is disabled after ten tries; what was given up is r
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
+test("one event that is refused for three days is given up alone where others are taken meanwhile", async () => {
+  const one = await listen(door);
+  one.reply = ({ body }) => new Response(null, { status: JSON.parse(body).data.run_id === "run_bad" ? 500 : 204 });
+  await one.enqueue([eventOf("bad", 1)]);
+  await one.run(one.now + DAY);
+  await one.enqueue([eventOf("good", 1)]);
+  await one.run(one.now + 3 * DAY);
+  expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 0, failed: 1 } });
+  expect((await deliveries(one, "?state=failed")).data).toMatchObject([{ attempts: 10, status: 500 }]);
+  // What was given up is kept for a replay, and its followers are sent.
+  one.reply = () => new Response(null, { status: 204 });
+  await one.enqueue([eventOf("bad", 2)]);
+  await one.run();
+  const replayed = await send(one, "/replay", { after: 0, before: Math.floor(one.now / 1000) + 1 });
+  expect(await replayed.json()).toMatchObject({ replayed: 1 });
+  await one.run();
+  expect(taken(one).get("run_bad")?.slice(10)).toEqual([2, 1]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
+test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
+  const one = await listen(door);
+  await one.enqueue([eventOf("t1", 1)]);
+  await one.run();
+  for (const day of [1, 2]) {
+    one.now += DAY + MINUTE;
+    await one.enqueue([eventOf("t1", 1), eventOf("t1", 1 + day)]);
+    await one.run();
+  }
+  expect(taken(one).get("run_t1")).toEqual([1, 2, 3]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
+});
+
 test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {
   const gone = await listen(door);
   gone.reply = () => new Response(null, { status: 410 });
@@ -118,6 +151,13 @@ test("410 disables at once; a redirect is a failure that nobody follows; a serve
   // Run c waits as well: the whole address rests.
   expect(busy.got.map(({ url }) => url)).toEqual(["https://hooks.example/in", "https://hooks.example/in"]);
   expect((await view(busy)).backlog.resting_until).not.toBeNull();
+  // Whoever changes the endpoint waits no longer for what its address asked for.
+  await door.ask(`/v1/webhook-endpoints/${busy.endpoint.id}`, {
+    method: "PATCH",
+    body: JSON.stringify({ url: "https://hooks.example/other" }),
+    headers: { "content-type": "application/json" },
+  });
+  expect((await view(busy)).backlog.resting_until).toBeNull();
   await busy.run(start + 3 * 3_600_000);
   expect(busy.got).toHaveLength(4);
   expect(await deliveries(busy, "?state=delivered")).toMatchObject({
