@@ -4,6 +4,7 @@ import type { Json } from "../../../src/contract/json.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { CreatedTrigger, TriggerConcurrency } from "../../../src/contract/trigger.ts";
+import { insertRun } from "../../../src/db/runs.ts";
 import { TriggerObject } from "../../../src/index.ts";
 import type {
   DeliveryOutcome,
@@ -14,6 +15,7 @@ import type {
 import { accountObject, folderOf, triggerObject } from "../../../src/runtime/kit/names.ts";
 import { acceptRun } from "../../../src/runtime/service/accept-run.ts";
 import type { AcceptRun } from "../../../src/runtime/trigger/begin-run.ts";
+import { endpointRow, runRow } from "../../api/run-rows.ts";
 import { openPaying, payIn } from "../paying.ts";
 import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { script } from "../script.ts";
@@ -24,7 +26,6 @@ const GAME = {
   endpoint: { base_url: env.MODEL_URL },
 };
 const ENDS = { ...GAME, model: script([WRONG]) };
-const GOES_ON = { ...GAME, model: script([WRONG], undefined, { held: true }) };
 
 interface Opened {
   readonly door: Door;
@@ -62,13 +63,21 @@ function accepting(object: TriggerObject, accept: AcceptRun): void {
   Object.defineProperty(object, "acceptRun", { value: accept, configurable: true });
 }
 
-async function cancel({ door }: Opened, id: string | null | undefined): Promise<void> {
-  await door.ask(`/v1/runs/${id}/cancel`, { method: "POST" });
+/** Runs that are rows and nothing else: they go on until a test ends them. */
+const acceptRow: AcceptRun = async (_env, scope, { metadata }, { idempotencyKey: idempotency_key, now }) => {
+  const run = runRow(endpointRow(), { metadata, status: "running", idempotency_key, created_at: now });
+  await insertRun(env.DB, scope, run, null);
+  return { ok: true, value: { run } };
+};
+
+async function end(id: string | null): Promise<void> {
+  await env.DB.prepare("update runs set status = 'completed' where id = ?").bind(id).run();
 }
 
-async function end(of: Opened, id: string | null): Promise<void> {
-  await cancel(of, id);
-  await of.door.ended(id ?? "");
+async function openedOnRows(concurrency: TriggerConcurrency): Promise<Opened> {
+  const on = await opened(ENDS, concurrency);
+  await on.within((object) => accepting(object, acceptRow));
+  return on;
 }
 
 test("a thousand deliveries of one id at once begin one run, and all are told it", async () => {
@@ -156,18 +165,18 @@ test("a run that nobody can pay for is refused in the log, and the same delivery
 });
 
 test("in a queue each begins when the run before it has ended, in the order they came", async () => {
-  const queue = await opened(GOES_ON, "queue");
+  const queue = await openedOnRows("queue");
   const first = await queue.deliver("d1");
   const waits = { state: "waiting", run_id: null };
   expect([await queue.deliver("d2"), await queue.deliver("d3")]).toMatchObject([waits, waits]);
   await queue.within((object) => object.alarm());
   expect(await queue.runs()).toHaveLength(1);
-  await end(queue, first.run_id);
+  await end(first.run_id);
   await queue.within((object) => object.alarm());
   const second = await queue.deliver("d2");
   expect(second).toMatchObject({ state: "started", duplicate: true });
   expect(await queue.deliver("d3")).toMatchObject(waits);
-  await end(queue, second.run_id);
+  await end(second.run_id);
   // Whoever comes next finds that the run before is over: what waited first begins, without an alarm.
   await queue.within((object) => {
     const then = Date.now() + 10_000;
@@ -175,8 +184,6 @@ test("in a queue each begins when the run before it has ended, in the order they
   });
   expect(await queue.deliver("d4")).toMatchObject(waits);
   expect((await queue.runs()).map(({ metadata }) => metadata["n"])).toEqual(["d1", "d2", "d3"]);
-  await queue.object.free();
-  await cancel(queue, (await queue.runs())[2]?.id);
 });
 
 test("one that waited for days is begun all the same after failures and refusals that pass, at its turn", async () => {
@@ -205,11 +212,11 @@ test("one that waited for days is begun all the same after failures and refusals
 });
 
 test("coalesced, only the latest waits, and the others say what took their place", async () => {
-  const latest = await opened(GOES_ON, "coalesce");
+  const latest = await openedOnRows("coalesce");
   const first = await latest.deliver("d1");
   for (const id of ["d2", "d3", "d4"]) await latest.deliver(id);
   expect(await latest.deliver("d2")).toMatchObject({ state: "superseded", duplicate: true, run_id: null });
-  await end(latest, first.run_id);
+  await end(first.run_id);
   await latest.within((object) => object.alarm());
   expect((await latest.runs()).map(({ metadata }) => metadata["n"])).toEqual(["d1", "d4"]);
   const states = (await latest.object.log({ before: null, limit: 9 })).map((one) => [one.state, one.superseded_by]);
@@ -219,13 +226,12 @@ test("coalesced, only the latest waits, and the others say what took their place
     ["superseded", 3],
     ["started", null],
   ]);
-  await cancel(latest, (await latest.deliver("d4")).run_id);
 });
 
 test("a queue that is full refuses, and the same delivery is looked at anew later", async () => {
-  const queue = await opened(GOES_ON, "queue");
+  const queue = await openedOnRows("queue");
   const { of, deliver, object, within } = queue;
-  const { run_id } = await deliver("d0");
+  await deliver("d0");
   await within(async (inner) => {
     const begin = { kind: "begin", filling: { "metadata.n": "x" } } as const;
     for (let n = 1; n <= LIMITS.triggerWaiting; n += 1) await inner.deliver(of, deliveryOf(`d${n}`, "queue", begin));
@@ -236,8 +242,6 @@ test("a queue that is full refuses, and the same delivery is looked at anew late
   expect(await object.log({ before: null, limit: 1 })).toMatchObject([
     { state: "refused", error: { code: "rate_limited" } },
   ]);
-  await object.free();
-  await cancel(queue, run_id);
 });
 
 test("a run that is refused says so in the delivery, as does a maker who may start none any more", async () => {
