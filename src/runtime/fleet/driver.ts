@@ -19,7 +19,7 @@ import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";
 import { type Change, change, timeOf } from "./engines.ts";
-import { leavingNews, noteTold, orderGone, untold } from "./orders.ts";
+import { leavingNews, noteTold, orderGone, runOver, untold } from "./orders.ts";
 import { probeDone } from "./probing.ts";
 import {
   type Again,
@@ -295,8 +295,11 @@ export class Driver {
     try {
       const answer = await Promise.race([trainer.report(report), late]);
       if (desk.of() === null) return;
-      // Nobody wants its weights any more; anything else that it refuses it would refuse again.
-      if (!answer.ok && isOver(answer.refusal.code)) desk.keep(orderGone(desk.state(), run_id, this.#now()));
+      const code = answer.ok ? null : answer.refusal.code;
+      if (code !== null && OVER.includes(code)) desk.keep(runOver(desk.state(), run_id, this.#now()));
+      // The run orders anew by another epoch.
+      else if (code === "epoch_fenced") desk.keep(orderGone(desk.state(), run_id, this.#now()));
+      // Anything else that it refuses it would refuse again.
       else desk.keep(noteTold(desk.state(), replica, tell, this.#now()));
     } finally {
       clearTimeout(timer);
@@ -308,8 +311,5 @@ export class Driver {
   }
 }
 
-const OVER: readonly string[] = ["unknown", "run_finished", "epoch_fenced"];
-
-function isOver(code: string): boolean {
-  return OVER.includes(code);
-}
+/** Nobody wants its run's weights any more. */
+const OVER: readonly string[] = ["unknown", "run_finished"];

@@ -32,7 +32,7 @@ import { Driver } from "./driver.ts";
 import type { Moment } from "./driving.ts";
 import { type Call, InFlight } from "./in-flight.ts";
 import { Numbers } from "./numbers.ts";
-import { orderGone, reported, takeOrder } from "./orders.ts";
+import { reported, runOver, takeOrder } from "./orders.ts";
 import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
 import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
@@ -158,7 +158,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
 
   async release(run_id: string): Promise<void> {
     if (this.#of() === null) return;
-    this.#keep(orderGone(this.#store.state(), run_id, this.now()));
+    this.#keep(runOver(this.#store.state(), run_id, this.now()));
     await this.#arm();
   }
 

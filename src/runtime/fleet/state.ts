@@ -105,6 +105,8 @@ export interface FleetState {
   readonly replicas: Readonly<Record<string, Replica>>;
   /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
   readonly orders: readonly WeightOrder[];
+  /** Runs that trained on it and are over, the latest last. */
+  readonly released: readonly string[];
   /** Replicas that are gone, and of which trainers have heard: they are not to be counted on any more. */
   readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
   /** Of each replica, oldest first. */
@@ -116,7 +118,7 @@ export const LONGEST_WAIT_MS = 60_000;
 export const REASON_CHARS = 500;
 
 export function newFleet(update: FleetUpdate): FleetState {
-  return { update, replicas: {}, orders: [], leaving: [], stretches: {} };
+  return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
 }
 
 /** `since` follows its state by itself. Nothing happens to a replica that is gone. */
@@ -152,7 +154,8 @@ export function setReplicas(
   }
   const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
   const leaving = [...before.leaving, ...left.map(({ id, told }) => ({ id, told }))].slice(-LIMITS.fleetReplicas);
-  let state: FleetState = { ...before, update, replicas: kept, leaving, stretches };
+  const orders = interrupts(update) && before.orders.length > 1 ? before.orders.slice(-1) : before.orders;
+  let state: FleetState = { ...before, update, orders, replicas: kept, leaving, stretches };
   for (const { id } of settings) state = withReplica(state, id, {}, now);
   return state;
 }

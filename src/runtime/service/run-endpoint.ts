@@ -86,9 +86,9 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
   return { ok: true, value: { id: fleet.id, shown, place, ...known } };
 }
 
-/** Whether several training runs may have a fleet at once: their weights go by different names, or others see to them. */
+/** Whether several training runs may have a fleet at once: their weights go by different names. */
 export function sharesWeights({ mode }: FleetRow["update"]): boolean {
-  return mode === "lora_versioned" || mode === "reported";
+  return mode === "lora_versioned";
 }
 
 /** Another training run has the fleet: its replicas serve the weights of one at a time. */

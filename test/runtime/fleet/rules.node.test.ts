@@ -6,9 +6,10 @@ import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
 import { toUnload } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
-import { orderGone, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
+import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
 import { type FleetState, newFleet, setReplicas, withReplica } from "../../../src/runtime/fleet/state.ts";
+import { versionOf } from "../../../src/runtime/fleet/stretches.ts";
 
 const SCOPE = { orgId: "o", projectId: "p" };
 const IDS = ["a", "b", "c"];
@@ -36,8 +37,8 @@ function chosen(state: FleetState, asked: Partial<FleetCall>, load: Readonly<Rec
   return choice.kind === "go" ? choice.replica.id : choice.reason;
 }
 
-function order(version: number, generation = 0) {
-  const of = { scope: SCOPE, fleet_id: "fl", run_id: "run_a", epoch: 1, location: "/w", label: null };
+function order(version: number, generation = 0, run_id = "run_a") {
+  const of = { scope: SCOPE, fleet_id: "fl", run_id, epoch: 1, location: "/w", label: null };
   return { ...of, generation, version };
 }
 
@@ -94,4 +95,40 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
   const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("an order that comes late of a run that is over displaces no other's, and one whose epoch passed may order again", () => {
+  const runs = (state: FleetState) => state.orders.map(({ run_id }) => run_id);
+  const other = takeOrder(runOver(takeOrder(fleet(), order(3), 0), "run_a", 1), order(1, 0, "run_b"), 2);
+  expect(runs(takeOrder(other, order(3), 3))).toEqual(["run_b"]);
+  // It was over before its order came.
+  expect(runs(takeOrder(runOver(fleet(), "run_a", 1), order(0), 2))).toEqual([]);
+  expect(runs(takeOrder(orderGone(takeOrder(fleet(), order(3), 0), "run_a", 1), order(4), 2))).toEqual(["run_a"]);
+});
+
+test("a fleet whose new mode is for one run at a time keeps the latest order alone", () => {
+  const shared = takeOrder(takeOrder(fleet("lora_versioned"), order(1), 0), order(1, 0, "run_b"), 0);
+  const settings = Object.values(shared.replicas);
+  const kept = (mode: FleetUpdate["mode"]) =>
+    setReplicas(shared, FleetUpdate.parse({ mode }), settings, 1).orders.map(({ run_id }) => run_id);
+  expect([kept("lora_versioned"), kept("reload")]).toEqual([["run_a", "run_b"], ["run_b"]]);
+});
+
+test("weights reported as applied that nobody had said were coming leave the calls before them without a version", () => {
+  const report = (version: number, state: "pending" | "applied") =>
+    ({ run_id: "run_a", generation: 0, version, replica: "a", state }) as const;
+  const told = (state: FleetState) =>
+    versionOf(
+      state.update,
+      state.stretches["a"] ?? [],
+      { run_id: "run_a", generation: 0 },
+      {
+        ...{ replica_id: "a", number: 5, end: 6, model: "base" },
+      },
+    );
+  const before = fleet("reported");
+  expect(told(before)).toBe(0);
+  expect(told(reported(before, report(1, "applied"), { now: 1, number: 9 }))).toBeNull();
+  const coming = reported(before, report(1, "pending"), { now: 1, number: 9 });
+  expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
 });
