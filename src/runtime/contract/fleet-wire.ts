@@ -93,6 +93,8 @@ export interface ReplicaStanding {
   readonly replica_id: string;
   readonly state: ReplicaState;
   readonly reason: string | null;
+  /** Why no training run could begin on it by the weights that it has. */
+  readonly unfit?: string | null;
   readonly in_flight: number;
   readonly version: number | null;
   readonly since: number;
@@ -118,7 +120,8 @@ export interface FleetRpc {
   release(run_id: string): Promise<void>;
   /** Its settings or its replicas are not what they were. Also begins it. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
-  standing(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<FleetStanding>;
+  /** `look`: after a look at each replica by whose weights no training run could begin. */
+  standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean): Promise<FleetStanding>;
   /** Frees its storage, since it is deleted: it is unknown from here on. */
   free(): Promise<void>;
 }

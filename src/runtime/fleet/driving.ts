@@ -13,6 +13,7 @@ import {
   type FleetState,
   interrupts,
   isAt,
+  isOfStart,
   LONGEST_WAIT_MS,
   type Phase,
   type PhaseName,
@@ -66,9 +67,9 @@ export function mayBegin(state: FleetState, replica: Replica, now: number): bool
   return out + 1 <= Math.max(1, Math.floor((serving + out) / 2));
 }
 
-/** The first order that a replica does not meet. */
+/** The first order that a replica does not meet, and could be brought to. */
 export function wantedOf(state: FleetState, replica: Replica): WeightOrder | null {
-  return state.orders.find((order) => !isAt(state, replica, order)) ?? null;
+  return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
 }
 
 function begin(state: FleetState, replica: Replica, now: number): FleetState {

@@ -171,10 +171,17 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#readSettings(of);
   }
 
-  async standing(of: FleetOf): Promise<FleetStanding> {
+  async standing(of: FleetOf, look = false): Promise<FleetStanding> {
     if (!(await this.#open(of))) return NOTHING;
-    this.#inFlight.expire(this.now());
+    const unfit = look ? this.#standing().replicas.filter((one) => (one.unfit ?? null) !== null) : [];
+    await this.#driver.confirm(unfit.map(({ replica_id }) => replica_id));
+    if (this.#of() === null) return NOTHING;
     await this.#arm();
+    return this.#standing();
+  }
+
+  #standing(): FleetStanding {
+    this.#inFlight.expire(this.now());
     return standingOf(this.#store.state(), (id) => this.#inFlight.of(id));
   }
 

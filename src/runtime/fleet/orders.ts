@@ -29,7 +29,10 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
 
 /** The run is over: an order of it that comes late is none. So many of them are known as may train at once. */
 export function runOver(before: FleetState, run_id: string, now: number): FleetState {
-  const state = orderGone(before, run_id, now);
+  let state = orderGone(before, run_id, now);
+  for (const { id, claimed } of Object.values(before.replicas)) {
+    if (claimed?.run_id === run_id) state = withReplica(state, id, { claimed: null }, now);
+  }
   if (before.released.includes(run_id)) return state;
   return { ...state, released: [...before.released, run_id].slice(-RUNS_AT_ONCE) };
 }

@@ -201,11 +201,33 @@ function stateOf(state: FleetState, replica: Replica): ReplicaState {
   return draining ? "draining" : "ready";
 }
 
+const UNKNOWN = "nobody knows which weights it has";
+/** What brings a replica to version 0 of a run. */
+const BEGIN_ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
+
+/** Version 0 is what a server is started with: nobody says where else it could be loaded from. */
+export function isOfStart({ version, location, transfer }: WeightOrder): boolean {
+  return version === 0 && location === null && transfer === undefined;
+}
+
+/** Why no training run could begin on it by what it has; null where one could, as far as is known. */
+function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
+  const { holds, doubt, probed, phase, outage, draining } = replica;
+  const named = mode === "lora_versioned" || mode === "lora_in_place";
+  // Whoever updates it may report version 0.
+  if (named || mode === "reported" || holds === "start") return null;
+  if (!probed || phase !== null || outage !== null || draining) return null;
+  return `${holds === null ? (doubt ?? UNKNOWN) : `it has weights of ${holds.run_id}`}: ${BEGIN_ANEW}`;
+}
+
 /** Why its weights are not the ones it should have; null where they are. */
-function staleness({ orders }: FleetState, { failing, holds, behind, doubt }: Replica): string | null {
+function staleness(state: FleetState, replica: Replica): string | null {
+  const { failing, holds, behind, doubt } = replica;
   if (failing !== null) return failing.reason;
-  if (holds === null) return doubt ?? "nobody knows which weights it has";
-  const order = orders.at(-1);
+  if (holds === null) return doubt ?? UNKNOWN;
+  const order = state.orders.at(-1);
+  const other = holds !== "start" && order !== undefined && isOfStart(order) && !isAt(state, replica, order);
+  if (other) return `it has weights of ${holds.run_id}: ${BEGIN_ANEW}`;
   if (!behind || order === undefined || order.version === 0) return null;
   return `it has the weights that it was started with: version ${order.version} comes first`;
 }
@@ -326,7 +348,8 @@ export function standingOf(state: FleetState, inFlight: (replica: string) => num
     const { id, since, shown } = replica;
     const reason = reasonOf(state, replica)?.slice(0, REASON_CHARS) ?? null;
     const version = order === undefined ? null : servedVersion(state, replica, order.run_id);
-    return { replica_id: id, state: shown, reason, in_flight: inFlight(id), version, since };
+    const unfit = unfitness(state, replica)?.slice(0, REASON_CHARS) ?? null;
+    return { replica_id: id, state: shown, reason, unfit, in_flight: inFlight(id), version, since };
   });
   return { replicas, max_concurrent: permitsOf(state), weights };
 }

@@ -26,9 +26,14 @@ export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): 
 }
 
 /** An object that does not answer keeps nobody from reading what is stored. */
-async function standingOf(env: Env, scope: Scope, fleet_id: string): Promise<FleetStanding | null> {
+export async function standingOf(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  look = false,
+): Promise<FleetStanding | null> {
   try {
-    return await fleetObject(env, scope, fleet_id).standing({ scope, fleet_id });
+    return await fleetObject(env, scope, fleet_id).standing({ scope, fleet_id }, look);
   } catch (thrown) {
     logError("the fleet's object does not answer", idsOf({ scope }), thrown);
     return null;

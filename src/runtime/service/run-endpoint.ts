@@ -17,6 +17,7 @@ import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
+import { standingOf } from "./fleet-views.ts";
 import type { Priced } from "./run-money.ts";
 
 /** Where a run's model is called: one endpoint, or the replicas of a fleet. */
@@ -97,6 +98,24 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
   const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
   return refuse("conflict", message, "fleet");
+}
+
+/**
+ * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
+ * with. Each is looked at first: it may have been started anew.
+ */
+export async function refuseHeld(
+  env: Env,
+  scope: Scope,
+  { fleet, replicas }: FleetPlace,
+): Promise<Result<never> | null> {
+  const standing = await standingOf(env, scope, fleet.id, true);
+  const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
+  if (held === undefined) return null;
+  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
+  if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
+  const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
+  return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
 }
 
 /** The fleet as the run's spec names it; nothing for a run on an endpoint. */

@@ -4,11 +4,11 @@ import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { toUnload } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, toUnload } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
-import { type FleetState, newFleet, setReplicas, withReplica } from "../../../src/runtime/fleet/state.ts";
+import { type FleetState, newFleet, setReplicas, standingOf, withReplica } from "../../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../../src/runtime/fleet/stretches.ts";
 
 const SCOPE = { orgId: "o", projectId: "p" };
@@ -131,4 +131,28 @@ test("weights reported as applied that nobody had said were coming leave the cal
   expect(told(reported(before, report(1, "applied"), { now: 1, number: 9 }))).toBeNull();
   const coming = reported(before, report(1, "pending"), { now: 1, number: 9 });
   expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
+});
+
+test("a replica with weights of a run that is over begins no other before it is started anew", () => {
+  const held = withReplica(fleet(), "a", { holds: { run_id: "run_a", generation: 0, version: 3 } }, 1);
+  const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
+  expect(of(held)).toMatchObject({
+    state: "ready",
+    unfit: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  const begun = takeOrder(held, { ...order(0, 0, "run_b"), location: null }, 2);
+  expect(of(begun)).toMatchObject({
+    state: "stale",
+    reason: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  expect(beginUpdates(begun, 3, () => 0)).toBe(begun);
+  const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
+  const anew = probeDone(begun, "a", { now: 4, number: 9, at: 8, check, phase: null });
+  expect(of(anew)).toMatchObject({ state: "ready", unfit: null, version: 0 });
+});
+
+test("an engine that somebody else updates has what it was started with once it is started anew for another run", () => {
+  const report = { run_id: "run_a", generation: 0, version: 3, replica: "a", state: "pending" } as const;
+  const over = runOver(reported(fleet("reported"), report, { now: 1, number: 9 }), "run_a", 2);
+  expect(over.replicas["a"]?.claimed).toBeNull();
 });
