@@ -10,6 +10,7 @@ import { resumeEngine } from "../../clients/engine.ts";
 import type { Engine } from "../../clients/engine-calls.ts";
 import { checkEngine } from "../../clients/engine-probe.ts";
 import type { Send } from "../../clients/outgoing.ts";
+import type { UpdateMode } from "../../contract/fleet.ts";
 import { EndpointUnusable } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { trainerObject } from "../kit/names.ts";
@@ -58,6 +59,8 @@ const LOOK_CALLS = 5;
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
 const HELD_MS = 5000;
+/** Whoever deletes a fleet waits for it. */
+const LAST_RESUME_MS = 10_000;
 /** Looks that somebody waits for, at one replica. */
 const ASIDE_MS = 1000;
 
@@ -206,6 +209,22 @@ export class Driver {
     const left = !known || desk.state().replicas[id]?.address !== replica.address;
     if (left && replica.paused && !refused) {
       await resumeEngine(engine, { mode: state.update.mode, timeout_ms: timeOf(state, { do: "resume" }) });
+    }
+  }
+
+  /** Once each: nobody comes back to it. What is under way resumes by itself. */
+  async resumePaused(): Promise<void> {
+    const { update, replicas } = this.#desk.state();
+    const paused = Object.values(replicas).filter((one) => one.paused && !this.#running.has(one.id));
+    await Promise.all(paused.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, update.mode))));
+  }
+
+  async #resumeOnce(id: string, mode: UpdateMode): Promise<void> {
+    try {
+      const engine = await this.#engine(id);
+      if (!("message" in engine)) await resumeEngine(engine, { mode, timeout_ms: LAST_RESUME_MS });
+    } catch (thrown) {
+      logError("fleet", idsOf(this.#desk.of() ?? {}), thrown);
     }
   }
 

@@ -29,17 +29,19 @@ import { nextAt } from "./alarm-times.ts";
 import { choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
 import { Driver } from "./driver.ts";
-import type { Moment } from "./driving.ts";
+import { type Moment, whyNotNow } from "./driving.ts";
 import { type Call, InFlight } from "./in-flight.ts";
 import { Numbers } from "./numbers.ts";
 import { reported, runOver, takeOrder } from "./orders.ts";
 import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
-import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf } from "./state.ts";
+import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf, withReplica } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
 import { versionOf } from "./stretches.ts";
 
 /** Settings are told when they change; one that was lost is read so much later. */
 const SETTINGS_MS = 5 * 60_000;
+/** A replica that is held off stays so until its new settings were read, whoever was told of them. */
+const HELD_MS = 60_000;
 /** A fleet that no call used for so long is not looked after. */
 const USED_MS = 3600_000;
 const NOTE_USED_MS = 5 * 60_000;
@@ -162,6 +164,18 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#arm();
   }
 
+  async letGo(of: FleetOf, replica_id: string | null): Promise<string | null> {
+    if (!(await this.#open(of))) return null;
+    const state = this.#store.state();
+    const asked = Object.values(state.replicas).filter(({ id }) => replica_id === null || id === replica_id);
+    const [why = null] = asked.map((replica) => whyNotNow(state, replica)).filter((one) => one !== null);
+    if (why === null && replica_id !== null) {
+      const now = this.now();
+      this.#keep(withReplica(state, replica_id, { held_until: now + SETTINGS_MS + HELD_MS }, now));
+    }
+    return why;
+  }
+
   async changed(of: FleetOf): Promise<void> {
     if (this.#tombstone.stands) return;
     this.#readAt = null;
@@ -186,6 +200,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   }
 
   async free(): Promise<void> {
+    if (this.#of() !== null) await this.#driver.resumePaused();
     const freed = this.#tombstone.set(this.now());
     this.#store.forget();
     await freed;

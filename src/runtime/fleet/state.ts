@@ -79,6 +79,8 @@ export interface Replica {
   readonly phase: Phase | null;
   /** A pause was begun, and no resume has been answered since. */
   readonly paused: boolean;
+  /** No update of it begins before: it is about to be taken out, or to get another address. */
+  readonly held_until: number;
   /** Its weight transfer was set up since it was started. */
   readonly initialized: boolean;
   /** Its last update failed. */
@@ -172,7 +174,17 @@ function joining(settings: Settings, known: Replica | undefined, behind: boolean
   const replica: Replica = {
     ...settings,
     ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
-    ...{ outage: null, phase: null, paused: false, failing: null, unload_at: 0, claimed: null, doubt: null, told: [] },
+    ...{
+      outage: null,
+      phase: null,
+      paused: false,
+      failing: null,
+      held_until: 0,
+      unload_at: 0,
+      claimed: null,
+      doubt: null,
+      told: [],
+    },
     ...{ initialized: false, announced: null, since: now, shown: "joining" },
   };
   if (known === undefined) return replica;

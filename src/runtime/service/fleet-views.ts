@@ -5,6 +5,7 @@ import type { ReplicaRow } from "../../db/doors-schema.ts";
 import { type NamedFleet, replicasOfAll } from "../../db/fleets.ts";
 import { seconds } from "../../db/page.ts";
 import type { FleetStanding, ReplicaStanding } from "../contract/fleet-wire.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { fleetObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -38,6 +39,17 @@ export async function standingOf(
     logError("the fleet's object does not answer", idsOf({ scope }), thrown);
     return null;
   }
+}
+
+/** Why a replica may not be taken out now, or get another address: its engine is paused. `replica_id` null: any of them. */
+export async function refusePaused(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  replica_id: string | null,
+): Promise<Result<never> | null> {
+  const why = await fleetObject(env, scope, fleet_id).letGo({ scope, fleet_id }, replica_id);
+  return why === null ? null : refuse("conflict", why, null);
 }
 
 /** Tells the fleet's object that what is stored has changed. What it is not told it reads by itself, minutes later. */

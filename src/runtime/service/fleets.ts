@@ -18,7 +18,7 @@ import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
-import { fleetViews, tellFleet } from "./fleet-views.ts";
+import { fleetViews, refusePaused, tellFleet } from "./fleet-views.ts";
 import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
 import { newReplicas, refuseReplica } from "./replicas.ts";
@@ -79,7 +79,7 @@ export async function changeFleet(
   return await shown(env, scope, after);
 }
 
-/** Refused while a run that has not ended uses it. Its replicas and their keys go with it. */
+/** Refused while a run that has not ended uses it, or an engine of it is paused. Its replicas and their keys go with it. */
 export async function deleteFleet(
   env: Env,
   scope: Scope,
@@ -89,6 +89,8 @@ export async function deleteFleet(
   const fleet = await findFleet(env.DB, scope, nameOrId);
   if (fleet === null) return notFound("fleet", nameOrId);
   const { id } = fleet;
+  const paused = await refusePaused(env, scope, id, null);
+  if (paused !== null) return paused;
   const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
   if (!done.ok) return done;
   await tellFleet(env, scope, id);

@@ -216,6 +216,32 @@ test("a fleet with weights of a run that is over takes no training run before it
   expect(await refused()).toBeNull();
 });
 
+test("a replica is not taken out while its engine is paused, and a fleet that is freed resumes its engines", async () => {
+  const fleet = await new Fleet(1).open();
+  const [id = ""] = fleet.ids;
+  const engine = fleet.engine(0);
+  await fleet.order(1);
+  await fleet.kill(engine, "/collective_rpc", "before");
+  expect(engine.paused).toBe(true);
+  const letGo = () => fleet.in((object) => object.letGo(fleet.of, id));
+  expect(await letGo()).toMatch(/^replica gpu-0 is being updated \(load\)/);
+  expect(await fleet.in((object) => object.letGo(fleet.of, null))).toMatch(/^replica gpu-0/);
+  const freed = await new Fleet(1).open();
+  await freed.order(1);
+  await freed.kill(freed.engine(0), "/collective_rpc", "before");
+  await freed.in((object) => object.free());
+  expect(freed.engine(0).paused).toBe(false);
+  await fleet.fire();
+  expect([engine.paused, await letGo()]).toEqual([false, null]);
+  // Nothing pauses it between the answer and its removal.
+  await fleet.order(2);
+  await fleet.fire();
+  expect([engine.weights, engine.paused]).toEqual(["/weights/1", false]);
+  fleet.now += HOUR;
+  await fleet.fire();
+  expect(engine.weights).toBe("/weights/2");
+});
+
 test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {
   const nobody = new Fleet(1);
   expect(await nobody.begin()).toEqual({ kind: "gone", reason: "its fleet was deleted" });

@@ -4,7 +4,7 @@ import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { beginUpdates, toUnload } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, toUnload, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
@@ -155,4 +155,19 @@ test("an engine that somebody else updates has what it was started with once it 
   const report = { run_id: "run_a", generation: 0, version: 3, replica: "a", state: "pending" } as const;
   const over = runOver(reported(fleet("reported"), report, { now: 1, number: 9 }), "run_a", 2);
   expect(over.replicas["a"]?.claimed).toBeNull();
+});
+
+test("a paused replica may be taken out once its engine has not answered three resumes", () => {
+  const resume = { name: "resume", until: 9, at: 0, target: null, fault: null, left: true, late: null } as const;
+  const after = (misses: number, mode: FleetUpdate["mode"] = "reload", paused = true) => {
+    const state = withReplica(fleet(mode), "a", { paused, phase: { ...resume, misses } }, 0);
+    const replica = state.replicas["a"];
+    return replica === undefined || whyNotNow(state, replica) === null;
+  };
+  expect([after(0), after(2), after(3)]).toEqual([false, false, true]);
+  expect([after(0, "lora_versioned", false), after(0, "reported", false), after(0, "reported")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
