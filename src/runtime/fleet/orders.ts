@@ -23,7 +23,9 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
   const same = known?.generation === order.generation && known.version === order.version;
   if (known !== undefined && !isLater(order, known) && !(same && order.epoch > known.epoch)) return before;
   const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
-  const orders = [...others, order].slice(-RUNS_AT_ONCE);
+  const { transfer, ...plain } = order;
+  const kept = before.update.mode === "transfer" && transfer !== undefined ? order : plain;
+  const orders = [...others, kept].slice(-RUNS_AT_ONCE);
   return shownAnew({ ...before, orders }, now);
 }
 
@@ -76,7 +78,9 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
   const { now, number } = moment;
   if (report.state === "failed") {
     const reason = `whoever updates it says that version ${version} failed`;
-    return withReplica(before, replica.id, { phase: null, failing: again(replica.failing, reason, now) }, now);
+    const failing = again(replica.failing, reason, now);
+    const unknown = { holds: null, doubt: reason, phase: null, failing };
+    return withReplica(unannounced(before, replica), replica.id, unknown, now);
   }
   const doubt = `its weights are changed to version ${version}`;
   const ended =

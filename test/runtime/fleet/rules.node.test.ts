@@ -114,8 +114,8 @@ test("a fleet whose new mode is for one run at a time keeps the latest order alo
   expect([kept("lora_versioned"), kept("reload")]).toEqual([["run_a", "run_b"], ["run_b"]]);
 });
 
-test("weights reported as applied that nobody had said were coming leave the calls before them without a version", () => {
-  const report = (version: number, state: "pending" | "applied") =>
+test("weights reported as applied or failed that nobody had said were coming leave the calls before them without a version", () => {
+  const report = (version: number, state: "pending" | "applied" | "failed") =>
     ({ run_id: "run_a", generation: 0, version, replica: "a", state }) as const;
   const told = (state: FleetState) =>
     versionOf(
@@ -129,6 +129,8 @@ test("weights reported as applied that nobody had said were coming leave the cal
   const before = fleet("reported");
   expect(told(before)).toBe(0);
   expect(told(reported(before, report(1, "applied"), { now: 1, number: 9 }))).toBeNull();
+  const failed = reported(before, report(1, "failed"), { now: 1, number: 9 });
+  expect([told(failed), failed.replicas["a"]?.shown, failed.replicas["a"]?.holds]).toEqual([null, "stale", null]);
   const coming = reported(before, report(1, "pending"), { now: 1, number: 9 });
   expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
 });
@@ -170,4 +172,10 @@ test("a paused replica may be taken out once its engine has not answered three r
     true,
     false,
   ]);
+});
+
+test("what a transfer needs is kept of an order only where weights are transferred", () => {
+  const given = { ...order(1), transfer: { names: ["w"] } };
+  const kept = (mode: FleetUpdate["mode"]) => takeOrder(fleet(mode), given, 0).orders[0]?.transfer;
+  expect([kept("transfer"), kept("lora_versioned")]).toEqual([{ names: ["w"] }, undefined]);
 });
