@@ -2,7 +2,7 @@
  * `--dataset`: a file of rows, or a dataset the platform has. Rows travel with the run while they are few; a file that
  * would make the request too large is uploaded first and named by the run.
  */
-import { createReadStream, existsSync, statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import type { EvalRequestInput } from "../contract/eval-request.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { RollcallClient } from "../sdk/client.ts";
@@ -18,11 +18,16 @@ export type DatasetArgument =
 
 export function datasetArgument(text: string): DatasetArgument {
   const looksLikeFile = text.includes("/") || /\.(jsonl|ndjson|json)$/.test(text);
-  if (!looksLikeFile && !existsSync(text)) return { kind: "uploaded", name: text };
-  if (existsSync(text) && statSync(text).size > LIMITS.requestBodyBytes) {
+  if (!looksLikeFile && !isFile(text)) return { kind: "uploaded", name: text };
+  if ((statSync(text, { throwIfNoEntry: false })?.size ?? 0) > LIMITS.requestBodyBytes) {
     return { kind: "file", file: text };
   }
   return { kind: "rows", file: text, rows: readRows(text) };
+}
+
+/** A folder of that name is none: an uploaded dataset may be called as it is. */
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 /** What stands in the request while it is completed; a file is named, and uploaded only once the rest is known good. */

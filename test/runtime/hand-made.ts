@@ -135,9 +135,13 @@ export async function deliver(
 
 /** Folds the run's first segment now, if that has not happened, and reads it. */
 export async function segmentLines({ scope }: Door, run_id: string): Promise<SegmentLine[]> {
-  await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);
   const prefix = segmentKey(scope, run_id, "").replace(/\.jsonl$/, "");
-  const { objects } = await env.STORE.list({ prefix });
-  const segment = await env.STORE.get(objects[0]?.key ?? "");
-  return ((await segment?.text()) ?? "").split("\n").map((line) => JSON.parse(line));
+  for (let tries = 0; ; tries += 1) {
+    await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);
+    if (tries > 300) throw new Error("the segment was never folded");
+    const { objects } = await env.STORE.list({ prefix });
+    const segment = await env.STORE.get(objects[0]?.key ?? "");
+    // Somebody else folds it at this moment.
+    if (segment !== null) return (await segment.text()).split("\n").map((line) => JSON.parse(line));
+  }
 }

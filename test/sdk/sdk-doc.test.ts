@@ -8,7 +8,9 @@ import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { AccountsClient } from "../../src/sdk/accounts-client.ts";
 import { BillingClient } from "../../src/sdk/billing-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { FleetsClient } from "../../src/sdk/fleets-client.ts";
 import { LedgerClient } from "../../src/sdk/ledger-client.ts";
+import { TriggersClient } from "../../src/sdk/triggers-client.ts";
 import { WebhooksClient } from "../../src/sdk/webhooks-client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { deathOf, endGroup, serve } from "../local/served-platform.ts";
@@ -50,7 +52,7 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
 }, 60_000);
 
 test("the page names every method of the client, and no other", () => {
-  const parts = [BillingClient, LedgerClient, AccountsClient, WebhooksClient];
+  const parts = [BillingClient, LedgerClient, AccountsClient, FleetsClient, TriggersClient, WebhooksClient];
   const classes = [RollcallClient, ...parts].map(({ prototype }) => prototype);
   const methods = classes.flatMap((one: object) => Object.getOwnPropertyNames(one));
   const [, table = ""] = /## Methods\n([\s\S]*?)\n\n`list/.exec(PAGE) ?? [];
