@@ -8,7 +8,7 @@ import type { Scope } from "../contract/scope.ts";
 import { type FleetRow, fleets, type ReplicaRow, replicas } from "./doors-schema.ts";
 import { insertOnce, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf } from "./page.ts";
-import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
+import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "./runs.ts";
 import { runs } from "./schema.ts";
 import { inProject, isOpenProject } from "./scoped.ts";
 
@@ -112,16 +112,18 @@ export function insertReplica(
   return insertOnce(database, scope, replicas, replica, made, { also });
 }
 
-/** Null: it is gone. `taken`: the name is. */
+/** Null: it is gone, or `untrained` and a training run that has not ended has it. `taken`: the name is. */
 export async function updateFleet(
   database: D1Database,
   scope: Scope,
   id: string,
   changes: FleetChanges & { readonly updated_at: number },
+  untrained = false,
 ): Promise<NamedFleet | "taken" | null> {
+  const free = untrained ? [notExists(trainingOn(database, scope, id))] : [];
   try {
     const rows = await inProject(database, scope)
-      .update(fleets, changes, eq(fleets.id, id), isNotNull(fleets.name))
+      .update(fleets, changes, eq(fleets.id, id), isNotNull(fleets.name), ...free)
       .returning();
     return rows.find(isNamed) ?? null;
   } catch (thrown) {

@@ -3,11 +3,13 @@ import { expect, test } from "vitest";
 import type { FleetView, ReplicaView } from "../../src/contract/fleet.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { getReplica, insertReplica, replicasOf } from "../../src/db/fleets.ts";
+import { insertRun, updateRun } from "../../src/db/runs.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
 import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
 import { replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";
+import { endpointRow, runRow } from "./run-rows.ts";
 
 const KEY = "sk-ab12cd34ef56";
 const CONTROL_KEY = "ck-gh78ij90kl12";
@@ -160,6 +162,25 @@ test("a change keeps what it does not name, and sends a stored key to no other s
   expect(await getReplica(env.DB, door.scope, id)).toMatchObject({ base_url: NOBODY, draining: true });
   const changed = { name: "renamed", update: { mode: "prime_rl" }, location_hint: "apac" };
   expect(await send(door, "PATCH", "/v1/fleets/trained", changed)).toMatchObject(changed);
+});
+
+test("the way of weights does not change while a training run has the fleet, and the rest of it does", async () => {
+  const door = await open();
+  const { id } = await created(door, { update: { mode: "lora_versioned" } });
+  const run = runRow(endpointRow({ id }), { kind: "training" });
+  await insertRun(env.DB, door.scope, run, null);
+  const change = (update: object) => {
+    const init = { method: "PATCH", headers: { "content-type": "application/json" } };
+    return door.ask("/v1/fleets/trained", { ...init, body: JSON.stringify({ update }) });
+  };
+  for (const update of [{ mode: "reload" }, { mode: "lora_versioned", adapter: "other" }]) {
+    expect(await errorOf(await change(update))).toMatchObject({
+      ...{ status: 409, code: "conflict", param: "update", message: expect.stringContaining(run.id) },
+    });
+  }
+  expect((await change({ mode: "lora_versioned", update_s: 5 })).status).toBe(200);
+  await updateRun(env.DB, door.scope, run.id, { status: "completed" });
+  expect((await change({ mode: "reload" })).status).toBe(200);
 });
 
 test("what is removed is gone with its keys; a fleet's name is free again", async () => {

@@ -93,6 +93,8 @@ export interface ReplicaStanding {
   readonly replica_id: string;
   readonly state: ReplicaState;
   readonly reason: string | null;
+  /** Why no training run could begin on it by the weights that it has. */
+  readonly unfit?: string | null;
   readonly in_flight: number;
   readonly version: number | null;
   readonly since: number;
@@ -116,9 +118,16 @@ export interface FleetRpc {
   reported(of: Pick<FleetCall, "scope" | "fleet_id">, report: ReplicaReport): Promise<void>;
   /** A run that trained on it is over: its weights are nobody's. */
   release(run_id: string): Promise<void>;
+  /**
+   * Before a replica is taken out or gets another address, by which its engine could not be resumed any more: no update
+   * of it begins for some minutes. Why it may not be taken out now; null: it may. `replica_id` null: any of them, and
+   * nothing is held off.
+   */
+  letGo(of: Pick<FleetCall, "scope" | "fleet_id">, replica_id: string | null): Promise<string | null>;
   /** Its settings or its replicas are not what they were. Also begins it. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
-  standing(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<FleetStanding>;
-  /** Frees its storage, since it is deleted: it is unknown from here on. */
+  /** `look`: after a look at each replica by whose weights no training run could begin. */
+  standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean): Promise<FleetStanding>;
+  /** Resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from here on. */
   free(): Promise<void>;
 }

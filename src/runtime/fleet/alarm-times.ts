@@ -38,10 +38,11 @@ export function nextAt(state: FleetState, uses: Uses): number | null {
 }
 
 function dueOf(state: FleetState, replica: Replica, { now, used, inFlight }: Uses): (number | null)[] {
-  const { id, phase, failing, unload_at } = replica;
+  const { id, phase, failing, held_until, unload_at } = replica;
   if (phase !== null) return [phaseAt(phase, inFlight(id))];
-  const waits = state.update.mode !== "reported" && failing !== null && failing.at > now;
-  const again = waits && wantedOf(state, replica) !== null ? failing.at : null;
+  const from = Math.max(failing?.at ?? 0, held_until);
+  const waits = state.update.mode !== "reported" && from > now;
+  const again = waits && wantedOf(state, replica) !== null ? from : null;
   const begin = mayBegin(state, replica, now) ? now : again;
   const unload = toUnload(state, replica, Number.POSITIVE_INFINITY) === null ? null : unload_at;
   return [begin, unload, lookAt(replica, used)];

@@ -10,6 +10,7 @@ import { resumeEngine } from "../../clients/engine.ts";
 import type { Engine } from "../../clients/engine-calls.ts";
 import { checkEngine } from "../../clients/engine-probe.ts";
 import type { Send } from "../../clients/outgoing.ts";
+import type { UpdateMode } from "../../contract/fleet.ts";
 import { EndpointUnusable } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { trainerObject } from "../kit/names.ts";
@@ -19,7 +20,7 @@ import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";
 import { type Change, change, timeOf } from "./engines.ts";
-import { leavingNews, noteTold, orderGone, untold } from "./orders.ts";
+import { leavingNews, noteTold, orderGone, runOver, untold } from "./orders.ts";
 import { probeDone } from "./probing.ts";
 import {
   type Again,
@@ -58,6 +59,8 @@ const LOOK_CALLS = 5;
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
 const HELD_MS = 5000;
+/** Whoever deletes a fleet waits for it. */
+const LAST_RESUME_MS = 10_000;
 /** Looks that somebody waits for, at one replica. */
 const ASIDE_MS = 1000;
 
@@ -209,6 +212,22 @@ export class Driver {
     }
   }
 
+  /** Once each: nobody comes back to it. What is under way resumes by itself. */
+  async resumePaused(): Promise<void> {
+    const { update, replicas } = this.#desk.state();
+    const paused = Object.values(replicas).filter((one) => one.paused && !this.#running.has(one.id));
+    await Promise.all(paused.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, update.mode))));
+  }
+
+  async #resumeOnce(id: string, mode: UpdateMode): Promise<void> {
+    try {
+      const engine = await this.#engine(id);
+      if (!("message" in engine)) await resumeEngine(engine, { mode, timeout_ms: LAST_RESUME_MS });
+    } catch (thrown) {
+      logError("fleet", idsOf(this.#desk.of() ?? {}), thrown);
+    }
+  }
+
   /** With its keys opened, or why it cannot be asked. */
   async #engine(id: string): Promise<Engine | { readonly message: string }> {
     const of = this.#desk.of();
@@ -295,8 +314,11 @@ export class Driver {
     try {
       const answer = await Promise.race([trainer.report(report), late]);
       if (desk.of() === null) return;
-      // Nobody wants its weights any more; anything else that it refuses it would refuse again.
-      if (!answer.ok && isOver(answer.refusal.code)) desk.keep(orderGone(desk.state(), run_id, this.#now()));
+      const code = answer.ok ? null : answer.refusal.code;
+      if (code !== null && OVER.includes(code)) desk.keep(runOver(desk.state(), run_id, this.#now()));
+      // The run orders anew by another epoch.
+      else if (code === "epoch_fenced") desk.keep(orderGone(desk.state(), run_id, this.#now()));
+      // Anything else that it refuses it would refuse again.
       else desk.keep(noteTold(desk.state(), replica, tell, this.#now()));
     } finally {
       clearTimeout(timer);
@@ -308,8 +330,5 @@ export class Driver {
   }
 }
 
-const OVER: readonly string[] = ["unknown", "run_finished", "epoch_fenced"];
-
-function isOver(code: string): boolean {
-  return OVER.includes(code);
-}
+/** Nobody wants its run's weights any more. */
+const OVER: readonly string[] = ["unknown", "run_finished"];

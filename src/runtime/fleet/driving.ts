@@ -13,6 +13,7 @@ import {
   type FleetState,
   interrupts,
   isAt,
+  isOfStart,
   LONGEST_WAIT_MS,
   type Phase,
   type PhaseName,
@@ -57,7 +58,7 @@ export function beginUpdates(before: FleetState, now: number, inFlight: (replica
 export function mayBegin(state: FleetState, replica: Replica, now: number): boolean {
   const { phase, outage, probed, draining, failing } = replica;
   if (state.update.mode === "reported" || phase !== null || outage !== null || !probed || draining) return false;
-  if ((failing?.at ?? 0) > now || wantedOf(state, replica) === null) return false;
+  if (Math.max(failing?.at ?? 0, replica.held_until) > now || wantedOf(state, replica) === null) return false;
   const all = Object.values(state.replicas);
   if (all.filter((one) => one.phase !== null).length >= DRIVEN_AT_ONCE) return false;
   if (!takesCalls(replica) || !interrupts(state.update)) return true;
@@ -66,9 +67,21 @@ export function mayBegin(state: FleetState, replica: Replica, now: number): bool
   return out + 1 <= Math.max(1, Math.floor((serving + out) / 2));
 }
 
-/** The first order that a replica does not meet. */
+/** Resumes that an engine did not answer: after so many it is not waited for. */
+const RESUMES_AWAITED = 3;
+
+/** Why a replica may not be taken out of its fleet now: its engine is paused, or about to be. Null where it may. */
+export function whyNotNow({ update }: FleetState, { name, phase, paused }: Replica): string | null {
+  if (phase === null || (phase.name === "resume" && phase.misses >= RESUMES_AWAITED)) return null;
+  const pauses = interrupts(update) && update.mode !== "reported";
+  if (!paused && !pauses) return null;
+  const until = "and its engine is to be resumed: ask again once that has ended; draining, it begins no other update";
+  return `replica ${name} is being updated (${phase.name}), ${until}`;
+}
+
+/** The first order that a replica does not meet, and could be brought to. */
 export function wantedOf(state: FleetState, replica: Replica): WeightOrder | null {
-  return state.orders.find((order) => !isAt(state, replica, order)) ?? null;
+  return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
 }
 
 function begin(state: FleetState, replica: Replica, now: number): FleetState {

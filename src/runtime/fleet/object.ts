@@ -29,17 +29,19 @@ import { nextAt } from "./alarm-times.ts";
 import { choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
 import { Driver } from "./driver.ts";
-import type { Moment } from "./driving.ts";
+import { type Moment, whyNotNow } from "./driving.ts";
 import { type Call, InFlight } from "./in-flight.ts";
 import { Numbers } from "./numbers.ts";
-import { orderGone, reported, takeOrder } from "./orders.ts";
+import { reported, runOver, takeOrder } from "./orders.ts";
 import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
-import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf } from "./state.ts";
+import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf, withReplica } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
 import { versionOf } from "./stretches.ts";
 
 /** Settings are told when they change; one that was lost is read so much later. */
 const SETTINGS_MS = 5 * 60_000;
+/** A replica that is held off stays so until its new settings were read, whoever was told of them. */
+const HELD_MS = 60_000;
 /** A fleet that no call used for so long is not looked after. */
 const USED_MS = 3600_000;
 const NOTE_USED_MS = 5 * 60_000;
@@ -158,8 +160,20 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
 
   async release(run_id: string): Promise<void> {
     if (this.#of() === null) return;
-    this.#keep(orderGone(this.#store.state(), run_id, this.now()));
+    this.#keep(runOver(this.#store.state(), run_id, this.now()));
     await this.#arm();
+  }
+
+  async letGo(of: FleetOf, replica_id: string | null): Promise<string | null> {
+    if (!(await this.#open(of))) return null;
+    const state = this.#store.state();
+    const asked = Object.values(state.replicas).filter(({ id }) => replica_id === null || id === replica_id);
+    const [why = null] = asked.map((replica) => whyNotNow(state, replica)).filter((one) => one !== null);
+    if (why === null && replica_id !== null) {
+      const now = this.now();
+      this.#keep(withReplica(state, replica_id, { held_until: now + SETTINGS_MS + HELD_MS }, now));
+    }
+    return why;
   }
 
   async changed(of: FleetOf): Promise<void> {
@@ -171,14 +185,22 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#readSettings(of);
   }
 
-  async standing(of: FleetOf): Promise<FleetStanding> {
+  async standing(of: FleetOf, look = false): Promise<FleetStanding> {
     if (!(await this.#open(of))) return NOTHING;
-    this.#inFlight.expire(this.now());
+    const unfit = look ? this.#standing().replicas.filter((one) => (one.unfit ?? null) !== null) : [];
+    await this.#driver.confirm(unfit.map(({ replica_id }) => replica_id));
+    if (this.#of() === null) return NOTHING;
     await this.#arm();
+    return this.#standing();
+  }
+
+  #standing(): FleetStanding {
+    this.#inFlight.expire(this.now());
     return standingOf(this.#store.state(), (id) => this.#inFlight.of(id));
   }
 
   async free(): Promise<void> {
+    if (this.#of() !== null) await this.#driver.resumePaused();
     const freed = this.#tombstone.set(this.now());
     this.#store.forget();
     await freed;

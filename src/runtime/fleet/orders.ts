@@ -1,11 +1,13 @@
 /**
  * What trainers and those who update replicas by themselves say to a fleet, and what trainers are told of it. Pure.
  *
- * Invariants. What comes late takes nothing back: a later generation, then a later version, wins.
+ * Invariants. What comes late takes nothing back: a later generation, then a later version, wins, and a run that is over
+ * orders nothing.
  */
 import type { ReplicaReport, WeightOrder } from "../contract/fleet-wire.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
-import { again, type FleetState, type Replica, servedVersion, type Told, withReplica } from "./state.ts";
+import { again, type FleetState, interrupts, type Replica, servedVersion, type Told, withReplica } from "./state.ts";
+import { voidStretch } from "./stretches.ts";
 import type { Weights } from "./weights.ts";
 
 /** Runs that train adapters of their own on one fleet. */
@@ -16,16 +18,28 @@ export function isLater(one: Weights, other: Weights): boolean {
 }
 
 export function takeOrder(before: FleetState, order: WeightOrder, now: number): FleetState {
+  if (before.released.includes(order.run_id)) return before;
   const known = before.orders.find(({ run_id }) => run_id === order.run_id);
   const same = known?.generation === order.generation && known.version === order.version;
   if (known !== undefined && !isLater(order, known) && !(same && order.epoch > known.epoch)) return before;
-  const shared = before.update.mode === "lora_versioned";
-  const others = shared ? before.orders.filter(({ run_id }) => run_id !== order.run_id) : [];
-  const orders = [...others, order].slice(-RUNS_AT_ONCE);
+  const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
+  const { transfer, ...plain } = order;
+  const kept = before.update.mode === "transfer" && transfer !== undefined ? order : plain;
+  const orders = [...others, kept].slice(-RUNS_AT_ONCE);
   return shownAnew({ ...before, orders }, now);
 }
 
-/** The run is over, or wants no more of it. */
+/** The run is over: an order of it that comes late is none. So many of them are known as may train at once. */
+export function runOver(before: FleetState, run_id: string, now: number): FleetState {
+  let state = orderGone(before, run_id, now);
+  for (const { id, claimed } of Object.values(before.replicas)) {
+    if (claimed?.run_id === run_id) state = withReplica(state, id, { claimed: null }, now);
+  }
+  if (before.released.includes(run_id)) return state;
+  return { ...state, released: [...before.released, run_id].slice(-RUNS_AT_ONCE) };
+}
+
+/** The run wants no more of what it ordered. */
 export function orderGone(before: FleetState, run_id: string, now: number): FleetState {
   const orders = before.orders.filter((order) => order.run_id !== run_id);
   if (orders.length === before.orders.length) return before;
@@ -64,15 +78,23 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
   const { now, number } = moment;
   if (report.state === "failed") {
     const reason = `whoever updates it says that version ${version} failed`;
-    return withReplica(before, replica.id, { phase: null, failing: again(replica.failing, reason, now) }, now);
+    const failing = again(replica.failing, reason, now);
+    const unknown = { holds: null, doubt: reason, phase: null, failing };
+    return withReplica(unannounced(before, replica), replica.id, unknown, now);
   }
   const doubt = `its weights are changed to version ${version}`;
-  const ended = withStretch(before, replica.id, { end: number });
+  const ended =
+    report.state === "pending" ? withStretch(before, replica.id, { end: number }) : unannounced(before, replica);
   const state = withReplica(ended, replica.id, { holds: null, doubt, claimed: weights, failing: null }, now);
   const name = report.state === "pending" ? "reported" : "verify";
   // It goes on being verified: the same report again.
   const begun = phase ?? phaseOf(name, now, now);
   return go(state, { ...replica, phase: { ...begun, fault: null } }, { name, target: weights }, now);
+}
+
+/** Nobody knows since when it has had them, unless it was said that they were coming: then its stretch has ended. */
+function unannounced(state: FleetState, { id }: Replica): FleetState {
+  return { ...state, stretches: { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) } };
 }
 
 /** What trainers have not heard of a replica yet. */

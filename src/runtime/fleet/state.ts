@@ -79,6 +79,8 @@ export interface Replica {
   readonly phase: Phase | null;
   /** A pause was begun, and no resume has been answered since. */
   readonly paused: boolean;
+  /** No update of it begins before: it is about to be taken out, or to get another address. */
+  readonly held_until: number;
   /** Its weight transfer was set up since it was started. */
   readonly initialized: boolean;
   /** Its last update failed. */
@@ -105,6 +107,8 @@ export interface FleetState {
   readonly replicas: Readonly<Record<string, Replica>>;
   /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
   readonly orders: readonly WeightOrder[];
+  /** Runs that trained on it and are over, the latest last. */
+  readonly released: readonly string[];
   /** Replicas that are gone, and of which trainers have heard: they are not to be counted on any more. */
   readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
   /** Of each replica, oldest first. */
@@ -116,7 +120,7 @@ export const LONGEST_WAIT_MS = 60_000;
 export const REASON_CHARS = 500;
 
 export function newFleet(update: FleetUpdate): FleetState {
-  return { update, replicas: {}, orders: [], leaving: [], stretches: {} };
+  return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
 }
 
 /** `since` follows its state by itself. Nothing happens to a replica that is gone. */
@@ -152,7 +156,8 @@ export function setReplicas(
   }
   const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
   const leaving = [...before.leaving, ...left.map(({ id, told }) => ({ id, told }))].slice(-LIMITS.fleetReplicas);
-  let state: FleetState = { ...before, update, replicas: kept, leaving, stretches };
+  const orders = interrupts(update) && before.orders.length > 1 ? before.orders.slice(-1) : before.orders;
+  let state: FleetState = { ...before, update, orders, replicas: kept, leaving, stretches };
   for (const { id } of settings) state = withReplica(state, id, {}, now);
   return state;
 }
@@ -169,7 +174,17 @@ function joining(settings: Settings, known: Replica | undefined, behind: boolean
   const replica: Replica = {
     ...settings,
     ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
-    ...{ outage: null, phase: null, paused: false, failing: null, unload_at: 0, claimed: null, doubt: null, told: [] },
+    ...{
+      outage: null,
+      phase: null,
+      paused: false,
+      failing: null,
+      held_until: 0,
+      unload_at: 0,
+      claimed: null,
+      doubt: null,
+      told: [],
+    },
     ...{ initialized: false, announced: null, since: now, shown: "joining" },
   };
   if (known === undefined) return replica;
@@ -198,11 +213,33 @@ function stateOf(state: FleetState, replica: Replica): ReplicaState {
   return draining ? "draining" : "ready";
 }
 
+const UNKNOWN = "nobody knows which weights it has";
+/** What brings a replica to version 0 of a run. */
+const BEGIN_ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
+
+/** Version 0 is what a server is started with: nobody says where else it could be loaded from. */
+export function isOfStart({ version, location, transfer }: WeightOrder): boolean {
+  return version === 0 && location === null && transfer === undefined;
+}
+
+/** Why no training run could begin on it by what it has; null where one could, as far as is known. */
+function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
+  const { holds, doubt, probed, phase, outage, draining } = replica;
+  const named = mode === "lora_versioned" || mode === "lora_in_place";
+  // Whoever updates it may report version 0.
+  if (named || mode === "reported" || holds === "start") return null;
+  if (!probed || phase !== null || outage !== null || draining) return null;
+  return `${holds === null ? (doubt ?? UNKNOWN) : `it has weights of ${holds.run_id}`}: ${BEGIN_ANEW}`;
+}
+
 /** Why its weights are not the ones it should have; null where they are. */
-function staleness({ orders }: FleetState, { failing, holds, behind, doubt }: Replica): string | null {
+function staleness(state: FleetState, replica: Replica): string | null {
+  const { failing, holds, behind, doubt } = replica;
   if (failing !== null) return failing.reason;
-  if (holds === null) return doubt ?? "nobody knows which weights it has";
-  const order = orders.at(-1);
+  if (holds === null) return doubt ?? UNKNOWN;
+  const order = state.orders.at(-1);
+  const other = holds !== "start" && order !== undefined && isOfStart(order) && !isAt(state, replica, order);
+  if (other) return `it has weights of ${holds.run_id}: ${BEGIN_ANEW}`;
   if (!behind || order === undefined || order.version === 0) return null;
   return `it has the weights that it was started with: version ${order.version} comes first`;
 }
@@ -323,7 +360,8 @@ export function standingOf(state: FleetState, inFlight: (replica: string) => num
     const { id, since, shown } = replica;
     const reason = reasonOf(state, replica)?.slice(0, REASON_CHARS) ?? null;
     const version = order === undefined ? null : servedVersion(state, replica, order.run_id);
-    return { replica_id: id, state: shown, reason, in_flight: inFlight(id), version, since };
+    const unfit = unfitness(state, replica)?.slice(0, REASON_CHARS) ?? null;
+    return { replica_id: id, state: shown, reason, unfit, in_flight: inFlight(id), version, since };
   });
   return { replicas, max_concurrent: permitsOf(state), weights };
 }

@@ -21,6 +21,9 @@ const FLEET_SCHEMA = [
     primary key (replica_id, from_number)) without rowid`,
 ];
 
+const SHARED = ["update", "orders", "released", "leaving"] as const;
+type Shared = Pick<FleetState, (typeof SHARED)[number]>;
+
 export class FleetStore {
   readonly #storage: DurableObjectStorage;
   readonly #rows: Rows;
@@ -59,7 +62,7 @@ export class FleetStore {
   }
 
   #read(): FleetState {
-    const shared = this.#storage.kv.get<Pick<FleetState, "update" | "orders" | "leaving">>("shared");
+    const shared = this.#storage.kv.get<Shared>("shared");
     if (shared === undefined) throw new Error("the state of a fleet nobody created");
     const replicas: Record<string, Replica> = {};
     const stretches: Record<string, Stretch[]> = {};
@@ -79,16 +82,16 @@ export class FleetStore {
     const before = this.state();
     if (state === before) return;
     this.#state = state;
-    const { update, orders, leaving } = state;
-    if (update !== before.update || orders !== before.orders || leaving !== before.leaving) this.#putShared(state);
+    if (SHARED.some((name) => state[name] !== before[name])) this.#putShared(state);
     for (const id of new Set([...Object.keys(before.replicas), ...Object.keys(state.replicas)])) {
       this.#putReplica(id, before.replicas[id], state.replicas[id]);
       this.#putStretches(id, before.stretches[id] ?? [], state.stretches[id] ?? []);
     }
   }
 
-  #putShared({ update, orders, leaving }: FleetState): void {
-    this.#storage.kv.put("shared", { update, orders, leaving });
+  #putShared({ update, orders, released, leaving }: FleetState): void {
+    const shared: Shared = { update, orders, released, leaving };
+    this.#storage.kv.put("shared", shared);
   }
 
   #putReplica(id: string, before: Replica | undefined, after: Replica | undefined): void {

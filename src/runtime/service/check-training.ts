@@ -22,7 +22,7 @@ import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
-import type { RunEndpoint } from "./run-endpoint.ts";
+import { type RunEndpoint, refuseHeld } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -206,9 +206,13 @@ export async function refuseEngine(
   endpoint: RunEndpoint,
   now: number,
 ): Promise<Result<never> | null> {
-  if (endpoint.place.kind === "fleet") return await refuseReplicas(env, scope, request, endpoint.place.replicas, now);
+  const { place } = endpoint;
+  if (place.kind === "fleet") {
+    const held = await refuseHeld(env, scope, place);
+    return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
+  }
   try {
-    const access = await accessOf(env, scope, endpoint.place);
+    const access = await accessOf(env, scope, place);
     const { model, sampling } = request;
     const seen = await probeEndpoint({ ...access, model, usual: null, sampling, now });
     const why = whyUntrainable(isSilent(seen) ? (endpoint.capabilities ?? seen) : seen);

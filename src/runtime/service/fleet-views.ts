@@ -5,6 +5,7 @@ import type { ReplicaRow } from "../../db/doors-schema.ts";
 import { type NamedFleet, replicasOfAll } from "../../db/fleets.ts";
 import { seconds } from "../../db/page.ts";
 import type { FleetStanding, ReplicaStanding } from "../contract/fleet-wire.ts";
+import { type Result, refuse } from "../contract/refusal.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { fleetObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -26,13 +27,29 @@ export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): 
 }
 
 /** An object that does not answer keeps nobody from reading what is stored. */
-async function standingOf(env: Env, scope: Scope, fleet_id: string): Promise<FleetStanding | null> {
+export async function standingOf(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  look = false,
+): Promise<FleetStanding | null> {
   try {
-    return await fleetObject(env, scope, fleet_id).standing({ scope, fleet_id });
+    return await fleetObject(env, scope, fleet_id).standing({ scope, fleet_id }, look);
   } catch (thrown) {
     logError("the fleet's object does not answer", idsOf({ scope }), thrown);
     return null;
   }
+}
+
+/** Why a replica may not be taken out now, or get another address: its engine is paused. `replica_id` null: any of them. */
+export async function refusePaused(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  replica_id: string | null,
+): Promise<Result<never> | null> {
+  const why = await fleetObject(env, scope, fleet_id).letGo({ scope, fleet_id }, replica_id);
+  return why === null ? null : refuse("conflict", why, null);
 }
 
 /** Tells the fleet's object that what is stored has changed. What it is not told it reads by itself, minutes later. */

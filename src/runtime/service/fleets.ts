@@ -14,11 +14,12 @@ import {
   updateFleet,
 } from "../../db/fleets.ts";
 import type { Page } from "../../db/page.ts";
+import { RUNS_TOLD, trainingOn } from "../../db/runs.ts";
 import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting } from "../kit/secrets.ts";
 import { deleteUnused } from "./delete-unused.ts";
-import { fleetViews, tellFleet } from "./fleet-views.ts";
+import { fleetViews, refusePaused, tellFleet } from "./fleet-views.ts";
 import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
 import { newReplicas, refuseReplica } from "./replicas.ts";
@@ -62,7 +63,10 @@ export async function readFleet(env: Env, scope: Scope, nameOrId: string): Promi
   return fleet === null ? notFound("fleet", nameOrId) : await shown(env, scope, fleet);
 }
 
-/** Only what the patch names changes. */
+/**
+ * Only what the patch names changes. Refused while a training run that has not ended has the fleet: another mode, or
+ * another name of its adapters, by which its replicas' weights would be told from others no more.
+ */
 export async function changeFleet(
   env: Env,
   scope: Scope,
@@ -72,14 +76,32 @@ export async function changeFleet(
 ): Promise<Result<FleetView>> {
   const before = await findFleet(env.DB, scope, nameOrId);
   if (before === null) return notFound("fleet", nameOrId);
-  const after = await updateFleet(env.DB, scope, before.id, { ...patch, updated_at: now });
-  if (after === null) return notFound("fleet", nameOrId);
-  if (after === "taken") return nameTaken(patch.name ?? before.name);
+  const { mode, adapter } = patch.update ?? before.update;
+  const untrained = mode !== before.update.mode || adapter !== before.update.adapter;
+  const changes = { ...patch, updated_at: now };
+  let after: Awaited<ReturnType<typeof updateFleet>> = null;
+  const done = await deleteUnused(env, scope, async () => {
+    after = await updateFleet(env.DB, scope, before.id, changes, untrained);
+    const using = after === null && untrained ? await trainingOn(env.DB, scope, before.id).limit(RUNS_TOLD) : [];
+    return { deleted: after !== null, usedBy: using.map(({ id }) => id) };
+  });
+  if (!done.ok) return refuse("conflict", done.error.message, "update");
+  return await changed(env, scope, before, after);
+}
+
+async function changed(
+  env: Env,
+  scope: Scope,
+  before: NamedFleet,
+  after: Awaited<ReturnType<typeof updateFleet>>,
+): Promise<Result<FleetView>> {
+  if (after === null) return notFound("fleet", before.name);
+  if (after === "taken") return refuse("conflict", "there is a fleet of that name already", "name");
   await tellFleet(env, scope, after.id);
   return await shown(env, scope, after);
 }
 
-/** Refused while a run that has not ended uses it. Its replicas and their keys go with it. */
+/** Refused while a run that has not ended uses it, or an engine of it is paused. Its replicas and their keys go with it. */
 export async function deleteFleet(
   env: Env,
   scope: Scope,
@@ -89,6 +111,8 @@ export async function deleteFleet(
   const fleet = await findFleet(env.DB, scope, nameOrId);
   if (fleet === null) return notFound("fleet", nameOrId);
   const { id } = fleet;
+  const paused = await refusePaused(env, scope, id, null);
+  if (paused !== null) return paused;
   const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
   if (!done.ok) return done;
   await tellFleet(env, scope, id);

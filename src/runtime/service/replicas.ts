@@ -28,7 +28,7 @@ import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idemp
 import { openSealed } from "../kit/sealed-values.ts";
 import { minting, seal, sealContext, sealedKey } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { replicaView, tellFleet } from "./fleet-views.ts";
+import { refusePaused, replicaView, tellFleet } from "./fleet-views.ts";
 import { notFound } from "./read-run.ts";
 import { strayKey } from "./replica-keys.ts";
 import { listInForce } from "./run-money.ts";
@@ -102,6 +102,9 @@ export async function changeReplica(
   if (!isOther) return await stored(env, scope, before, changes);
   const capabilities = await probeStored(env, scope, { ...before, ...access }, now);
   if (!capabilities.ok) return capabilities;
+  const moves = base_url !== before.base_url || control_url !== before.control_url;
+  const paused = moves ? await refusePaused(env, scope, before.fleet_id, before.id) : null;
+  if (paused !== null) return paused;
   return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
 }
 
@@ -114,11 +117,13 @@ export async function probeReplica(env: Env, scope: Scope, of: OfFleet, now: num
   return await stored(env, scope, found.value, { capabilities: capabilities.value });
 }
 
-/** Calls that it has go on; it gets no others. */
+/** Calls that it has go on; it gets no others. Refused while it is paused: only by its keys can it be resumed. */
 export async function removeReplica(env: Env, scope: Scope, of: OfFleet): Promise<Result<{ id: string }>> {
   const found = await lookUp(env, scope, of);
   if (!found.ok) return found;
   const { id, fleet_id } = found.value;
+  const paused = await refusePaused(env, scope, fleet_id, id);
+  if (paused !== null) return paused;
   await deleteStoredReplica(env.DB, scope, id);
   await tellFleet(env, scope, fleet_id);
   return { ok: true, value: { id } };

@@ -17,6 +17,7 @@ import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
+import { standingOf } from "./fleet-views.ts";
 import type { Priced } from "./run-money.ts";
 
 /** Where a run's model is called: one endpoint, or the replicas of a fleet. */
@@ -86,9 +87,9 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
   return { ok: true, value: { id: fleet.id, shown, place, ...known } };
 }
 
-/** Whether several training runs may have a fleet at once: their weights go by different names, or others see to them. */
+/** Whether several training runs may have a fleet at once: their weights go by different names. */
 export function sharesWeights({ mode }: FleetRow["update"]): boolean {
-  return mode === "lora_versioned" || mode === "reported";
+  return mode === "lora_versioned";
 }
 
 /** Another training run has the fleet: its replicas serve the weights of one at a time. */
@@ -97,6 +98,24 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
   const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
   return refuse("conflict", message, "fleet");
+}
+
+/**
+ * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
+ * with. Each is looked at first: it may have been started anew.
+ */
+export async function refuseHeld(
+  env: Env,
+  scope: Scope,
+  { fleet, replicas }: FleetPlace,
+): Promise<Result<never> | null> {
+  const standing = await standingOf(env, scope, fleet.id, true);
+  const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
+  if (held === undefined) return null;
+  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
+  if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
+  const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
+  return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
 }
 
 /** The fleet as the run's spec names it; nothing for a run on an endpoint. */

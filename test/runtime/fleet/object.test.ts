@@ -2,15 +2,17 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
-import { insertFleet, type NewReplica } from "../../../src/db/fleets.ts";
+import { getFleet, insertFleet, type NewReplica, replicasOf } from "../../../src/db/fleets.ts";
 import type { FleetPermit } from "../../../src/runtime/contract/fleet-wire.ts";
 import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
+import { refuseHeld } from "../../../src/runtime/service/run-endpoint.ts";
 import { type Cut, LoopEngine, networkOf } from "../fleet-engines.ts";
 import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { openDelivery } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
+const ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
 
 let door: Door;
 beforeAll(async () => {
@@ -193,6 +195,51 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   await fleet.fire();
   expect(engine.asked.length).toBe(asked);
   expect(await fleet.in((_, state) => state.storage.getAlarm())).toBeNull();
+});
+
+test("a fleet with weights of a run that is over takes no training run before its engines were started anew", async () => {
+  const fleet = await new Fleet(1).open();
+  await fleet.order(1);
+  await fleet.fire();
+  await fleet.in((object) => object.release(fleet.run_id));
+  const { scope } = door;
+  const rows = await replicasOf(env.DB, scope, fleet.fleet_id);
+  const row = await getFleet(env.DB, scope, fleet.fleet_id);
+  if (row === null) throw new Error("no fleet");
+  const refused = () => refuseHeld(env, scope, { kind: "fleet", fleet: row, replicas: rows });
+  expect(await refused()).toMatchObject({
+    error: { code: "conflict", param: "fleet", message: `replica gpu-0: it has weights of ${fleet.run_id}: ${ANEW}` },
+  });
+  fleet.engine(0).restart();
+  fleet.now += 2 * HOUR;
+  await fleet.in(() => undefined);
+  expect(await refused()).toBeNull();
+});
+
+test("a replica is not taken out while its engine is paused, and a fleet that is freed resumes its engines", async () => {
+  const fleet = await new Fleet(1).open();
+  const [id = ""] = fleet.ids;
+  const engine = fleet.engine(0);
+  await fleet.order(1);
+  await fleet.kill(engine, "/collective_rpc", "before");
+  expect(engine.paused).toBe(true);
+  const letGo = () => fleet.in((object) => object.letGo(fleet.of, id));
+  expect(await letGo()).toMatch(/^replica gpu-0 is being updated \(load\)/);
+  expect(await fleet.in((object) => object.letGo(fleet.of, null))).toMatch(/^replica gpu-0/);
+  const freed = await new Fleet(1).open();
+  await freed.order(1);
+  await freed.kill(freed.engine(0), "/collective_rpc", "before");
+  await freed.in((object) => object.free());
+  expect(freed.engine(0).paused).toBe(false);
+  await fleet.fire();
+  expect([engine.paused, await letGo()]).toEqual([false, null]);
+  // Nothing pauses it between the answer and its removal.
+  await fleet.order(2);
+  await fleet.fire();
+  expect([engine.weights, engine.paused]).toEqual(["/weights/1", false]);
+  fleet.now += HOUR;
+  await fleet.fire();
+  expect(engine.weights).toBe("/weights/2");
 });
 
 test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {

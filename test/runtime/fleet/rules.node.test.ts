@@ -4,11 +4,12 @@ import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { toUnload } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, toUnload, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
-import { orderGone, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
+import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
-import { type FleetState, newFleet, setReplicas, withReplica } from "../../../src/runtime/fleet/state.ts";
+import { type FleetState, newFleet, setReplicas, standingOf, withReplica } from "../../../src/runtime/fleet/state.ts";
+import { versionOf } from "../../../src/runtime/fleet/stretches.ts";
 
 const SCOPE = { orgId: "o", projectId: "p" };
 const IDS = ["a", "b", "c"];
@@ -36,8 +37,8 @@ function chosen(state: FleetState, asked: Partial<FleetCall>, load: Readonly<Rec
   return choice.kind === "go" ? choice.replica.id : choice.reason;
 }
 
-function order(version: number, generation = 0) {
-  const of = { scope: SCOPE, fleet_id: "fl", run_id: "run_a", epoch: 1, location: "/w", label: null };
+function order(version: number, generation = 0, run_id = "run_a") {
+  const of = { scope: SCOPE, fleet_id: "fl", run_id, epoch: 1, location: "/w", label: null };
   return { ...of, generation, version };
 }
 
@@ -94,4 +95,87 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
   const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("an order that comes late of a run that is over displaces no other's, and one whose epoch passed may order again", () => {
+  const runs = (state: FleetState) => state.orders.map(({ run_id }) => run_id);
+  const other = takeOrder(runOver(takeOrder(fleet(), order(3), 0), "run_a", 1), order(1, 0, "run_b"), 2);
+  expect(runs(takeOrder(other, order(3), 3))).toEqual(["run_b"]);
+  // It was over before its order came.
+  expect(runs(takeOrder(runOver(fleet(), "run_a", 1), order(0), 2))).toEqual([]);
+  expect(runs(takeOrder(orderGone(takeOrder(fleet(), order(3), 0), "run_a", 1), order(4), 2))).toEqual(["run_a"]);
+});
+
+test("a fleet whose new mode is for one run at a time keeps the latest order alone", () => {
+  const shared = takeOrder(takeOrder(fleet("lora_versioned"), order(1), 0), order(1, 0, "run_b"), 0);
+  const settings = Object.values(shared.replicas);
+  const kept = (mode: FleetUpdate["mode"]) =>
+    setReplicas(shared, FleetUpdate.parse({ mode }), settings, 1).orders.map(({ run_id }) => run_id);
+  expect([kept("lora_versioned"), kept("reload")]).toEqual([["run_a", "run_b"], ["run_b"]]);
+});
+
+test("weights reported as applied or failed that nobody had said were coming leave the calls before them without a version", () => {
+  const report = (version: number, state: "pending" | "applied" | "failed") =>
+    ({ run_id: "run_a", generation: 0, version, replica: "a", state }) as const;
+  const told = (state: FleetState) =>
+    versionOf(
+      state.update,
+      state.stretches["a"] ?? [],
+      { run_id: "run_a", generation: 0 },
+      {
+        ...{ replica_id: "a", number: 5, end: 6, model: "base" },
+      },
+    );
+  const before = fleet("reported");
+  expect(told(before)).toBe(0);
+  expect(told(reported(before, report(1, "applied"), { now: 1, number: 9 }))).toBeNull();
+  const failed = reported(before, report(1, "failed"), { now: 1, number: 9 });
+  expect([told(failed), failed.replicas["a"]?.shown, failed.replicas["a"]?.holds]).toEqual([null, "stale", null]);
+  const coming = reported(before, report(1, "pending"), { now: 1, number: 9 });
+  expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
+});
+
+test("a replica with weights of a run that is over begins no other before it is started anew", () => {
+  const held = withReplica(fleet(), "a", { holds: { run_id: "run_a", generation: 0, version: 3 } }, 1);
+  const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
+  expect(of(held)).toMatchObject({
+    state: "ready",
+    unfit: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  const begun = takeOrder(held, { ...order(0, 0, "run_b"), location: null }, 2);
+  expect(of(begun)).toMatchObject({
+    state: "stale",
+    reason: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  expect(beginUpdates(begun, 3, () => 0)).toBe(begun);
+  const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
+  const anew = probeDone(begun, "a", { now: 4, number: 9, at: 8, check, phase: null });
+  expect(of(anew)).toMatchObject({ state: "ready", unfit: null, version: 0 });
+});
+
+test("an engine that somebody else updates has what it was started with once it is started anew for another run", () => {
+  const report = { run_id: "run_a", generation: 0, version: 3, replica: "a", state: "pending" } as const;
+  const over = runOver(reported(fleet("reported"), report, { now: 1, number: 9 }), "run_a", 2);
+  expect(over.replicas["a"]?.claimed).toBeNull();
+});
+
+test("a paused replica may be taken out once its engine has not answered three resumes", () => {
+  const resume = { name: "resume", until: 9, at: 0, target: null, fault: null, left: true, late: null } as const;
+  const after = (misses: number, mode: FleetUpdate["mode"] = "reload", paused = true) => {
+    const state = withReplica(fleet(mode), "a", { paused, phase: { ...resume, misses } }, 0);
+    const replica = state.replicas["a"];
+    return replica === undefined || whyNotNow(state, replica) === null;
+  };
+  expect([after(0), after(2), after(3)]).toEqual([false, false, true]);
+  expect([after(0, "lora_versioned", false), after(0, "reported", false), after(0, "reported")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
+test("what a transfer needs is kept of an order only where weights are transferred", () => {
+  const given = { ...order(1), transfer: { names: ["w"] } };
+  const kept = (mode: FleetUpdate["mode"]) => takeOrder(fleet(mode), given, 0).orders[0]?.transfer;
+  expect([kept("transfer"), kept("lora_versioned")]).toEqual([{ names: ["w"] }, undefined]);
 });
