@@ -166,14 +166,18 @@ function transferRoutes(engine: EngineState): Routes {
       if (phases && engine.transfer === "ready") {
         return engine.error(400, "Weight update has not been started: call start_weight_update first.");
       }
-      while (engine.broadcast === null) await engine.change();
-      const { broadcast } = engine;
-      const sent = typeof broadcast === "string" ? broadcast : broadcast(update_info as Body);
+      const sent = await sentBy(engine, update_info as Body);
       engine.load(phases ? `parts of ${sent}` : sent);
       if (phases) engine.transfer = "received";
       return [200, { message: "Weights updated" }];
     },
   };
+}
+
+async function sentBy(engine: EngineState, update_info: Body): Promise<string> {
+  while (engine.broadcast === null) await engine.change();
+  const { broadcast } = engine;
+  return typeof broadcast === "string" ? broadcast : broadcast(update_info);
 }
 
 function phaseRoutes(engine: EngineState): Routes {

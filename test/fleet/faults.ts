@@ -106,7 +106,12 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "is started anew with old weights",
-    ...{ at: "idle", modes: ALL, heal: none, shown: /started anew|was started with|its weights are changed|404|report/ },
+    ...{
+      at: "idle",
+      modes: ALL,
+      heal: none,
+      shown: /started anew|was started with|its weights are changed|404|report/,
+    },
     strike: (engine) => engine.restart(),
   },
   {

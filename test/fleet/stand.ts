@@ -196,7 +196,10 @@ class Play {
     const { fault, mode } = this.#case;
     const { shown } = fault;
     const since = Date.now();
-    while (!this.#over && (shown === null ? Date.now() - since < UNSEEN_MS : !this.#shown.some((line) => shown.test(line)))) {
+    while (
+      !this.#over &&
+      (shown === null ? Date.now() - since < UNSEEN_MS : !this.#shown.some((line) => shown.test(line)))
+    ) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     fault.heal(this.#sick, mode);
@@ -220,7 +223,10 @@ class Play {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       run = await this.#client.getRun(id);
     }
-    for (const until = Date.now() + 20_000; this.#engines.some(({ paused }) => paused !== null) && Date.now() < until; ) {
+    for (
+      const until = Date.now() + 20_000;
+      this.#engines.some(({ paused }) => paused !== null) && Date.now() < until;
+    ) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = run.counts;
