@@ -32,7 +32,7 @@ function mendLoad(engine: FakeVllm, mode: UpdateMode): void {
 }
 
 const none = () => undefined;
-let release: (() => void) | null = null;
+const held = new WeakMap<FakeVllm, () => void>();
 
 export const FAULTS: readonly Fault[] = [
   { name: "nothing befalls it", at: "update", modes: ALL, strike: none, heal: none, shown: null },
@@ -82,15 +82,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "ends its calls slowly",
     ...{ at: "update", modes: ALL, shown: null },
-    strike: (engine) => {
-      const opened = engine.hold();
-      const before = release;
-      release = () => {
-        before?.();
-        opened();
-      };
-    },
-    heal: () => release?.(),
+    strike: (engine) => void held.set(engine, engine.hold()),
+    heal: (engine) => held.get(engine)?.(),
   },
   {
     name: "hangs on calls",

@@ -120,8 +120,10 @@ class Play {
     });
   }
 
-  #fleet(): Promise<FleetView> {
-    return this.#client.getFleet(this.#name);
+  /** Its replicas in the order of the engines. */
+  async #fleet(): Promise<FleetView> {
+    const fleet = await this.#client.getFleet(this.#name);
+    return { ...fleet, replicas: fleet.replicas.toSorted((one, other) => one.name.localeCompare(other.name)) };
   }
 
   /** The one that fails. */
