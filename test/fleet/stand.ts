@@ -174,7 +174,8 @@ class Play {
         await this.#until(1);
         fault.strike(this.#sick, mode);
       }
-      if (step === 1) void this.#healLater();
+      const healed = step === 1 ? this.#healLater() : null;
+      if (fault.at === "idle") await healed;
     }
   }
 
