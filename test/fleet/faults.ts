@@ -48,7 +48,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "dies in the load, and comes back with old weights",
-    ...{ at: "update", modes: DRIVEN, shown: /load: |GET \/models|probe: / },
+    ...{ at: "update", modes: DRIVEN, shown: /load: |not resumed|GET \/models|probe: / },
     strike: (engine, mode) => engine.breakRoute(loadRoute(mode), "die"),
     heal: (engine) => engine.restart(),
   },
@@ -114,8 +114,10 @@ export const FAULTS: readonly Fault[] = [
     strike: (engine) => {
       engine.saysWeights = "777";
     },
-    heal: (engine) => {
+    // Whose weights were changed by somebody else is started anew, unless it is updated as a whole.
+    heal: (engine, mode) => {
       engine.saysWeights = null;
+      if (mode === "lora_versioned") engine.restart();
     },
   },
 ];

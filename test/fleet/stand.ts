@@ -106,7 +106,7 @@ class Play {
     await this.#client.createFleet({
       name: this.#name,
       update: {
-        ...{ mode, pause_s: 3, update_s: 3, resume_s: 3 },
+        ...{ mode, adapter: "tuned", pause_s: 3, update_s: 3, resume_s: 3 },
         ...(mode === "transfer" && { init_info: { world_size: 2, by_replica } }),
       },
       replicas: this.#engines.map(({ base_url }, at) => ({ name: `gpu-${at}`, base_url, max_concurrent: 8 })),
