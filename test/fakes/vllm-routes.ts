@@ -7,6 +7,9 @@ export type Handler = (body: Body, query: URLSearchParams) => Answer | Promise<A
 /** By "METHOD /path". */
 export type Routes = Readonly<Record<string, Handler>>;
 
+/** Weights, whatever is asked for; or those that an update asks for. */
+type Broadcast = string | null | ((update_info: Body) => string);
+
 const ERAS = "abcde";
 
 /** One engine, as it is now. Its weights are a name: that of the place they were loaded from. */
@@ -24,7 +27,7 @@ export class EngineState {
   label = "default";
   inFlight = 0;
   /** What the trainer's end of a transfer sends; null: nothing, and an update waits for ever. */
-  broadcast: string | null = null;
+  broadcast: Broadcast = null;
   weights: string;
   readonly era: Era;
   #waiting: (() => void)[] = [];
@@ -39,7 +42,7 @@ export class EngineState {
   }
 
   /** The trainer's end of a transfer begins to send. */
-  trainerSends(weights: string | null): void {
+  trainerSends(weights: Broadcast): void {
     this.broadcast = weights;
     this.changed();
   }
@@ -163,12 +166,18 @@ function transferRoutes(engine: EngineState): Routes {
       if (phases && engine.transfer === "ready") {
         return engine.error(400, "Weight update has not been started: call start_weight_update first.");
       }
-      while (engine.broadcast === null) await engine.change();
-      engine.load(phases ? `parts of ${engine.broadcast}` : engine.broadcast);
+      const sent = await sentBy(engine, update_info as Body);
+      engine.load(phases ? `parts of ${sent}` : sent);
       if (phases) engine.transfer = "received";
       return [200, { message: "Weights updated" }];
     },
   };
+}
+
+async function sentBy(engine: EngineState, update_info: Body): Promise<string> {
+  while (engine.broadcast === null) await engine.change();
+  const { broadcast } = engine;
+  return typeof broadcast === "string" ? broadcast : broadcast(update_info);
 }
 
 function phaseRoutes(engine: EngineState): Routes {

@@ -22,7 +22,7 @@ import {
   setReplicas,
 } from "../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../src/runtime/fleet/stretches.ts";
-import type { Holds, Weights } from "../../src/runtime/fleet/weights.ts";
+import { type Holds, labelOf, type Weights } from "../../src/runtime/fleet/weights.ts";
 
 export const RUN = "run_a";
 export const SCOPE = { orgId: "o", projectId: "p" };
@@ -126,7 +126,8 @@ export class World {
     const { replica, served } = choice;
     const number = this.numbers.next();
     const until = this.now + call.wait_ms;
-    this.inFlight.add(number, { ...served, replica_id: replica.id, rollout_id: call.rollout_id, until });
+    const { model } = served;
+    this.inFlight.add(number, { model, weights: null, replica_id: replica.id, rollout_id: call.rollout_id, until });
     if (this.inFlight.of(replica.id) > replica.max_concurrent) this.faults.push("more calls than it may have");
     if (trains && served.version === null) this.faults.push("a call that trains met weights nobody knows");
     const engine = this.engines[replica.id];
@@ -298,7 +299,7 @@ function look({ update }: FleetState, engine: Engine): EngineCheck {
   if (!engine.alive) return { kind: "down", message: "connection refused" };
   const { weights, process } = engine;
   const over = update.mode === "lora_in_place" && weights !== "start" ? [update.adapter] : [];
-  const label = weights === "start" ? "default" : String(weights.version);
+  const label = weights === "start" ? "default" : labelOf(weights);
   const models = ["base", ...over, ...engine.adapters.keys()];
   return { kind: "alive", models, started_at: process, weights: engine.labelled ? label : null };
 }

@@ -3,9 +3,12 @@
 import { initInfoOf, pauseEngine, resumeEngine } from "../../clients/engine.ts";
 import type { Engine, EngineReply } from "../../clients/engine-calls.ts";
 import { loadWeights, unloadAdapter, type WeightLoad } from "../../clients/engine-load.ts";
+import type { FleetUpdate } from "../../contract/fleet.ts";
+import { isRecord } from "../../contract/json.ts";
 import type { WeightOrder } from "../contract/fleet-wire.ts";
 import type { Step, StepOutcome } from "./driving.ts";
 import { adapterName, type FleetState, type Replica } from "./state.ts";
+import { labelOf } from "./weights.ts";
 
 /** What changes something at an engine. */
 export type Change = Exclude<Step, { do: "probe" }>;
@@ -42,13 +45,28 @@ function outcomeOf(reply: EngineReply): StepOutcome {
   return reply.kind === "done" ? { ok: true, message: "" } : { ok: false, message: reply.message };
 }
 
+const ONE_GROUP =
+  "its fleet has several replicas, and update.init_info.by_replica has no member for it: they are updated one after " +
+  "another, and a group that all of them share would wait for the others for ever";
+
+/** Whether nothing says that it has a transfer group of its own with the trainer. */
+function isShared(init_info: FleetUpdate["init_info"], name: string, count: number): boolean {
+  const groups = init_info?.["by_replica"];
+  return count > 1 && !(isRecord(groups) && Object.hasOwn(groups, name));
+}
+
 /** What is to be loaded, or why it cannot be. */
-function loadOf({ update }: FleetState, { name, initialized }: Replica, order: WeightOrder): WeightLoad | string {
+function loadOf(
+  { update, replicas }: FleetState,
+  { name, initialized }: Replica,
+  order: WeightOrder,
+): WeightLoad | string {
   const { mode, init_info } = update;
+  const count = Object.keys(replicas).length;
   const { location, version, transfer } = order;
-  // As a number: by it a reply is held against what was applied.
-  const label = String(version);
+  const label = labelOf(order);
   if (mode === "transfer") {
+    if (isShared(init_info, name, count)) return ONE_GROUP;
     if (transfer === undefined) return `version ${version} was published without what its transfer needs`;
     return { mode, update_info: transfer, init_info: initInfoOf(init_info, name), initialized, label };
   }

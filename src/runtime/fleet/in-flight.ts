@@ -3,13 +3,15 @@
  *
  * Invariant. A call whose end nobody tells of counts as over when its time is.
  */
+import type { Weights } from "./weights.ts";
 
 export interface Call {
   readonly replica_id: string;
   readonly rollout_id: string;
   /** As it was named to it. */
   readonly model: string;
-  readonly version: number | null;
+  /** What it is to be sampled by, where its run trains on the fleet. */
+  readonly weights: Weights | null;
   readonly until: number;
 }
 

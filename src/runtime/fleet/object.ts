@@ -98,7 +98,9 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const { replica, served } = choice;
     const number = this.#numbers.next();
     const { rollout_id, wait_ms } = call;
-    this.#inFlight.add(number, { ...served, replica_id: replica.id, rollout_id, until: now + wait_ms });
+    const { model, version, generation = 0 } = served;
+    const weights = version === null ? null : { run_id: call.weights_of ?? call.run_id, generation, version };
+    this.#inFlight.add(number, { replica_id: replica.id, rollout_id, model, weights, until: now + wait_ms });
     return { kind: "go", number, replica_id: replica.id, ...served };
   }
 
@@ -107,7 +109,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const call = this.#inFlight.end(ended.number);
     const moment = this.#moment();
     const { number: end } = moment;
-    const says = contradiction(this.#store.state(), { ...ended, version: call?.version ?? null });
+    const says = contradiction(this.#store.state(), { ...ended, weights: call?.weights ?? null });
     if (says !== null) {
       this.#keep(lied(this.#store.state(), ended.replica_id, says, moment));
       await this.#arm();

@@ -16,8 +16,8 @@ import {
   type Replica,
   withReplica,
 } from "./state.ts";
-import { confirm, contradicted, endAtConfirmed, voidStretch } from "./stretches.ts";
-import { isSameWeights, type Proof, type Weights } from "./weights.ts";
+import { confirm, endAtConfirmed, voidStretch } from "./stretches.ts";
+import { contradicted, isLabelOf, isSameWeights, type Proof, type Weights } from "./weights.ts";
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
 
@@ -96,14 +96,13 @@ function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, ch
   if (isRestarted(proof, check)) return "it was started anew while its weights were changed";
   const { mode } = update;
   if (mode === "lora_versioned") return unlisted(check, adapterName(update, target));
-  const says = contradicted(check.weights, target.version);
+  const says = contradicted(check.weights, target);
   if (says !== null) return `it says it serves ${says} where ${target.version} was applied`;
   if (mode === "lora_in_place" && target.version > 0) {
     const missing = unlisted(check, update.adapter);
     if (missing !== null) return missing;
   }
-  const shown = check.started_at !== null || check.weights === String(target.version);
-  if (mode === "reported" || shown) return null;
+  if (check.started_at !== null || isLabelOf(check.weights, target)) return null;
   return (
     "nothing shows which weights it has: let it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
     "at control_url"
@@ -145,7 +144,7 @@ function changedBy({ update }: FleetState, { holds, proof }: Replica, check: Ali
   if (holds === null) return null;
   const { label = null } = proof ?? {};
   if (holds !== "start") {
-    const says = contradicted(check.weights, holds.version);
+    const says = contradicted(check.weights, holds);
     if (says !== null) return `it says it serves ${says} where ${holds.version} was applied`;
     if (update.mode === "lora_in_place" && holds.version > 0) {
       const missing = unlisted(check, update.adapter);
@@ -209,20 +208,20 @@ export function contradiction(
     replica_id,
     number,
     label,
-    version,
+    weights,
   }: Pick<EndedCall, "replica_id" | "number" | "label"> & {
     /** What it was given for; null: nobody remembers, or it was given for none. */
-    readonly version: number | null;
+    readonly weights: Weights | null;
   },
 ): string | null {
   const { holds = null, proof = null } = replicas[replica_id] ?? {};
   const last = stretches[replica_id]?.at(-1);
-  const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds.version : null;
-  const applied = version ?? held;
+  const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds : null;
+  const applied = weights ?? held;
   const says = contradicted(label, applied);
   // Its own name for what it was started with.
-  if (says === null || (applied === 0 && label === proof?.label)) return null;
-  return `it says it serves ${says} where ${applied} was applied`;
+  if (says === null || (applied?.version === 0 && label === proof?.label)) return null;
+  return `it says it serves ${says} where ${applied?.version} was applied`;
 }
 
 /** A reply of its own contradicts what it was taken to serve: then nothing that it has said is believed. */
@@ -256,7 +255,7 @@ export function isAway(before: FleetState, replica: Replica, message: string, mo
   const { now } = moment;
   const away = { probed_at: now, outage: again(outage, message, now) };
   const state = withReplica(before, id, away, now);
-  const shows = holds === null || holds === "start" || proof?.process !== null || proof.label === String(holds.version);
+  const shows = holds === null || holds === "start" || proof?.process !== null || isLabelOf(proof.label, holds);
   if (shows) return state;
   return doubted(state, id, "it was away, and does not show which weights it has: report it as applied again", moment);
 }

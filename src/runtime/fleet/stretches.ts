@@ -111,9 +111,3 @@ function versionNamed(
   const own = run === run_id.replace(/^run_/, "");
   return own && (generation === null || Number(of) === generation) ? Number(version) : null;
 }
-
-/** How a reply names its weights, where that reads as a number and is not the version it should be; else null. */
-export function contradicted(label: string | null | undefined, version: number | null): number | null {
-  if (version === null || label === null || label === undefined || !/^\d{1,15}$/.test(label)) return null;
-  return Number(label) === version ? null : Number(label);
-}

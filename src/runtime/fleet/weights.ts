@@ -16,6 +16,23 @@ export interface Proof {
   readonly label: string | null;
 }
 
+/** As an engine that names its weights is told to name these: no other run's have the same name. */
+export function labelOf({ run_id, generation, version }: Weights): string {
+  return `${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
+}
+
+/** Whether an engine that says this has these. Whoever updates it himself may name them by their number alone. */
+export function isLabelOf(label: string | null, weights: Weights): boolean {
+  return label === labelOf(weights) || label === String(weights.version);
+}
+
+/** How a reply names its weights, where that is a name of ours or a number, and not of these; else null. */
+export function contradicted(label: string | null | undefined, weights: Weights | null): string | null {
+  if (weights === null || label === null || label === undefined) return null;
+  const names = /^\d{1,15}$/.test(label) || /^[0-9a-z]+\.g\d+@\d+$/.test(label);
+  return names && !isLabelOf(label, weights) ? label : null;
+}
+
 export function isSameWeights(one: Weights, other: Weights): boolean {
   return one.run_id === other.run_id && one.generation === other.generation && one.version === other.version;
 }

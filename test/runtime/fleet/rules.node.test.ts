@@ -66,7 +66,7 @@ test("five rollouts in a row that a replica failed open its circuit, one rollout
 
 test("a call whose end nobody tells of counts as over when its time is", () => {
   const calls = new InFlight();
-  const call = { replica_id: "a", rollout_id: "ro", model: "m", version: 0 };
+  const call = { replica_id: "a", rollout_id: "ro", model: "m", weights: null };
   calls.add(1, { ...call, until: 10 });
   calls.add(2, { ...call, until: 20 });
   calls.expire(10);

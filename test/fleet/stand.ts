@@ -1,0 +1,267 @@
+/** A platform, and training runs on fleets of two fakes: one of them fails, and what the run was told is judged. */
+import type { FleetView, ReplicaView, UpdateMode } from "../../src/contract/fleet.ts";
+import { decodeRows, type SampleRow } from "../../src/core/training/sample-row.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { type FakeVllm, startFakeVllm, weightsOf } from "../fakes/fake-vllm.ts";
+import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
+import type { Era } from "../fakes/vllm-routes.ts";
+import { testPort } from "../local/test-port.ts";
+import type { Fault } from "./faults.ts";
+
+const STEPS = 3;
+const LOOK_MS = 200;
+/** That something which heals comes back in: longer than the longest wait between two tries. */
+const PATIENCE_MS = 100_000;
+/** Faults of which nothing is to be seen last so long. */
+const UNSEEN_MS = 2000;
+const OUT: readonly ReplicaView["state"][] = ["updating", "down", "stale"];
+
+export interface Case {
+  readonly name: string;
+  readonly era: Era;
+  readonly mode: UpdateMode;
+  readonly fault: Fault;
+}
+
+/** What came of a case. */
+export interface Played {
+  /** Of the replica that failed, as it was shown: each other than the one before. */
+  readonly shown: readonly string[];
+  readonly states: readonly string[];
+  readonly paused: readonly unknown[];
+  readonly status: string;
+  readonly lost: number;
+  readonly violations: readonly unknown[];
+  /** Tokens that were stamped with a version that did not sample them. */
+  readonly wrong: readonly string[];
+  readonly stale_prefixes: number;
+  readonly samples: number;
+}
+
+export class Stand {
+  readonly client: RollcallClient;
+  readonly #platform: Platform;
+
+  private constructor(platform: Platform) {
+    this.#platform = platform;
+    this.client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  }
+
+  static async start(): Promise<Stand> {
+    return new Stand(await bootPlatform({ directory: null, port: testPort(0), say: () => undefined }));
+  }
+
+  async play(one: Case): Promise<Played> {
+    const engines = await Promise.all([0, 1].map(() => startFakeVllm({ era: one.era, reply: () => GUESS })));
+    try {
+      return await new Play(this.client, this.#platform.url, one, engines).play();
+    } finally {
+      await Promise.all(engines.map((engine) => engine.stop()));
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#platform.stop();
+  }
+}
+
+const GUESS = "<guess>\nslate\n</guess>";
+
+class Play {
+  readonly #client: RollcallClient;
+  readonly #url: string;
+  readonly #case: Case;
+  readonly #engines: readonly FakeVllm[];
+  readonly #name = `f-${crypto.randomUUID()}`;
+  readonly #shown: string[] = [];
+  readonly #rows: SampleRow[] = [];
+  #trainer = new ScriptedTrainer({ url: "", run: "", token: "" });
+  #over = false;
+
+  constructor(client: RollcallClient, url: string, one: Case, engines: readonly FakeVllm[]) {
+    [this.#client, this.#url, this.#case, this.#engines] = [client, url, one, engines];
+  }
+
+  async play(): Promise<Played> {
+    const { id, trainer } = await this.#begin();
+    // Its end of a transfer sends what was asked for.
+    for (const engine of this.#engines) engine.trainerSends(({ weights }) => String(weights));
+    this.#trainer = new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" });
+    await this.#trainer.register();
+    const watching = this.#watch();
+    try {
+      await this.#train();
+    } finally {
+      this.#over = true;
+      await watching;
+    }
+    const states = (await this.#fleet()).replicas.map(({ state }) => state);
+    return { ...(await this.#judge(id)), states, shown: this.#shown };
+  }
+
+  async #begin() {
+    const { mode } = this.#case;
+    const by_replica = { "gpu-0": { master_port: 1 }, "gpu-1": { master_port: 2 } };
+    await this.#client.createFleet({
+      name: this.#name,
+      update: {
+        ...{ mode, adapter: "tuned", pause_s: 3, update_s: 3, resume_s: 3 },
+        ...(mode === "transfer" && { init_info: { world_size: 2, by_replica } }),
+      },
+      replicas: this.#engines.map(({ base_url }, at) => ({ name: `gpu-${at}`, base_url, max_concurrent: 8 })),
+    });
+    return await this.#client.createRun({
+      kind: "training",
+      ...{ environment: "wordle", environment_args: { max_guesses: 3 }, model: "policy", fleet: this.#name },
+      ...{ group_size: 2, batch_size: { rollouts: 12 }, max_steps: STEPS, lead: 1, limits: { call_timeout_s: 4 } },
+      filters: { zero_variance: "keep" },
+      trainer: { encoding: "jsonl" },
+    });
+  }
+
+  /** Its replicas in the order of the engines. */
+  async #fleet(): Promise<FleetView> {
+    const fleet = await this.#client.getFleet(this.#name);
+    return { ...fleet, replicas: fleet.replicas.toSorted((one, other) => one.name.localeCompare(other.name)) };
+  }
+
+  /** The one that fails. */
+  get #sick(): FakeVllm {
+    const [engine] = this.#engines;
+    if (engine === undefined) throw new Error("no engine");
+    return engine;
+  }
+
+  /** Keeps what is shown, as an operator who looks often; and does what whoever reports does. */
+  async #watch(): Promise<void> {
+    while (!this.#over) {
+      const fleet = await this.#fleet();
+      const [sick] = fleet.replicas;
+      const line = `${sick?.state}: ${sick?.reason ?? ""}`;
+      if (this.#shown.at(-1) !== line) this.#shown.push(line);
+      if (this.#case.mode === "reported") await this.#mendReported(fleet);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  async #mendReported({ replicas, weights }: FleetView): Promise<void> {
+    for (const [at, { state, name }] of replicas.entries()) {
+      if (state === "stale" && (weights?.version ?? 0) > 0) await this.#sidecar(at, name, weights?.version ?? 0);
+    }
+  }
+
+  /** A process beside the engine: it waits for its calls to end no more than it must. */
+  async #sidecar(at: number, replica: string, version: number): Promise<void> {
+    const engine = this.#engines[at];
+    if (engine === undefined) return;
+    await this.#trainer.report("pending", { version, replica });
+    engine.load(weightsNamed(version));
+    engine.label = String(version);
+    await this.#trainer.report("applied", { version, replica });
+  }
+
+  async #train(): Promise<void> {
+    const { fault, mode } = this.#case;
+    for (let step = 1; step <= STEPS; step += 1) {
+      const leased = await this.#leased();
+      for (const bytes of (await this.#trainer.read(leased)).objects) this.#rows.push(...decodeRows(bytes, "jsonl"));
+      if (step === STEPS) await this.#until(step - 1);
+      if (step === 1 && fault.at === "update") fault.strike(this.#sick, mode);
+      await this.#trainer.ack(leased);
+      await this.#publish(step);
+      if (step === 1 && fault.at === "idle") {
+        await this.#until(1);
+        fault.strike(this.#sick, mode);
+      }
+      const healed = step === 1 ? this.#healLater() : null;
+      if (fault.at === "idle") await healed;
+    }
+  }
+
+  async #leased() {
+    for (;;) {
+      const leased = await this.#trainer.lease({ max_wait_s: 5 });
+      if (leased !== null) return leased;
+    }
+  }
+
+  async #publish(version: number): Promise<void> {
+    this.#trainer.checkpoint.version = version;
+    const location = weightsNamed(version);
+    const transfer = this.#case.mode === "transfer" ? { transfer: { weights: location } } : {};
+    await this.#trainer.report("published", { location, ...transfer });
+    if (this.#case.mode !== "reported") return;
+    for (const [at] of this.#engines.entries()) await this.#sidecar(at, `gpu-${at}`, version);
+  }
+
+  async #healLater(): Promise<void> {
+    const { fault, mode } = this.#case;
+    const { shown } = fault;
+    const since = Date.now();
+    while (
+      !this.#over &&
+      (shown === null ? Date.now() - since < UNSEEN_MS : !this.#shown.some((line) => shown.test(line)))
+    ) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    fault.heal(this.#sick, mode);
+  }
+
+  /** Both replicas are shown as ready, with the version. */
+  async #until(version: number): Promise<void> {
+    const until = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const { replicas } = await this.#fleet();
+      if (replicas.every((one) => one.state === "ready" && one.version === version)) return;
+      const standing = replicas.map(({ state, reason, version: has }) => `${state} ${has}: ${reason}`).join("; ");
+      if (Date.now() > until) throw new Error(`not both ready with ${version}: ${standing}\n${this.#shown.join("\n")}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  async #judge(id: string): Promise<Omit<Played, "states" | "shown">> {
+    let run = await this.#client.getRun(id);
+    for (const until = Date.now() + PATIENCE_MS; run.finished_at === null && Date.now() < until; ) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      run = await this.#client.getRun(id);
+    }
+    for (
+      const until = Date.now() + 20_000;
+      this.#engines.some(({ paused }) => paused !== null) && Date.now() < until;
+    ) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = run.counts;
+    const ends = [unscored, failed, cancelled].flatMap((by) => Object.values(by));
+    const ended = ends.reduce((sum, count) => sum + count, scored);
+    const { violations } = await this.#client.auditRun(id);
+    return {
+      status: run.status,
+      lost: Math.abs(planned - pending - dispatched) + Math.abs(dispatched - ended) + in_flight,
+      violations,
+      paused: this.#engines.map(({ paused }) => paused),
+      wrong: this.#rows.flatMap(wrongIn),
+      stale_prefixes: this.#engines.flatMap(({ calls }) => calls.filter((call) => call.stale_prefix)).length,
+      samples: this.#rows.length,
+    };
+  }
+}
+
+function weightsNamed(version: number): string {
+  return `/weights/${version}`;
+}
+
+/** Of what trains: tokens whose weights, as their logprobs tell, are not those of their version. */
+function wrongIn({ sample_id, mask, logprobs, weight_versions = [] }: SampleRow): string[] {
+  return weight_versions.flatMap(({ version, start, end }) => {
+    const by = Array.from(logprobs.slice(start, end)).filter((_, at) => mask[start + at] === 1);
+    const known = version === 0 ? "v0" : weightsNamed(version);
+    const others = new Set(by.map((one) => weightsOf(one)).filter((one) => one !== known));
+    return [...others].map((other) => `${sample_id}: told ${version}, sampled by ${other}`);
+  });
+}
+
+export function isOut(line: string): boolean {
+  return OUT.some((state) => line.startsWith(`${state}:`));
+}
