@@ -18,7 +18,9 @@ export function isLater(one: Weights, other: Weights): boolean {
 export function takeOrder(before: FleetState, order: WeightOrder, now: number): FleetState {
   const known = before.orders.find(({ run_id }) => run_id === order.run_id);
   const same = known?.generation === order.generation && known.version === order.version;
-  if (known !== undefined && !isLater(order, known) && !(same && order.epoch > known.epoch)) return before;
+  const says = known?.location === null && order.location !== null;
+  const anew = same && (order.epoch > known.epoch || says);
+  if (known !== undefined && !isLater(order, known) && !anew) return before;
   const shared = before.update.mode === "lora_versioned";
   const others = shared ? before.orders.filter(({ run_id }) => run_id !== order.run_id) : [];
   const orders = [...others, order].slice(-RUNS_AT_ONCE);

@@ -4,7 +4,7 @@ import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { toUnload } from "../../../src/runtime/fleet/driving.ts";
+import { toUnload, wantedOf } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
@@ -94,4 +94,21 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
   const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {
+  const update = FleetUpdate.parse({ mode: "reload" });
+  const settings = { id: "a", name: "a", max_concurrent: 2, draining: false, address: "a" };
+  const seen = (weights: string) => {
+    const check = { kind: "alive", models: ["base"], started_at: 1, weights } as const;
+    const joined = setReplicas(newFleet(update), update, [settings], 0);
+    return probeDone(joined, "a", { now: 0, number: 2, at: 1, check, phase: null });
+  };
+  const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
+  expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
+  expect(of(seen("7"))).toEqual(["stale", []]);
+  const nowhere = takeOrder(seen("7"), { ...order(0), location: null }, 0);
+  const ordered = takeOrder(nowhere, order(0), 0);
+  const [replica] = Object.values(ordered.replicas);
+  expect(replica && wantedOf(ordered, replica)).toMatchObject({ version: 0, location: "/w" });
 });
