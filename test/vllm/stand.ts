@@ -56,7 +56,7 @@ export class Stand {
     this.client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   }
 
-  static async start(vllm: Vllm): Promise<Stand> {
+  static async start(vllm: Vllm, port = testPort(0)): Promise<Stand> {
     const folder = join(vllm.folder, "counting");
     mkdirSync(folder, { recursive: true });
     cpSync(ENVIRONMENT, join(folder, "environment.ts"));
@@ -66,10 +66,14 @@ export class Stand {
     const platform = await bootPlatform({
       directory: null,
       environments: [resolveEnvironmentPackage("./counting", vllm.folder)],
-      port: testPort(0),
+      port,
       say: () => undefined,
     });
     return new Stand(vllm, platform);
+  }
+
+  get url(): string {
+    return this.#platform.url;
   }
 
   /** Probed as it is added. */

@@ -21,7 +21,9 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
   if (before.released.includes(order.run_id)) return before;
   const known = before.orders.find(({ run_id }) => run_id === order.run_id);
   const same = known?.generation === order.generation && known.version === order.version;
-  if (known !== undefined && !isLater(order, known) && !(same && order.epoch > known.epoch)) return before;
+  const says = known?.location === null && order.location !== null;
+  const anew = same && (order.epoch > known.epoch || says);
+  if (known !== undefined && !isLater(order, known) && !anew) return before;
   const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
   const { transfer, ...plain } = order;
   const kept = before.update.mode === "transfer" && transfer !== undefined ? order : plain;

@@ -120,6 +120,8 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   const seen = proofOf(check);
   if (isRestarted(proof, check)) return startedAnew(state, replica, seen, moment);
   if (proof === null && holds === null && doubt === null) {
+    const changed = changedBefore(state, seen);
+    if (changed !== null) return withReplica(state, id, { proof: seen, doubt: changed }, now);
     const started = withReplica(state, id, { holds: "start", proof: seen }, now);
     return withStretch(started, id, { from: number, weights: "start", proof: seen });
   }
@@ -130,6 +132,12 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   const lost = listed.length < adapters.length;
   const told = { proof: known, adapters: listed, ...(lost && { behind: true }) };
   return withReplica(state, id, { ...told, failing: stillFailing(state, replica, now) }, now);
+}
+
+/** An engine names what it was started with in words; versions are the names that fleets give. */
+function changedBefore({ update }: FleetState, { label }: Proof): string | null {
+  if (!interrupts(update) || label === null || !/^[1-9]\d*$/.test(label)) return null;
+  return `it says it serves version ${label} already: its weights were changed before it was attached`;
 }
 
 /** What failed and nobody wants any more is over. */

@@ -117,7 +117,13 @@ function after(state: TrainerState, asked: Report): TrainerState {
   switch (asked.state) {
     case "published": {
       const batches = state.batches.filter(({ step, state }) => state !== "acked" || step >= version);
-      return noteNews({ ...state, published: version, batches, ...transferOf(state, asked) });
+      return noteNews({
+        ...state,
+        published: version,
+        batches,
+        ...transferOf(state, asked),
+        ...toldAnew(state, asked),
+      });
     }
     case "applied": {
       const replica = replicaOf(asked);
@@ -129,6 +135,11 @@ function after(state: TrainerState, asked: Report): TrainerState {
     case "failed":
       return state;
   }
+}
+
+/** Where version 0 is may be said once its fleet was told of it: then the fleet is told again. */
+function toldAnew({ fleet }: TrainerState, { location }: Report): Pick<TrainerState, "fleet"> {
+  return fleet == null || location === undefined ? {} : { fleet: { ...fleet, told: null } };
 }
 
 /** Of the latest version that came with some. */

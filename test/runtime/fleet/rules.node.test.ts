@@ -4,7 +4,7 @@ import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { beginUpdates, toUnload, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, toUnload, wantedOf, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
@@ -178,4 +178,21 @@ test("what a transfer needs is kept of an order only where weights are transferr
   const given = { ...order(1), transfer: { names: ["w"] } };
   const kept = (mode: FleetUpdate["mode"]) => takeOrder(fleet(mode), given, 0).orders[0]?.transfer;
   expect([kept("transfer"), kept("lora_versioned")]).toEqual([{ names: ["w"] }, undefined]);
+});
+
+test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {
+  const update = FleetUpdate.parse({ mode: "reload" });
+  const settings = { id: "a", name: "a", max_concurrent: 2, draining: false, address: "a" };
+  const seen = (weights: string) => {
+    const check = { kind: "alive", models: ["base"], started_at: 1, weights } as const;
+    const joined = setReplicas(newFleet(update), update, [settings], 0);
+    return probeDone(joined, "a", { now: 0, number: 2, at: 1, check, phase: null });
+  };
+  const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
+  expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
+  expect(of(seen("7"))).toEqual(["stale", []]);
+  const nowhere = takeOrder(seen("7"), { ...order(0), location: null }, 0);
+  const ordered = takeOrder(nowhere, order(0), 0);
+  const [replica] = Object.values(ordered.replicas);
+  expect(replica && wantedOf(ordered, replica)).toMatchObject({ version: 0, location: "/w" });
 });

@@ -53,6 +53,16 @@ test("an order says where the weights of this generation are, and what their eng
   expect(orderOf(of, "fl_1", { ...state, published: 2 }, [], { ...news, version: 2 })).not.toHaveProperty("transfer");
 });
 
+test("a fleet that has heard of a version is told again once it is said where that is", () => {
+  const heard = heardByFleet({ ...NEW_TRAINER, epoch: 1 }, { kind: "update", generation: 0, version: 0 });
+  const told = (asked: object) => {
+    const published = { version: 0, state: "published", epoch: heard.epoch, ...asked } as const;
+    return newsForFleet(report(heard, published, { told: false, onFleet: true }, 0).state, ON);
+  };
+  expect(told({})).toBeNull();
+  expect(told({ location: "/w" })).toEqual({ kind: "update", generation: 0, version: 0 });
+});
+
 const STANDING: TrainerState = { ...NEW_TRAINER, epoch: 3, generation: 1, published: 2, acked_step: 2 };
 
 function said(state: TrainerState, of: object) {
