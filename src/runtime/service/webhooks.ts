@@ -171,7 +171,9 @@ export async function replayDelivery(
   const refused = await refuseDisabled(env, scope, id);
   if (refused !== null) return refused;
   const delivery = await webhookObject(env, scope, id).replayOne(msg);
-  return delivery === null ? notFound("delivery", msg) : { ok: true, value: delivery };
+  if (delivery === null) return notFound("delivery", msg);
+  if (delivery.state === "pending") return { ok: true, value: delivery };
+  return refuse("conflict", "there is no room: too many deliveries wait already", null);
 }
 
 export async function replayDeliveries(

@@ -184,6 +184,8 @@ test("a thousand events that waited are sent six at a time, and beyond the bound
   await many.in((_, state) => state.abort("killed")).catch(() => undefined);
   await many.enqueue([eventOf("x", 1), eventOf("x", 2)]);
   expect((await view(many)).backlog).toMatchObject({ pending: 10_000, dropped: 1 });
+  const [gone] = (await deliveries(many, "?state=dropped")).data;
+  expect((await send(many, `/deliveries/${gone?.["id"]}/replay`)).status).toBe(409);
   await many.run();
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThanOrEqual(6);
