@@ -5,6 +5,8 @@ export default defineConfig({
   test: {
     include: ["test/vllm/*.test.ts"],
     globalSetup: ["test/vllm/global-setup.ts"],
+    // Each file starts a server of its own.
+    fileParallelism: false,
     testTimeout: 600_000,
     hookTimeout: 600_000,
   },

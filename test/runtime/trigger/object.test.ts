@@ -187,16 +187,16 @@ test("in a queue each begins when the run before it has ended, in the order they
 });
 
 test("one that waited for days is begun all the same after failures and refusals that pass, at its turn", async () => {
-  const queue = await opened(GOES_ON, "queue");
+  const queue = await openedOnRows("queue");
   const full = { code: "rate_limited", message: "too many runs", param: null } as const;
   const ways: AcceptRun[] = [
     async () => ({ ok: false, error: full }),
     () => Promise.reject(new Error("no")),
-    acceptRun,
+    acceptRow,
   ];
   const { run_id } = await queue.deliver("d1");
   expect(await queue.deliver("d2")).toMatchObject({ state: "waiting" });
-  await end(queue, run_id);
+  await end(run_id);
   await queue.within(async (object) => {
     let then = Date.now() + 3 * 86_400_000;
     object.now = () => then;
@@ -206,9 +206,7 @@ test("one that waited for days is begun all the same after failures and refusals
       then += 60_000;
     }
   });
-  const begun = await queue.deliver("d2");
-  expect(begun).toMatchObject({ state: "started", duplicate: true });
-  await cancel(queue, begun.run_id);
+  expect(await queue.deliver("d2")).toMatchObject({ state: "started", duplicate: true });
 });
 
 test("coalesced, only the latest waits, and the others say what took their place", async () => {
