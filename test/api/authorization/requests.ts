@@ -189,7 +189,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
       return { path: "/v1/triggers", body };
     },
   },
-  updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { concurrency: "queue" } }) },
+  updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { disabled: true } }) },
   testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
   // Nobody signed it, whoever asks.
   receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
