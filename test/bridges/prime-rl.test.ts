@@ -304,6 +304,7 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
     await training.startTrainer(python, 2);
     await training.startBridge(python);
     await until(() => training.said("written", 2), WITHIN_MS);
+    await until(() => training.taken().length === 2, WITHIN_MS);
     await training.kill();
     await training.loseStepsAfter(0);
     await training.startTrainer(python, 2);

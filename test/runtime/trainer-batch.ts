@@ -23,16 +23,17 @@ export interface Delivery {
 /** The trainer's object of a run that nobody started. */
 export async function openDelivery(
   scope: Scope,
-  asked: { target?: object; max_steps?: number; now?: number } = {},
+  asked: { target?: object; max_steps?: number; now?: number; fleet?: string } = {},
 ): Promise<Delivery> {
-  const { now = Date.now(), max_steps = 9 } = asked;
+  const { now = Date.now(), max_steps = 9, fleet } = asked;
   const run_id = mintRunId(minting(env, now));
   const target = TrainerTarget.parse(asked.target ?? {});
   const base_url = "http://platform.test";
   const { secrets, kept, sealed_push_secret } = await issueTrainer(env, scope, run_id, target, base_url, now);
   await insertRun(env.DB, scope, runRow(endpointRow(), { id: run_id, sealed_push_secret }), null);
   const trainer = trainerObject(env, scope, run_id);
-  await trainer.create({ scope, run_id, target, max_steps, ...kept });
+  const on = fleet === undefined ? {} : { fleet: { id: fleet } };
+  await trainer.create({ scope, run_id, target, max_steps, ...kept, ...on });
   return { run_id, trainer, ...secrets };
 }
 

@@ -2,8 +2,9 @@
 
     python read_rows.py LOADER.py SFT.jsonl DPO.jsonl STEPS TEMPLATES TRAINED
 
-LOADER.py is the page's own code: it defines load(path, columns). TEMPLATES are names of templates TRL ships for the models
-it knows, and TRAINED those of them to train with, by commas. Prints one JSON object: by template the rendered text of every row or its error, and what two trainers did.
+LOADER.py is the page's own code: it defines load(path, columns). TEMPLATES are names of templates TRL ships for the
+models it knows, and TRAINED those of them to train with, by commas. Prints one JSON object: by template the rendered
+text of every row or its error, and what two trainers did.
 The model is tiny and random, its tokenizer is made here of the rows' own bytes: nothing is downloaded.
 """
 
@@ -15,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", TOKENIZERS_PARALLELISM="false", WANDB_DISABLED="true")
+os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
+os.environ.update(TOKENIZERS_PARALLELISM="false", WANDB_DISABLED="true")
 
 import torch
 import trl
@@ -35,7 +37,8 @@ def tokenizer_of(texts):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)
+    sizes = {"vocab_size": 600, "special_tokens": SPECIAL, "initial_alphabet": alphabet}
+    trainer = trainers.BpeTrainer(show_progress=False, **sizes)
     tokenizer.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", bos_token="<|endoftext|>"

@@ -75,15 +75,20 @@ afterAll(async () => {
 });
 
 let calls = 0;
+const callsOf = new Map<string, number>();
 
-/** One call, and then an answer that is right after every other call: so there are pairs. */
+/** One call, and then an answer that is right after every other call of the same question: so each has pairs. */
 function reply({ messages }: ModelRequest): Reply {
   const called = messages.find(({ role }) => role === "tool")?.tool_call_id;
   if (called !== undefined) return Number(called) % 2 === 0 ? solution(messages) : "I do not know.";
   calls += 1;
   const name = calls % 2 === 0 ? "add" : "search";
+  const question = textOf(messages[0]);
+  const nth = (callsOf.get(question) ?? 0) + 1;
+  callsOf.set(question, nth);
+  const id = String(2 * calls + (nth % 2));
   return {
-    tool_calls: [{ id: String(calls), name, arguments: { ...CALLS[calls % CALLS.length] } }],
+    tool_calls: [{ id, name, arguments: { ...CALLS[calls % CALLS.length] } }],
   };
 }
 

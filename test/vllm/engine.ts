@@ -70,13 +70,17 @@ export async function startEngine({ bin, model }: Vllm, port: number, flags: rea
   }
 }
 
-/** It answers /health at once, and its first completion after more seconds than a probe waits on a busy machine. */
+/**
+ * It answers /health at once, and its first completion after more seconds than a probe waits on a busy machine: so that
+ * one asks for all that a probe does.
+ */
 async function firstCompletion(url: string): Promise<void> {
   const messages = [{ role: "user", content: "Count on from 1." }];
+  const asked = { max_tokens: 2, logprobs: true, top_logprobs: 2, return_token_ids: true, repetition_penalty: 2 };
   const reply = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${KEY}` },
-    body: JSON.stringify({ model: "tiny", messages, max_tokens: 1 }),
+    body: JSON.stringify({ model: "tiny", messages, ...asked }),
   });
   if (!reply.ok) throw new Error(`its first completion: ${reply.status} ${await reply.text()}`);
 }

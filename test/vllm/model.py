@@ -2,8 +2,9 @@
 A language model of half a million weights that vLLM can serve: `python model.py FOLDER`.
 
 It is Qwen2 with two layers, in 32-bit floats, behind a tokenizer and a chat template of its own, warmed up for less
-than a minute on lines it makes up: counting, and tool calls. So it writes what the environments beside it can answer, a tool
-call that parses included, and is unsure enough that a wrong probability shows. The same seed makes the same files on one machine.
+than a minute on lines it makes up: counting, and tool calls. So it writes what the environments beside it can answer,
+a tool call that parses included, and is unsure enough that a wrong probability shows. The same seed makes the same
+files on one machine.
 
 Its generation_config.json asks for what a released model's often does: a penalty, and a cut distribution.
 """
@@ -22,9 +23,9 @@ CONTEXT = 1024
 VOCABULARY = 400
 STEPS = 350
 ROWS_PER_STEP = 8
-# What 32-bit floats leave undecided grows with the weights, so these are learned slowly and pulled towards 0, and where terms of a
-# sum cancel out, so tokens begin further from 0 than layers add to them. With neither, models of this size are off by up to
-# 2e-5 with nothing wrong.
+# What 32-bit floats leave undecided grows with the weights, so these are learned slowly and pulled towards 0, and where
+# terms of a sum cancel out, so tokens begin further from 0 than layers add to them. With neither, models of this size
+# are off by up to 2e-5 with nothing wrong.
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1
 EMBEDDED = 30
@@ -32,8 +33,8 @@ EMBEDDED = 30
 UNSURE = 0.15
 # Of the conversations with a call, how many show the tools.
 SHOWN = 0.7
-# One token each, so that an unsure model gets to the end of a call. They are text all the same, as <tool_call> is with Qwen: a
-# parser of tool calls has to see them.
+# One token each, so that an unsure model gets to the end of a call. They are text all the same, as <tool_call> is with
+# Qwen: a parser of tool calls has to see them.
 PIECES = [
     "<tool_call>",
     "</tool_call>",
@@ -47,7 +48,9 @@ TEMPLATE = """{% if tools %}<|im_start|>system
 {% for tool in tools %}{{ tool | tojson }}
 {% endfor %}<|im_end|>
 {% endif %}{% for message in messages %}<|im_start|>{{ message.role }}
-{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>
+{{ message.content or '' }}{% for call in message.tool_calls or [] %}\
+<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>\
+{% endfor %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
 

@@ -39,14 +39,18 @@ def request(url, body=None, token=None, timeout=120):
     headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
     method = "GET" if body is None else "POST"
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=timeout) as reply:
+        asked = urllib.request.Request(url, data, headers, method=method)
+        with urllib.request.urlopen(asked, timeout=timeout) as reply:
             return reply.status, reply.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
 
 
 def serve(engine, weights, keep_prefix_cache=False, loaded=None, **_):
-    """Other weights for the engine, between two requests, as docs/vllm.md says. `loaded` is called before any is taken again."""
+    """
+    Other weights for the engine, between two requests, as docs/vllm.md says. `loaded` is called before any is taken
+    again.
+    """
     reload = {"method": "reload_weights", "kwargs": {"weights_path": weights}}
     calls = [("pause?mode=wait", {}), ("collective_rpc", reload), ("reset_prefix_cache", {}), ("resume", {})]
     if keep_prefix_cache:
@@ -134,8 +138,8 @@ def turns_of(row):
 
 def judge(model, rows, manifest, tool):
     """
-    How far the ratios are from 1, and over how many tokens; turns are spans of sampled tokens. `tool`: the ids that begin what a
-    tool answered. In 64-bit floats, so that what rounding there is is the engine's.
+    How far the ratios are from 1, and over how many tokens; turns are spans of sampled tokens. `tool`: the ids that
+    begin what a tool answered. In 64-bit floats, so that what rounding there is is the engine's.
     """
     exact = copy.deepcopy(model).double()
     apart, turns = [], [given for row in rows for given in turns_of(row)]

@@ -1,6 +1,6 @@
 /**
- * TRL's AsyncGRPOTrainer by examples/trainers/trl, on a fleet that has a real vLLM load each step's weights from a path.
- * A second run on the same engine follows, whose weights are those that the first one left.
+ * TRL's AsyncGRPOTrainer by examples/trainers/trl, on a fleet that has a real vLLM load each step's weights from a
+ * path. A second run on the same engine follows, whose weights are those that the first one left.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -38,7 +38,7 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
     await engine?.stop();
   });
 
-  /** What TRL said of each step of a run. */
+  /** What TRL said of each step of a run, none of whose rollouts came to nothing. */
   async function train(fleet: string, { model, folder }: Vllm): Promise<readonly Step[]> {
     const { endpoint: _, ...request } = stand.request({ play: "once", temperature: 1, endpoint: "", steps: STEPS });
     const { id, trainer } = await stand.client.createRun({ ...request, fleet, lead: 1, max_off_policy_steps: 2 });
@@ -57,7 +57,18 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
     });
     const [code] = await once(child, "close");
     expect(code, said).toBe(0);
+    expect(await failuresOf(id)).toEqual([]);
     return said.split("\n").flatMap((line) => (line.startsWith('{"step"') ? [JSON.parse(line)] : []));
+  }
+
+  async function failuresOf(run: string): Promise<readonly object[]> {
+    const failures: object[] = [];
+    for await (const { event, data } of stand.client.events(run)) {
+      if (event !== "rollout.finished" || data.outcome !== "failed") continue;
+      const { error, failed_calls } = await stand.client.getRollout(data.rollout_id);
+      failures.push({ ...data, error, failed_calls });
+    }
+    return failures;
   }
 
   test("its first step has ratio 1 and KL 0, and so has that of a run that finds other weights on the engine", async ({
@@ -72,7 +83,8 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
       const [first] = steps;
       expect(Math.abs((first?.ratio ?? 0) - 1)).toBeLessThan(1e-5);
       expect(Math.abs(first?.kl ?? 1)).toBeLessThan(1e-6);
-      const { capabilities } = (await stand.client.getReplica(name, "cpu-0")) ?? {};
+      // Asked anew: how fast it answered when it was attached tells of the machine.
+      const { capabilities } = await stand.client.probeReplica(name, "cpu-0");
       expect(capabilities).toMatchObject({ error: null, exactness: { refused: null } });
     }
   });

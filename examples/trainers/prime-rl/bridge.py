@@ -90,7 +90,7 @@ def rows_of(data, kind):
 
 
 def pack_rows(lengths, seq_len):
-    """First fit, in the order of the batch. The numbers of rows, pack by pack, in the order in which the last row comes."""
+    """First fit, in the order of the batch. The numbers of rows, pack by pack, in the order of their last rows."""
     packs, opened, held = [], [], 0
     for row, length in enumerate(lengths):
         tokens = min(length, seq_len)

@@ -1,8 +1,8 @@
 """Hugging Face TRL's AsyncGRPOTrainer on the batches of a Rollcall run: `python trainer.py --help`.
 
 Two adapters stand where TRL would have its own. `RolloutWorker` reads batches and hands their rows to TRL;
-`WeightTransfer` writes the weights of each step to a directory, acknowledges the batch that made them and says where they
-are. The run's fleet has the engines load them. README.md beside this file tells more.
+`WeightTransfer` writes the weights of each step to a directory, acknowledges the batch that made them and says where
+they are. The run's fleet has the engines load them. README.md beside this file tells more.
 """
 
 import argparse
@@ -99,7 +99,7 @@ class Run:
 
 
 class RolloutWorker:
-    """TRL's RolloutWorkerProtocol: what it trains comes from the run's batches, which are read ahead of their leases."""
+    """TRL's RolloutWorkerProtocol: what it trains are the run's batches, which are read ahead of their leases."""
 
     def __init__(self, run, steps, rows, pad):
         self.run, self.steps, self.rows, self.pad = run, steps, rows, pad
@@ -137,10 +137,10 @@ class RolloutWorker:
 
     def put(self, step, lines, sha256):
         if not 0 < len(lines) <= self.rows:
-            raise RuntimeError(f"batch {step} has {len(lines)} rows: --rows {self.rows} is to hold any batch of the run")
+            raise RuntimeError(f"batch {step} has {len(lines)} rows: --rows {self.rows} is to hold any of the run")
         rewards = [line["metrics"]["reward"] for line in lines if "reward" in line["metrics"]]
         self.read[step] = {"sha256": sha256, "rows": len(lines), "reward": float(np.mean(rewards))}
-        # TRL asks for as many rows in each step, and for those of the next step before it trains: blanks make up for both.
+        # TRL asks for as many rows in each step, and for the next step's before it trains: blanks make up for both.
         blanks = self.rows - len(lines) + (self.rows if step == self.steps else 0)
         for line in [*lines, *[self.blank(step)] * blanks]:
             typed = {
@@ -153,7 +153,8 @@ class RolloutWorker:
     def blank(self, step):
         """A row that trains nothing."""
         arrays = {"input_ids": [self.pad] * 2, "completion_mask": [0, 0], "old_log_probs": [0, 0]}
-        return {"prompt": [], "completion": [], "advantage": 0, "model_version": step, "group_id": 0, "metrics": {}} | arrays
+        plain = {"advantage": 0, "model_version": step, "group_id": 0, "metrics": {}}
+        return {"prompt": [], "completion": [], **plain, **arrays}
 
 
 class WeightTransfer:
@@ -178,7 +179,8 @@ class WeightTransfer:
         else:
             read, metrics = self.worker.read.pop(self.step), self.trainer.take_metrics()
             self.run.acknowledge(read["sha256"], metrics, location)
-            print(json.dumps({"step": self.step, "rows": read["rows"], "reward": read["reward"], **metrics}), flush=True)
+            said = {"step": self.step, "rows": read["rows"], "reward": read["reward"], **metrics}
+            print(json.dumps(said), flush=True)
         if self.step < self.options.steps:
             self.lease(self.step + 1)
 

@@ -84,7 +84,10 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
   if ((choices?.length ?? 0) > 1) {
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
-  const message = readMessage(choice.message, wireUsage?.completion_tokens_details?.reasoning_tokens);
+  // An engine that tells which tokens it sampled has answered, if only by the end of its turn.
+  const sampled = (choice.token_ids?.length ?? 0) > 0;
+  const thought = (wireUsage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0;
+  const message = readMessage(choice.message, sampled || thought);
   const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
   const [first, last] = [reply.first_weight_version, reply.weight_version].map(labelOf);
   return {
@@ -106,7 +109,8 @@ function labelOf(label: z.infer<typeof Label>): string | null {
   return label == null ? null : String(label);
 }
 
-function readMessage(wire: z.infer<typeof WireMessage>, reasoningTokens: number | null | undefined): Message {
+/** `mayBeEmpty`: it is known to have come to something, whatever is left of that to read. */
+function readMessage(wire: z.infer<typeof WireMessage>, mayBeEmpty: boolean): Message {
   const reasoning = wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
   const content = wire.content || wire.refusal || wire.content;
   // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does.
@@ -124,7 +128,8 @@ function readMessage(wire: z.infer<typeof WireMessage>, reasoningTokens: number 
       : [],
   );
   const said = textLength(content);
-  if (said === 0 && !reasoning && calls.length === 0 && !reasoningTokens) {
+  const empty = said === 0 && !reasoning && calls.length === 0;
+  if (empty && !mayBeEmpty) {
     throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
   }
   const size = said + (reasoning?.length ?? 0);
@@ -133,7 +138,7 @@ function readMessage(wire: z.infer<typeof WireMessage>, reasoningTokens: number 
   }
   return {
     role: "assistant",
-    content: content ?? null,
+    content: content ?? (empty ? "" : null),
     ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
     ...(tool_calls.length === 0 ? {} : { tool_calls }),
   };

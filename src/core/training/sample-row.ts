@@ -9,7 +9,8 @@
 import { decodeMulti, Encoder } from "@msgpack/msgpack";
 import * as z from "zod";
 import type { TrainerTarget } from "../../contract/training-request.ts";
-import { logprobFault, type TokenSample, type VersionSpan } from "./samples.ts";
+import type { TokenSample, VersionSpan } from "./samples.ts";
+import { logprobFault } from "./trainable.ts";
 
 const DTYPES = { int32: Int32Array, float32: Float32Array, uint8: Uint8Array } as const;
 type Dtype = keyof typeof DTYPES;

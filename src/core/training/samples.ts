@@ -7,23 +7,14 @@
  * keeps its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is
  * what the next turn's ids are stored as a suffix of.
  */
-import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
-import { float32s, int32s } from "../rollout/tokens.ts";
 import type { Lengths } from "./advantage.ts";
-import { type ServedWeights, servedDuring } from "./numbering.ts";
-
-export type UntrainableCause =
-  | "errored"
-  | "cancelled"
-  | "no_tokens"
-  | "length_mismatch"
-  | "missing_logprob"
-  | "nonfinite"
-  | "positive_logprob"
-  | "unpublished_version"
-  | "unknown_version"
-  | "tokens_cut"
-  | "empty";
+import {
+  type SamplingFacts,
+  TrainableCheck,
+  type TrainedTrajectory,
+  type TurnArrays,
+  type UntrainableCause,
+} from "./trainable.ts";
 
 export interface RolloutSamples {
   readonly samples: readonly TokenSample[];
@@ -42,152 +33,20 @@ export interface RolloutSamples {
   readonly lengths: Lengths;
 }
 
-export interface SamplingFacts {
-  /** The version the rollout was begun for. */
-  readonly dispatch_version: number;
-  /**
-   * What the engines served, in order: tells the version of a turn whose engine names none. Absent: such a turn has the
-   * version its rollout was begun for.
-   */
-  readonly served?: readonly ServedWeights[] | undefined;
-  /** On a fleet, of each turn the version that sampled it, and null where nobody can say: it says, and nothing else does. */
-  readonly stamped?: readonly (number | null)[];
-  /** No weights can have a later version; absent: nobody knows. */
-  readonly newest_version?: number | undefined;
-  /**
-   * A prompt that differs from the sample only within the last answer, by fewer tokens than this, goes on it: what
-   * differs becomes context. 0: never, it begins a sample of its own.
-   */
-  readonly fork_threshold_tokens?: number;
-}
-
-type TrainedTurn = Pick<
-  StoredTurn,
-  | "tokens"
-  | "policy_version"
-  | "first_policy_version"
-  | "usage"
-  | "is_truncated"
-  | "finish_reason"
-  | "answered_at"
-  | "latency_ms"
-  | "sent_at"
-  | "dispatch_version"
->;
-
-type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
-  readonly turns: readonly TrainedTurn[];
-};
-
-interface TurnArrays {
-  /** Prompt ids beyond those of the turn before, or all of them where it is `forked`. */
-  readonly suffix: Int32Array;
-  readonly forked: boolean;
-  readonly answer: Int32Array;
-  readonly logprobs: Float32Array;
-  readonly version: number;
-}
-
-/** What engines send for a logprob they do not have is -9999. */
-const MISSING = -9000;
-/** Rounding of a probability of 1. */
-const ABOVE_ZERO = 1e-6;
-
 export function samplesOf(trajectory: TrainedTrajectory, facts: SamplingFacts): RolloutSamples {
   const turns = readTurns(trajectory, facts);
   return typeof turns === "string" ? untrainable(trajectory, turns) : build(turns, facts);
 }
 
-function readTurns(
-  { error, cancelled, turns }: TrainedTrajectory,
-  facts: SamplingFacts,
-): readonly TurnArrays[] | UntrainableCause {
-  if (error !== null) return "errored";
-  if (cancelled !== null) return "cancelled";
+function readTurns(trajectory: TrainedTrajectory, facts: SamplingFacts): readonly TurnArrays[] | UntrainableCause {
+  const check = new TrainableCheck(trajectory);
   const read: TurnArrays[] = [];
-  for (const [at, turn] of turns.entries()) {
-    const arrays = readTurn(turn, at, facts);
-    if (typeof arrays === "string") return arrays;
-    // The first token of a sample is never trained: something must come before an answer.
-    const begins = arrays.forked || read.length === 0;
-    if (begins && arrays.suffix.length === 0) return "no_tokens";
+  for (const [at, turn] of trajectory.turns.entries()) {
+    const arrays = check.add(turn, at, facts);
+    if (arrays === null) break;
     read.push(arrays);
   }
-  if (read.some(({ answer }) => answer.length > 0)) return read;
-  return turns.some(isCut) ? "tokens_cut" : "empty";
-}
-
-/** Cut to the environment's `maxSeqLen`: what is left is a beginning of what was sampled, and trains as such. */
-function isCut(turn: TrainedTurn): boolean {
-  return turn.is_truncated && turn.finish_reason !== "length";
-}
-
-function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | UntrainableCause {
-  const { tokens } = turn;
-  if (tokens === null) return "no_tokens";
-  if (tokens.completion_logprobs === null) return "missing_logprob";
-  const answer = int32s(tokens.completion_ids);
-  const logprobs = float32s(tokens.completion_logprobs);
-  if (answer.length !== logprobs.length) return "length_mismatch";
-  const suffix = int32s(tokens.prompt_suffix_ids);
-  const fault = logprobFault(logprobs);
-  if (fault !== null) return fault;
-  const version = facts.stamped === undefined ? versionOf(turn, facts) : stampedOf(turn, facts.stamped[at], facts);
-  if (typeof version === "string") return version;
-  return { suffix, forked: tokens.forked, answer, logprobs, version };
-}
-
-/** The first thing that is wrong with sampling logprobs, or null. */
-export function logprobFault(logprobs: Float32Array): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
-  for (const logprob of logprobs) {
-    if (!Number.isFinite(logprob)) return "nonfinite";
-    if (logprob <= MISSING) return "missing_logprob";
-    if (logprob > ABOVE_ZERO) return "positive_logprob";
-  }
-  return null;
-}
-
-/** The version a turn's last token was sampled by; or why none is: a label that none can have, or nobody knows. */
-function versionOf(
-  turn: TrainedTurn,
-  { dispatch_version, newest_version, served }: SamplingFacts,
-): number | "unpublished_version" | "unknown_version" {
-  const met = served && servedDuring(served, whileCalled(turn));
-  const any = Number.MAX_SAFE_INTEGER;
-  const newest = Math.min(newest_version ?? any, met?.newest ?? any);
-  const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
-  if ([first, last].some((version) => version === undefined || (version ?? 0) > newest)) return "unpublished_version";
-  if (last !== null && last !== undefined) return last;
-  if (met !== undefined) return met.version ?? "unknown_version";
-  return turn.dispatch_version ?? dispatch_version;
-}
-
-/** What the fleet says, unless the engine itself names another version: then nobody knows. */
-function stampedOf(
-  turn: TrainedTurn,
-  version: number | null | undefined,
-  { newest_version }: SamplingFacts,
-): number | "unpublished_version" | "unknown_version" {
-  if (version === null || version === undefined) return "unknown_version";
-  const labels = [turn.first_policy_version, turn.policy_version].map(versionIn);
-  if (labels.some((label) => label !== null && label !== version)) return "unknown_version";
-  return version > (newest_version ?? Number.MAX_SAFE_INTEGER) ? "unpublished_version" : version;
-}
-
-/** A turn that does not say when its call left: the model took so long, then. */
-function whileCalled({ sent_at, answered_at, latency_ms }: TrainedTurn) {
-  return { from: sent_at ?? answered_at - latency_ms, to: answered_at };
-}
-
-/**
- * Engines name their weights as they like, and a name is no version: null. What reads as a number says a version; one
- * that is negative or no whole number is none of ours: undefined.
- */
-function versionIn(label: string | null | undefined): number | null | undefined {
-  const said = label?.trim() ?? "";
-  if (/^\d{1,15}$/.test(said)) return Number(said);
-  const isNumber = !Number.isNaN(Number(said)) || /^[+-]?nan$/i.test(said);
-  return said !== "" && isNumber ? undefined : null;
+  return check.cause() ?? read;
 }
 
 function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSamples {

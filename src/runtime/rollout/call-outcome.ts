@@ -66,11 +66,15 @@ function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): reado
 
 /**
  * No replica of its fleet takes the call: it waits, and spends no try, for as long as a call waits for an endpoint that is
- * down. From then on each time is a failed try.
+ * down, and as an update of a replica may take beside. From then on each time is a failed try.
  */
-function heldCall(rollout: Rollout, { again_at, reason }: Held, around: Circumstances): readonly Event[] {
+function heldCall(
+  rollout: Rollout,
+  { again_at, reason, update_ms = 0 }: Held,
+  around: Circumstances,
+): readonly Event[] {
   const { at, spec } = around;
-  const until = rollout.intent?.held_until ?? at + LIMITS.endpointWaitMs;
+  const until = rollout.intent?.held_until ?? at + LIMITS.endpointWaitMs + update_ms;
   if (at < until) {
     const spread = Math.round(HELD_SPREAD_MS * seededRandom("held", spec.rollout_id)());
     return [{ type: "held", not_before: Math.max(again_at, at + HELD_LEAST_MS) + spread, until }];

@@ -13,7 +13,7 @@ import type { Credit } from "./training-state.ts";
 export function advantagesIn(
   store: RunStore,
   spec: RunSpec,
-  rows: readonly RolloutEntry[],
+  rows: readonly Pick<RolloutEntry, "group_index">[],
 ): ReadonlyMap<number, number> {
   if (spec.rollouts_per_example === 1 && spec.training === undefined) return new Map();
   const groups = [...new Set(rows.map((row) => row.group_index))];

@@ -7,7 +7,7 @@
  */
 
 import { trainingSampling } from "../../contract/sampling.ts";
-import type { FleetCallNote, Trajectory } from "../../contract/trajectory.ts";
+import type { FleetCallNote, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
@@ -57,6 +57,8 @@ export interface SamplingWeights {
   readonly stamped?: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
+type Sampled = Pick<Trajectory, "rollout_id"> & { readonly turns: readonly Pick<StoredTurn, "fleet_call">[] };
+
 /** Calls of which a fleet is asked at once. */
 const CALLS_ASKED = 2000;
 
@@ -64,7 +66,7 @@ const CALLS_ASKED = 2000;
 export async function weightsOf(
   env: Env,
   { scope, run_id, training, fleet }: RunSpec,
-  trajectories: readonly Trajectory[],
+  trajectories: readonly Sampled[],
   subrequests: Subrequests,
 ): Promise<SamplingWeights | undefined> {
   if (training === undefined) return undefined;
@@ -87,7 +89,7 @@ function pastCall({ replica_id, number, end, model }: FleetCallNote): PastCall {
 
 /** `versions`: of the turns that a fleet was asked of, in order. */
 function byTurn(
-  trajectories: readonly Trajectory[],
+  trajectories: readonly Sampled[],
   versions: readonly (number | null)[],
 ): ReadonlyMap<string, readonly (number | null)[]> {
   let at = 0;

@@ -81,6 +81,13 @@ test("R-oai: white space is a reply; nothing at all is an empty one, unless reas
   expect(read(completion({ content: "" }, { top: billed })).message.content).toBe("");
 });
 
+test("a reply that is nothing but the end of its turn is one where the engine tells its tokens", () => {
+  const ended = (content: "" | null, ids: readonly number[]) => completion({ content }, { choice: { token_ids: ids } });
+  expect(read(ended("", [3]))).toMatchObject({ message: { content: "" }, completion_ids: [3] });
+  expect(read(ended(null, [3])).message.content).toBe("");
+  expect(() => read(ended("", []))).toThrow(EmptyModelResponseError);
+});
+
 test.for([
   ["no choices", { choices: [] }, EmptyModelResponseError],
   ["choices missing", {}, EmptyModelResponseError],

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { serializeError } from "../../../src/contract/errors.ts";
-import { type SamplingFacts, samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
+import { samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
+import type { SamplingFacts } from "../../../src/core/training/trainable.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, type Sampled, stored } from "./sampled-turns.ts";
 
 type Facts = Omit<Partial<SamplingFacts>, "dispatch_version">;

@@ -5,7 +5,6 @@ import type { TrainingRequestInput } from "../../../src/contract/training-reques
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
 import type { Served } from "../served-platform.ts";
-import { until } from "../served-platform.ts";
 
 /** On a machine that is busy with other things; alone it takes a tenth of it. */
 const ENDS_WITHIN_MS = 150_000;
@@ -92,12 +91,8 @@ interface StoredRow {
 }
 
 export async function ended(client: RollcallClient, id: string): Promise<RunView> {
-  let run = await client.getRun(id);
-  await until(async () => {
-    run = await client.getRun(id);
-    return run.finished_at !== null;
-  }, ENDS_WITHIN_MS);
-  return run;
+  for await (const _ of client.events(id, { signal: AbortSignal.timeout(ENDS_WITHIN_MS) }));
+  return await client.getRun(id);
 }
 
 /** What a policy scores on tasks that no run with the same seed and `holdout` trains on. */
@@ -108,12 +103,17 @@ export interface Held {
 }
 
 /** With a sampling seed the same weights say the same, each rollout by a seed of its own. */
-export async function evaluate(served: Served, policy: string, seed?: number): Promise<Held> {
+export async function evaluate(
+  served: Served,
+  policy: string,
+  seed?: number,
+  num_examples: number = HELD_OUT,
+): Promise<Held> {
   const { kind: _training, sampling, ...play } = calculator(policy);
   const client = clientOf(served);
   const { id } = await client.createRun({
     ...play,
-    ...{ num_examples: HELD_OUT, seed: SEED },
+    ...{ num_examples, seed: SEED },
     ...(seed !== undefined && { sampling: { ...sampling, seed } }),
   });
   const { report, status } = await ended(client, id);

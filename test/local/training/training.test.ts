@@ -216,7 +216,7 @@ test(
   async () => {
     const policy = await startPolicyServer();
     try {
-      const before = await evaluate(served, policy.url, 11);
+      const before = await evaluate(served, policy.url, 11, 64);
       const base = await servedWeights(policy.url);
       const created = await createTraining(served, {
         ...calculator(policy.url),
@@ -233,7 +233,7 @@ test(
       await second.ends();
       expect(run.training?.steps_trained).toBe(5);
       expectEachStepOnce([first, second], 5);
-      const after = await evaluate(served, policy.url, 11);
+      const after = await evaluate(served, policy.url, 11, 64);
       expect(after.mean).toBe(before.mean);
       await expectServed(second, policy.url, await trainerOf(served, created).ledger());
       expect((await servedWeights(policy.url)).sha256).toBe(base.sha256);

@@ -32,6 +32,16 @@ test("it waits for its fleet a quarter of an hour in all and spends no try; then
   expect(held(failed, last + 60_000)).toMatchObject({ phase: "close", failure: "provider" });
 });
 
+test("a call waits as much longer as an update of a replica may take, and no more for being told so again", () => {
+  const wait = (rollout: Rollout, at: number) => {
+    const outcome = { kind: "held", again_at: at, reason: "all are updating", update_ms: 1_020_000 } as const;
+    return afterCall(rollout, outcome, { spec, at, began: at });
+  };
+  const last = 1000 + LIMITS.endpointWaitMs + 1_020_000;
+  const waited = wait(wait(WAITING, 1000), last - 1);
+  expect([waited.failed_calls.length, wait(waited, last).failed_calls.length]).toEqual([0, 1]);
+});
+
 test("what the platform adds to a turn is what its step took beside the model", () => {
   const response: ModelResponse = {
     ...{ id: null, model: null, message: { role: "assistant", content: "4" }, finish_reason: "stop", usage: null },

@@ -90,6 +90,12 @@ test("rows fill the first pack that has room", () => {
   expect(packRows([5, 6, 3, 2, 8], { seq_len: 8, openTokens: 64 })).toEqual([[0, 2], [1, 3], [4]]);
 });
 
+test("a batch whose packs stay open, and one whose packs are whole at once, are packed in a moment", () => {
+  const packed = (length: number, seq_len: number) =>
+    packRows(Array<number>(100_000).fill(length), { seq_len, openTokens: 1_048_576 }).length;
+  expect([packed(2, 3), packed(1, 2)]).toEqual([100_000, 50_000]);
+});
+
 test("every rank has as many packs, and what is missing is a dummy", () => {
   expect([0, 1, 2].map((rank) => packsOfRank(["a", "b", "c", "d"], rank, 3))).toEqual([
     ["a", "d"],
