@@ -33,7 +33,7 @@ import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, readText } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { listReply, PageQuery, pageOf } from "./page.ts";
-import { refuseStranger } from "./strangers.ts";
+import { isRefused, refuseStranger } from "./strangers.ts";
 
 const FOLDER = "/v1/triggers";
 const ONE = `${FOLDER}/{id}`;
@@ -192,12 +192,16 @@ async function listDeliveries(context: ApiContext): Promise<Response> {
   );
 }
 
-/** An id that nobody made costs no look-up, and whoever tries many of them, or signs wrongly, waits. */
+/**
+ * An id that nobody made costs no look-up, and whoever tries many of them, or signs wrongly, waits. An address that did so
+ * too often costs none either: its body is read and its signature checked, since a platform's good deliveries come from
+ * the same addresses as a stranger's there.
+ */
 async function receive(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const { services, now } = context.var;
   const id = pathParam(context, "id");
-  const trigger = await services.findHook(context.env, id);
+  const trigger = await services.findHook(context.env, id, { now: now(), mayBeOld: isRefused(context) });
   if (trigger === null) {
     return await refuseStranger(context, new Refusal({ code: "not_found", message: `no trigger ${id}`, param: "id" }));
   }
@@ -212,11 +216,11 @@ async function receive(context: ApiContext): Promise<Response> {
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
 
-/** Nobody knows who sent it. From an address that sends too many of these none is looked at, or noted. */
+/** Nobody knows who sent it. From an address that sends too many of these none is noted. */
 async function refuseUnsigned(context: ApiContext, trigger: TriggerRow, why: unknown): Promise<never> {
   if (!(why instanceof Refusal)) throw why;
   try {
-    return await refuseStranger(context, why);
+    return await refuseStranger(context, why, "deliveries that nobody can tell the sender of");
   } catch (refused) {
     if (refused === why) await context.var.services.noteRefused(context.env, trigger, why.failure);
     throw refused;

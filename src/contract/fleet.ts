@@ -6,7 +6,6 @@ import * as z from "zod";
 import { BaseUrl, EndpointCapabilities, EndpointKey, ModelName, Prices, ResourceName } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
 import {
-  AnyObject,
   Count,
   EXAMPLE,
   listOf,
@@ -15,6 +14,7 @@ import {
   namedInput,
   Positive,
   Seconds,
+  shortObject,
   Version,
 } from "./primitives.ts";
 import { WebAddress } from "./shown-text.ts";
@@ -46,7 +46,9 @@ export const FleetUpdate = namedInput("FleetUpdate", {
   pause_s: PhaseSeconds.default(120).describe("seconds that calls under way have to end"),
   update_s: PhaseSeconds.default(600).describe("seconds that the weights have to be loaded"),
   resume_s: PhaseSeconds.default(60),
-  init_info: AnyObject.optional().describe("of transfer: sent once to each engine"),
+  init_info: shortObject(LIMITS.fleetInitCharacters, "it names the group, and holds no weights")
+    .optional()
+    .describe("of transfer: sent once to each engine"),
 });
 export type FleetUpdate = z.output<typeof FleetUpdate>;
 
@@ -127,7 +129,7 @@ export const ReplicaView = named("Replica", {
   api_key_last4: MaybeText,
   max_concurrent: Positive.meta({ example: 64 }),
   state: ReplicaState.meta({ example: "ready" }),
-  reason: MaybeText.describe("why it takes no calls, where it takes none"),
+  reason: MaybeText.describe("why it takes no calls, or what is wrong with it all the same"),
   in_flight: Count.describe("calls that it has been given and that have not ended"),
   version: Version.nullable().describe("of the weights it serves to a training run; null: of none, or nobody knows"),
   since: Seconds.nullable().describe("when it came into its state"),

@@ -2,7 +2,18 @@
 import * as z from "zod";
 import { ResourceName } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
-import { AnyObject, Count, EXAMPLE, listOf, MaybeFlag, MaybeText, named, namedInput, Seconds } from "./primitives.ts";
+import {
+  AnyObject,
+  Count,
+  EXAMPLE,
+  listOf,
+  MaybeFlag,
+  MaybeText,
+  named,
+  namedInput,
+  Seconds,
+  shortObject,
+} from "./primitives.ts";
 import { ShownText } from "./shown-text.ts";
 
 /**
@@ -52,9 +63,9 @@ const TOO_MANY = { error: `at most ${LIMITS.triggerPaths} of them` };
 const Scalar = z.union([ShownText.max(512), z.number(), z.boolean(), z.null()]);
 
 const Fields = {
-  run: AnyObject.describe(
-    "the run it begins, as POST /v1/runs takes it; without keys: endpoints are named, not given with one",
-  ).meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen", metadata: {} } }),
+  run: shortObject(LIMITS.triggerRunCharacters, "upload rows as a dataset, and name that")
+    .describe("the run it begins, as POST /v1/runs takes it; without keys: endpoints are named, not given with one")
+    .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen", metadata: {} } }),
   map: z
     .record(Path, Path)
     .refine(atMost, TOO_MANY)
@@ -63,6 +74,9 @@ const Fields = {
   when: z
     .record(Path, z.union([Scalar, z.array(Scalar).min(1).max(LIMITS.triggerPaths)]))
     .refine(atMost, TOO_MANY)
+    .refine((when) => JSON.stringify(when).length <= LIMITS.triggerWhenCharacters, {
+      error: `must be at most ${LIMITS.triggerWhenCharacters} characters of JSON`,
+    })
     .describe("what the payload must hold there, or one of a list; a payload that does not begins nothing")
     .meta({ example: { "$.ref": "refs/heads/main" } }),
   concurrency: TriggerConcurrency.meta({ example: "queue" }),

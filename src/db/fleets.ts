@@ -157,6 +157,12 @@ export async function deleteReplica(database: D1Database, scope: Scope, id: stri
   await inProject(database, scope).delete(replicas, eq(replicas.id, id));
 }
 
+/** Unfinished runs that name it: ids, at most `RUNS_TOLD`. */
+export async function runsOnFleet(database: D1Database, scope: Scope, id: string): Promise<string[]> {
+  const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_TOLD);
+  return using.map((run) => run.id);
+}
+
 /** Deletes a fleet that no unfinished run uses, with its replicas; otherwise says which do, as deleteEndpoint does. */
 export async function deleteFleet(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const project = inProject(database, scope);

@@ -1,5 +1,6 @@
 /** Triggers: what begins a run when somebody else's webhook comes. Secrets are sealed before they get here. */
-import { and, eq, isNull, or } from "drizzle-orm";
+import { and, count, eq, isNull, or, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { TriggerView } from "../contract/trigger.ts";
 import { type TriggerRow, triggers } from "./doors-schema.ts";
@@ -45,13 +46,19 @@ export async function someTriggers(database: D1Database, scope: Scope, limit: nu
   return rows.map(({ id }) => id);
 }
 
-export function insertTrigger(
+/** `full`: the project has as many as it may. */
+export async function insertTrigger(
   database: D1Database,
   scope: Scope,
   trigger: NewTrigger,
   made: Remembered | null,
-): Promise<Kept> {
-  return insertOnce(database, scope, triggers, trigger, made);
+): Promise<Kept | "full"> {
+  const there = inProject(database, scope).columns({ count: count() }, triggers);
+  const also = sql`(${there}) < ${LIMITS.triggersPerProject}`;
+  const kept = await insertOnce(database, scope, triggers, trigger, made, { also });
+  if (kept !== "gone") return kept;
+  const [{ count: had } = { count: 0 }] = await there;
+  return had >= LIMITS.triggersPerProject ? "full" : "gone";
 }
 
 /** `taken`: another has the name; null: it is there no more. */

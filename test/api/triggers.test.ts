@@ -5,8 +5,11 @@ import onPush from "../../examples/triggers/eval-on-push.json" with { type: "jso
 import push from "../../examples/triggers/github-push.json" with { type: "json" };
 import update from "../../examples/triggers/huggingface-update.json" with { type: "json" };
 import nightly from "../../examples/triggers/train-nightly.json" with { type: "json" };
+import { LIMITS } from "../../src/contract/limits.ts";
 import type { RunView } from "../../src/contract/run.ts";
 import type { CreatedTrigger, TriggerDelivery, TriggerReceipt } from "../../src/contract/trigger.ts";
+import { getTrigger, insertTrigger } from "../../src/db/triggers.ts";
+import { findHook } from "../../src/runtime/service/receive-delivery.ts";
 import { type Door, openPlatform } from "../runtime/platform.ts";
 import { script } from "../runtime/script.ts";
 import { githubSignature, standardHeaders } from "../runtime/trigger/signing.ts";
@@ -197,13 +200,40 @@ test("what is refused says why, to its sender and in the log", async () => {
   expect([one.has_more, one.data[0].error.code, next.data[0].error.code]).toEqual([true, "not_found", "conflict"]);
 });
 
+const UNKNOWN = { url: "http://x/hooks/tr_01ks2h9q4e7mxw3f0tbn8vc5zqw7h5t2be" };
+
 test("an id that nobody made is 404 without a key, and whoever tries many is told to wait", async () => {
   const door = await opened();
-  const unknown = { url: "http://x/hooks/tr_01ks2h9q4e7mxw3f0tbn8vc5zqw7h5t2be" };
   const from = { "cf-connecting-ip": crypto.randomUUID() };
-  expect(await post(door, unknown, "{}", from)).toMatchObject({ status: 404 });
-  const replies = await Promise.all(Array.from({ length: 120 }, () => post(door, unknown, "{}", from)));
+  expect(await post(door, UNKNOWN, "{}", from)).toMatchObject({ status: 404 });
+  const replies = await Promise.all(Array.from({ length: 120 }, () => post(door, UNKNOWN, "{}", from)));
   expect(replies.some(({ status }) => status === 429)).toBe(true);
+});
+
+test("an address that signs wrongly too often costs no look-up, and what is signed comes through from there too", async () => {
+  const door = await opened();
+  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const from = { "cf-connecting-ip": crypto.randomUUID() };
+  await Promise.all(Array.from({ length: 220 }, () => post(door, UNKNOWN, "{}", from)));
+  expect(await post(door, trigger, "{}", from)).toMatchObject({
+    ...{ status: 429, body: { error: { message: expect.stringMatching(/^too many deliveries that nobody/) } } },
+  });
+  expect(await pushed(door, trigger, {}, from)).toMatchObject({ status: 202, body: { state: "started" } });
+  const asked: string[] = [];
+  const DB = new Proxy(env.DB, {
+    get: (database, name) => {
+      asked.push(String(name));
+      const member: unknown = Reflect.get(database, name);
+      return typeof member === "function" ? member.bind(database) : member;
+    },
+  });
+  const found = (mayBeOld: boolean, now: number) => findHook({ ...env, DB }, trigger.id, { now, mayBeOld });
+  const at = Date.now();
+  const before = await found(false, at);
+  const looked = asked.length;
+  expect([await found(true, at + 4999), asked.length]).toEqual([before, looked]);
+  await found(true, at + 5000);
+  expect(asked.length).toBeGreaterThan(looked);
 });
 
 test("a template is checked when it is made or changed, and what is wrong is named", async () => {
@@ -226,6 +256,32 @@ test("a template is checked when it is made or changed, and what is wrong is nam
   expect(await paramOf({ verify: { scheme: "github", secret: "short" } })).toEqual([400, "verify.secret"]);
   expect(await paramOf({ map: { environment: "$.e" } })).toEqual([201, undefined]);
   expect(await paramOf({})).toEqual([409, "name"]);
+});
+
+test("of triggers that are made at once a project keeps a hundred, and says so to whoever makes another", async () => {
+  const door = await opened();
+  const asks = { name: "first", verify: { scheme: "standard" }, run: GAME };
+  const first = await make(door, asks);
+  const row = await getTrigger(env.DB, door.scope, first.id);
+  if (row === null) throw new Error("it was not kept");
+  const { org_id: _, project_id: __, ...made } = row;
+  // A seal is bound to the id of what it is of: a copy of it would open nowhere, and be resealed by nobody.
+  const plain = { ...made, sealed_secret: "sealed" };
+  const others = Array.from({ length: LIMITS.triggersPerProject }, (___, at) => ({ ...plain, id: `${row.id}${at}` }));
+  const kept = await Promise.all(
+    others.map((one) => insertTrigger(env.DB, door.scope, { ...one, name: one.id }, null)),
+  );
+  expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
+  expect(await asked(door.post("/v1/triggers", { ...asks, name: "another" }))).toMatchObject({
+    ...{
+      status: 409,
+      body: { error: { code: "conflict", message: "a project has 100 triggers at most: delete some" } },
+    },
+  });
+  const long = { ...GAME, metadata: { long: "x".repeat(LIMITS.triggerRunCharacters) } };
+  expect(await asked(door.post("/v1/triggers", { ...asks, run: long }))).toMatchObject({
+    ...{ status: 400, body: { error: { param: "run", message: expect.stringContaining("upload rows as a dataset") } } },
+  });
 });
 
 test("a test of a payload says what it would do, and begins nothing", async () => {

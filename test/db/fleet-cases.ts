@@ -30,5 +30,6 @@ export const FLEET_CASES: Readonly<Record<string, Case>> = {
     return fleets.updateReplica(d1, scope, before, { draining: true });
   },
   deleteReplica: (d1, scope, mark) => fleets.deleteReplica(d1, scope, `rp_${mark}`),
+  runsOnFleet: (d1, scope, mark) => fleets.runsOnFleet(d1, scope, `fl_${mark}`),
   deleteFleet: (d1, scope, mark) => fleets.deleteFleet(d1, scope, `fl_${mark}`, 3000),
 };

@@ -50,7 +50,10 @@ export const FAULTS: readonly Fault[] = [
     name: "dies in the load, and comes back with old weights",
     ...{ at: "update", modes: DRIVEN, shown: /load: |not resumed|GET \/models|probe: / },
     strike: (engine, mode) => engine.breakRoute(loadRoute(mode), "die"),
-    heal: (engine) => engine.restart(),
+    heal: (engine, mode) => {
+      mendLoad(engine, mode);
+      engine.restart();
+    },
   },
   {
     name: "loads, and its answer is lost",
@@ -104,13 +107,13 @@ export const FAULTS: readonly Fault[] = [
       at: "idle",
       modes: ALL,
       heal: none,
-      shown: /started anew|was started with|its weights are changed|404|report/,
+      shown: /^was out|started anew|was started with|its weights are changed|404|report/,
     },
     strike: (engine) => engine.restart(),
   },
   {
     name: "lies about its version",
-    ...{ at: "idle", modes: ALL, era: "e", shown: /it says it serves/ },
+    ...{ at: "idle", modes: ALL, era: "e", shown: /it says it serves|answered weight_version/ },
     strike: (engine) => {
       engine.saysWeights = "777";
     },

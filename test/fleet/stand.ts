@@ -10,12 +10,18 @@ import { testPort } from "../local/test-port.ts";
 import type { Fault } from "./faults.ts";
 
 const STEPS = 3;
-const LOOK_MS = 200;
+/** Of a pause, a load, a resume and a call. */
+const PHASE_S = 6;
+const LOOK_MS = 300;
 /** That something which heals comes back in: longer than the longest wait between two tries. */
 const PATIENCE_MS = 100_000;
+/** A look every ten seconds, which may take five; or the phases of two updates, one after the other. */
+const OUT_WITHIN_MS = 45_000;
 /** Faults of which nothing is to be seen last so long. */
 const UNSEEN_MS = 2000;
-const OUT: readonly ReplicaView["state"][] = ["updating", "down", "stale"];
+/** It was out between two looks of whoever watches. */
+const WAS_OUT = "was out";
+const OUT: readonly (ReplicaView["state"] | typeof WAS_OUT)[] = ["updating", "down", "stale", WAS_OUT];
 
 export interface Case {
   readonly name: string;
@@ -49,7 +55,9 @@ export class Stand {
   }
 
   static async start(): Promise<Stand> {
-    return new Stand(await bootPlatform({ directory: null, port: testPort(0), say: () => undefined }));
+    // What a busy machine starves is not hung.
+    const patient = { hungAfterMs: 300_000, say: () => undefined };
+    return new Stand(await bootPlatform({ directory: null, port: testPort(0), ...patient }));
   }
 
   async play(one: Case): Promise<Played> {
@@ -77,6 +85,9 @@ class Play {
   readonly #shown: string[] = [];
   readonly #rows: SampleRow[] = [];
   #trainer = new ScriptedTrainer({ url: "", run: "", token: "" });
+  /** As whoever watches saw it last. */
+  #seen: FleetView | null = null;
+  #state: "well" | "struck" | "healed" = "well";
   #over = false;
 
   constructor(client: RollcallClient, url: string, one: Case, engines: readonly FakeVllm[]) {
@@ -89,13 +100,10 @@ class Play {
     for (const engine of this.#engines) engine.trainerSends(({ weights }) => String(weights));
     this.#trainer = new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" });
     await this.#trainer.register();
-    const watching = this.#watch();
-    try {
-      await this.#train();
-    } finally {
+    const over = () => {
       this.#over = true;
-      await watching;
-    }
+    };
+    await Promise.all([this.#watch(), this.#strikeAndHeal(), this.#train().finally(over)]);
     const states = (await this.#fleet()).replicas.map(({ state }) => state);
     return { ...(await this.#judge(id)), states, shown: this.#shown };
   }
@@ -106,7 +114,7 @@ class Play {
     await this.#client.createFleet({
       name: this.#name,
       update: {
-        ...{ mode, adapter: "tuned", pause_s: 3, update_s: 3, resume_s: 3 },
+        ...{ mode, adapter: "tuned", pause_s: PHASE_S, update_s: PHASE_S, resume_s: PHASE_S },
         ...(mode === "transfer" && { init_info: { world_size: 2, by_replica } }),
       },
       replicas: this.#engines.map(({ base_url }, at) => ({ name: `gpu-${at}`, base_url, max_concurrent: 8 })),
@@ -114,7 +122,7 @@ class Play {
     return await this.#client.createRun({
       kind: "training",
       ...{ environment: "wordle", environment_args: { max_guesses: 3 }, model: "policy", fleet: this.#name },
-      ...{ group_size: 2, batch_size: { rollouts: 12 }, max_steps: STEPS, lead: 1, limits: { call_timeout_s: 4 } },
+      ...{ group_size: 2, batch_size: { rollouts: 6 }, max_steps: STEPS, lead: 1, limits: { call_timeout_s: PHASE_S } },
       filters: { zero_variance: "keep" },
       trainer: { encoding: "jsonl" },
     });
@@ -135,9 +143,14 @@ class Play {
 
   /** Keeps what is shown, as an operator who looks often; and does what whoever reports does. */
   async #watch(): Promise<void> {
-    while (!this.#over) {
+    for (let ready: number | null = null; !this.#over; ) {
       const fleet = await this.#fleet();
       const [sick] = fleet.replicas;
+      this.#seen = fleet;
+      if (sick?.state === "ready") {
+        if (ready !== null && ready !== sick.since) this.#shown.push(`${WAS_OUT}: ${sick.since}`);
+        ready = sick.since;
+      }
       const line = `${sick?.state}: ${sick?.reason ?? ""}`;
       if (this.#shown.at(-1) !== line) this.#shown.push(line);
       if (this.#case.mode === "reported") await this.#mendReported(fleet);
@@ -157,25 +170,22 @@ class Play {
     if (engine === undefined) return;
     await this.#trainer.report("pending", { version, replica });
     engine.load(weightsNamed(version));
+    // No block of other weights is to be read under a version's salt.
+    engine.cache.clear();
     engine.label = String(version);
     await this.#trainer.report("applied", { version, replica });
   }
 
   async #train(): Promise<void> {
-    const { fault, mode } = this.#case;
+    const { at } = this.#case.fault;
     for (let step = 1; step <= STEPS; step += 1) {
       const leased = await this.#leased();
       for (const bytes of (await this.#trainer.read(leased)).objects) this.#rows.push(...decodeRows(bytes, "jsonl"));
       if (step === STEPS) await this.#until(step - 1);
-      if (step === 1 && fault.at === "update") fault.strike(this.#sick, mode);
+      if (step === 1 && at === "update") this.#strike();
       await this.#trainer.ack(leased);
       await this.#publish(step);
-      if (step === 1 && fault.at === "idle") {
-        await this.#until(1);
-        fault.strike(this.#sick, mode);
-      }
-      const healed = step === 1 ? this.#healLater() : null;
-      if (fault.at === "idle") await healed;
+      if (step === 1 && at === "idle") await this.#strikeIdle();
     }
   }
 
@@ -195,25 +205,55 @@ class Play {
     for (const [at] of this.#engines.entries()) await this.#sidecar(at, `gpu-${at}`, version);
   }
 
-  async #healLater(): Promise<void> {
+  #strike(): void {
+    const { fault, mode } = this.#case;
+    this.#shown.length = 0;
+    fault.strike(this.#sick, mode);
+    this.#state = "struck";
+  }
+
+  /** While nothing is being updated; over once it was healed. */
+  async #strikeIdle(): Promise<void> {
+    await this.#until(1);
+    // What is shown in whole seconds changes with whatever happens from then on.
+    await this.#pass(() => Date.now() > 1000 * ((this.#seen?.replicas[0]?.since ?? 0) + 1));
+    this.#strike();
+    await this.#pass(() => this.#state === "healed");
+  }
+
+  async #strikeAndHeal(): Promise<void> {
     const { fault, mode } = this.#case;
     const { shown } = fault;
+    await this.#pass(() => this.#state === "struck");
     const since = Date.now();
-    while (
-      !this.#over &&
-      (shown === null ? Date.now() - since < UNSEEN_MS : !this.#shown.some((line) => shown.test(line)))
-    ) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    if (shown === null) await this.#pass(() => Date.now() - since >= UNSEEN_MS);
+    else {
+      await this.#shownBy(isOut, "as out", since + OUT_WITHIN_MS);
+      // A busy machine may have put it out for another reason at first.
+      await this.#shownBy((line) => shown.test(line), `as ${shown}`, since + PATIENCE_MS);
     }
     fault.heal(this.#sick, mode);
+    this.#state = "healed";
+  }
+
+  #shownBy(is: (line: string) => boolean, what: string, until: number): Promise<void> {
+    return this.#pass(() => {
+      if (Date.now() > until) throw new Error(`it was not shown ${what}:\n${this.#shown.join("\n")}`);
+      return this.#shown.some(is);
+    });
+  }
+
+  /** Until something is so, or nothing more will be. */
+  async #pass(is: () => boolean): Promise<void> {
+    while (!this.#over && !is()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 
   /** Both replicas are shown as ready, with the version. */
   async #until(version: number): Promise<void> {
     const until = Date.now() + PATIENCE_MS;
     for (;;) {
-      const { replicas } = await this.#fleet();
-      if (replicas.every((one) => one.state === "ready" && one.version === version)) return;
+      const replicas = this.#seen?.replicas ?? [];
+      if (replicas.length > 0 && replicas.every((one) => one.state === "ready" && one.version === version)) return;
       const standing = replicas.map(({ state, reason, version: has }) => `${state} ${has}: ${reason}`).join("; ");
       if (Date.now() > until) throw new Error(`not both ready with ${version}: ${standing}\n${this.#shown.join("\n")}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));

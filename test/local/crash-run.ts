@@ -131,12 +131,8 @@ function requestOf(plan: CrashPlan, url: string) {
 }
 
 async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
-  let run = await rollcall.getRun(id);
-  await until(async () => {
-    run = await rollcall.getRun(id);
-    return run.finished_at !== null;
-  }, withinMs);
-  return run;
+  for await (const _ of rollcall.events(id, { signal: AbortSignal.timeout(withinMs) }));
+  return await rollcall.getRun(id);
 }
 
 function client({ url, key }: Served): RollcallClient {

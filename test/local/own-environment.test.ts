@@ -13,13 +13,16 @@ import { testPort } from "./test-port.ts";
 
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
 const base = mkdtempSync(join(tmpdir(), "rollcall-own-"));
+/** A state directory that lasts over two versions of an environment, and the run that the first one played. */
+const kept = join(base, "kept");
+let played = "";
 let platform: Platform;
 
-function writeEnvironment(id: string): void {
+function writeEnvironment(id: string, version = "0.1.0"): void {
   const folder = join(base, id);
   const rollcall = { environment: "./environment.ts" };
   cpSync(TEMPLATE, folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: id, version: "0.1.0", rollcall }));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: id, version, rollcall }));
 }
 
 beforeAll(async () => {
@@ -61,35 +64,6 @@ test("one that holds other code does not: a throw-away platform plays it, and sa
   expect(result.stderr).not.toContain(`on ${platform.url}\n`);
 }, 60_000);
 
-test("a run of a version that is gone is scored anew by the one there is, named or not", async () => {
-  writeEnvironment("numbers");
-  const directory = join(base, "kept");
-  const start = () =>
-    bootPlatform({
-      directory,
-      environments: [resolveEnvironmentPackage("./numbers", base)],
-      port: testPort(31),
-      say: (line) => process.stderr.write(`${line}\n`),
-    });
-  const ask = (argv: readonly string[]) =>
-    command([...argv, "--json"], { env: { ROLLCALL_DIR: directory }, cwd: base });
-  const first = await start();
-  const played = json(await ask(["eval", "./numbers", "--force", "-n", "2"]));
-  await first.stop();
-  const manifest = join(base, "numbers/package.json");
-  writeFileSync(manifest, readFileSync(manifest, "utf8").replace("0.1.0", "0.2.0"));
-  const second = await start();
-  try {
-    const scored = { status: "completed", environment: "numbers@0.2.0" };
-    const expected = { ...scored, rescored_from: played.run_id };
-    expect(json(await ask(["rescore", played.run_id]))).toMatchObject(expected);
-    const named = await ask(["rescore", played.run_id, "--environment", "./numbers"]);
-    expect(json(named)).toMatchObject(expected);
-  } finally {
-    await second.stop();
-  }
-}, 180_000);
-
 test("a platform elsewhere that holds other code of the same version plays that, and it is said", async () => {
   const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
   const model = ["-m", "m", "-b", platform.policyUrl];
@@ -111,33 +85,56 @@ test("a platform that was started before Rollcall's own code changed says so, an
   expect([other.code, other.stderr]).toEqual([0, expect.stringContaining(said)]);
 }, 60_000);
 
-test("a platform of its own takes the port of --port, or says which it took instead", async () => {
-  const [taken, free] = [new URL(platform.url).port, String(testPort(40))];
-  const own = (port: string) => play("calculator", ["--ephemeral", "--port", port]);
-  expect((await own(free)).stderr).toContain(`on http://127.0.0.1:${free}\n`);
-  const { stderr } = await own(taken);
+test("a platform of its own is asked for by --ephemeral, and says which port it took for a busy one", async () => {
+  const taken = new URL(platform.url).port;
+  const { stderr } = await play("calculator", ["--ephemeral", "--port", taken]);
   const [, used] = new RegExp(`Port ${taken} is busy; using (\\d+)\\.`).exec(stderr) ?? [];
   expect(stderr).toContain(`on http://127.0.0.1:${used}\n`);
 }, 60_000);
 
-test("without a running platform the state directory's own one plays it, bundled once", async () => {
-  writeEnvironment("twice");
-  // Nothing is installed beside it, and zod has more doors than one.
-  const module = join(base, "twice/environment.ts");
+/** Nothing is installed beside it, and zod has more doors than one. */
+function writeNumbers(version: string): void {
+  writeEnvironment("numbers", version);
+  const module = join(base, "numbers/environment.ts");
   writeFileSync(module, readFileSync(module, "utf8").replace('"zod"', '"zod/v4"'));
-  const directory = join(base, "state");
-  const made = () => statSync(join(directory, "worker/index.js")).mtimeMs;
-  expect(json(await play("./twice", [], { ROLLCALL_DIR: directory }))).toMatchObject({
-    status: "completed",
-  });
+}
+
+test("without a running platform the state directory's own one plays it on the port of --port, bundled once", async () => {
+  writeNumbers("0.1.0");
+  const made = () => statSync(join(kept, "worker/index.js")).mtimeMs;
+  const port = String(testPort(40));
+  const result = await play("./numbers", ["--port", port], { ROLLCALL_DIR: kept });
+  expect(json(result)).toMatchObject({ status: "completed" });
+  expect(result.stderr).toContain(`on http://127.0.0.1:${port}\n`);
+  played = json(result).run_id;
   const first = made();
   await bundleWorkerWith(PACKAGE_ROOT, {
-    environments: [resolveEnvironmentPackage("./twice", base)],
+    environments: [resolveEnvironmentPackage("./numbers", base)],
     entry: join(PACKAGE_ROOT, "src/index.ts"),
-    folder: join(directory, "worker"),
+    folder: join(kept, "worker"),
   });
   expect(made()).toBe(first);
 }, 120_000);
+
+test("a run of a version that is gone is scored anew by the one there is, named or not", async () => {
+  writeNumbers("0.2.0");
+  const ask = (argv: readonly string[]) => command([...argv, "--json"], { env: { ROLLCALL_DIR: kept }, cwd: base });
+  const second = await bootPlatform({
+    directory: kept,
+    environments: [resolveEnvironmentPackage("./numbers", base)],
+    port: testPort(31),
+    say: (line) => process.stderr.write(`${line}\n`),
+  });
+  try {
+    const scored = { status: "completed", environment: "numbers@0.2.0" };
+    const expected = { ...scored, rescored_from: played };
+    expect(json(await ask(["rescore", played]))).toMatchObject(expected);
+    const named = await ask(["rescore", played, "--environment", "./numbers"]);
+    expect(json(named)).toMatchObject(expected);
+  } finally {
+    await second.stop();
+  }
+}, 180_000);
 
 test("an environment of Rollcall's own, named by its folder, is itself", async () => {
   const folder = resolve(import.meta.dirname, "../../environments/reverse-text");

@@ -156,16 +156,28 @@ export const EDITS: readonly Edit[] = [
     "src/core/training/samples.ts",
     ["core/training/samples"],
     [
-      ["const MISSING = -9000;", "const MISSING = -10000;"],
       ["one.shared > best.shared", "one.shared < best.shared"],
       ["sample.length - shared < threshold", "sample.length - shared <= threshold"],
       ["shared >= sample.answerStart", "shared > sample.answerStart"],
     ],
   ),
   ...editsOf(
-    "src/core/training/samples.ts",
+    "src/core/training/trainable.ts",
+    ["core/training/samples"],
+    [["const MISSING = -9000;", "const MISSING = -10000;"]],
+  ),
+  ...editsOf(
+    "src/core/training/trainable.ts",
     ["core/training/sample-versions"],
     [["from: sent_at ?? answered_at", "from: answered_at ?? answered_at"]],
+  ),
+  ...editsOf(
+    "src/runtime/trajectory/locate-turns.ts",
+    ["runtime/trajectory/locate-turns.node"],
+    [
+      ["% 2 === 1", "% 2 === 0"],
+      ["last - first === 1", "last - first === 2"],
+    ],
   ),
   ...editsOf(
     "src/core/training/samples.ts",

@@ -13,6 +13,25 @@ export class LoopEngine {
   readonly asked: string[] = [];
   /** The next request of this route hangs for ever; null: it has come. */
   cut: { readonly route: string; readonly at: Cut } | null = null;
+  #held: { readonly route: string; readonly met: () => void; readonly released: Promise<void> } | null = null;
+
+  /** Answers the next request of a route once it is released. */
+  hold(route: string): { readonly met: Promise<void>; readonly release: () => void } {
+    const [met, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    this.#held = { route, met: met.resolve, released: released.promise };
+    return { met: met.promise, release: released.resolve };
+  }
+
+  /** Requests of these routes wait until they are opened. */
+  readonly #shut = new Map<string, Promise<void>>();
+  waiting = false;
+
+  /** To be called, and what it returns too, by the object that asks. */
+  shut(route: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#shut.set(route, promise);
+    return resolve;
+  }
 
   restart(): void {
     Object.assign(this, { weights: "base", paused: false, label: "default", startedAt: this.startedAt + 1 });
@@ -20,11 +39,20 @@ export class LoopEngine {
 
   async answer(path: string, body: string): Promise<Response> {
     if (!this.alive) throw new TypeError("connection refused");
+    const shut = this.#shut.get(path);
+    this.waiting ||= shut !== undefined;
+    await shut;
     this.asked.push(path);
     const { cut } = this;
     const met = cut?.route === path ? cut : null;
     if (met !== null) this.cut = null;
     if (met?.at === "before") return await hung();
+    const held = this.#held?.route === path ? this.#held : null;
+    if (held !== null) {
+      this.#held = null;
+      held.met();
+      await held.released;
+    }
     const reply = this.#reply(path, body);
     return met === null ? reply : await hung();
   }

@@ -39,9 +39,25 @@ export function fillingOf(
     }
     const odd = findOddity(value, path);
     if (odd !== null) return refused(target, `${odd.path} ${odd.message}`);
+    if (mayHoldKey(target) && holdsKey(value)) {
+      return refused(target, `what stands at ${path} has a key in it: ${NO_KEY}`);
+    }
     taken.push([target, value]);
   }
   return { ok: true, value: Object.fromEntries(taken) };
+}
+
+/** What fills in waits on disk as it is, and so does the run's template. */
+export const NO_KEY = "a trigger keeps no key: make an endpoint with it, and name that";
+
+/** A field under which endpoints are given, with their keys if they have any. */
+function mayHoldKey(target: string): boolean {
+  return /^(endpoint|judges)(\.|$)/.test(target);
+}
+
+function holdsKey(value: Json): boolean {
+  if (value === null || typeof value !== "object") return false;
+  return Object.hasOwn(value, "api_key") || Object.values(value).some(holdsKey);
 }
 
 /** The request with the values in their places. Objects on the way that are not there are made; nothing else gives way. */

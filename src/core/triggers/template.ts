@@ -5,7 +5,7 @@
 import { isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { RunRequest } from "../../contract/run.ts";
 import { flatIssues, type Issue, type SaidIssue, saidIssue, sayFirst } from "../schema/issues.ts";
-import { filled } from "./mapping.ts";
+import { filled, NO_KEY } from "./mapping.ts";
 import { readPayloadPath, readTarget } from "./payload-path.ts";
 
 /** Tried one after another where a payload's value will stand. */
@@ -93,7 +93,7 @@ function keptKey(run: JsonObject, map: Readonly<Record<string, string>>): SaidIs
   const mapped = Object.keys(map).find((target) => target.endsWith(".api_key"));
   if (found === undefined && mapped === undefined) return null;
   const param = found === undefined ? `map.${mapped}` : `run.${found[0]}.api_key`;
-  return said(`${param}: a trigger keeps no key: make an endpoint with it, and name that`, param).error;
+  return said(`${param}: ${NO_KEY}`, param).error;
 }
 
 /** It says that the run has no such field. */

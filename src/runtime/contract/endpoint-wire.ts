@@ -50,6 +50,8 @@ export interface Held {
   readonly kind: "held";
   readonly again_at: number;
   readonly reason: string;
+  /** Milliseconds that it may take until one is back that is not down. */
+  readonly update_ms?: number;
 }
 
 /** No call left: the environment could not say what to ask with. */

@@ -42,8 +42,8 @@ export type FleetPermit =
       /** Of the run's weights: the resets it has lived through, where `version` is told. */
       readonly generation?: number;
     }
-  /** No replica takes it now: ask again then. */
-  | { readonly kind: "wait"; readonly again_at: number; readonly reason: string }
+  /** No replica takes it now: ask again then. `update_ms`: what an update of a replica may take by the fleet's settings. */
+  | { readonly kind: "wait"; readonly again_at: number; readonly reason: string; readonly update_ms?: number }
   /** There is no such fleet any more. */
   | { readonly kind: "gone"; readonly reason: string };
 
@@ -120,14 +120,14 @@ export interface FleetRpc {
   release(run_id: string): Promise<void>;
   /**
    * Before a replica is taken out or gets another address, by which its engine could not be resumed any more: no update
-   * of it begins for some minutes. Why it may not be taken out now; null: it may. `replica_id` null: any of them, and
-   * nothing is held off.
+   * of it begins for some minutes. Why it may not be taken out now; null: it may. `replica_id` null: all of them, and
+   * none begins for a minute.
    */
   letGo(of: Pick<FleetCall, "scope" | "fleet_id">, replica_id: string | null): Promise<string | null>;
   /** Its settings or its replicas are not what they were. Also begins it. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
   /** `look`: after a look at each replica by whose weights no training run could begin. */
   standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean): Promise<FleetStanding>;
-  /** Resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from here on. */
+  /** Begins nothing more, resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from here on. */
   free(): Promise<void>;
 }

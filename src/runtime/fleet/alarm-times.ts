@@ -8,7 +8,7 @@ const LOOK_MS = 10_000;
 
 export interface Uses {
   readonly now: number;
-  /** Runs use it, or its replicas are to have certain weights. */
+  /** Calls were given out not long ago. */
   readonly used: boolean;
   readonly inFlight: (replica: string) => number;
   /** Not before: what is to be done at it. */
@@ -17,12 +17,24 @@ export interface Uses {
   readonly tellAt: (replica: string) => number;
 }
 
-/** When a replica that is not being updated is to be looked at; null: never. */
-export function lookAt({ phase, outage, probed, probed_at }: Replica, used: boolean): number | null {
+/** When a replica that is not being updated is to be looked at; null: not before calls or new weights come. */
+export function lookAt(state: FleetState, replica: Replica, used: boolean): number | null {
+  const { phase, outage, probed, probed_at } = replica;
   if (phase !== null) return null;
   if (!probed && outage === null) return 0;
-  if (!used) return null;
+  if (!used && !isDue(state, replica) && !isBlind(state, replica)) return null;
   return outage?.at ?? probed_at + LOOK_MS;
+}
+
+/** It is to be updated, and the look says whether it can be. */
+function isDue(state: FleetState, replica: Replica): boolean {
+  return state.update.mode !== "reported" && !replica.draining && wantedOf(state, replica) !== null;
+}
+
+/** It shows neither its process nor its weights: of what a run put onto it, it is believed while it is watched. */
+function isBlind({ orders }: FleetState, { holds, proof }: Replica): boolean {
+  if (orders.length === 0 || holds === null || holds === "start") return false;
+  return proof === null || (proof.process === null && proof.label === null);
 }
 
 /** The next moment at which there is something to do; null: none. */
@@ -45,7 +57,7 @@ function dueOf(state: FleetState, replica: Replica, { now, used, inFlight }: Use
   const again = waits && wantedOf(state, replica) !== null ? from : null;
   const begin = mayBegin(state, replica, now) ? now : again;
   const unload = toUnload(state, replica, Number.POSITIVE_INFINITY) === null ? null : unload_at;
-  return [begin, unload, lookAt(replica, used)];
+  return [begin, unload, lookAt(state, replica, used)];
 }
 
 function phaseAt({ name, at, until }: NonNullable<Replica["phase"]>, inFlight: number): number {

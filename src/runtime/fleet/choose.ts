@@ -4,7 +4,8 @@ import { type FleetState, type Replica, type Served, servedTo, takesCalls } from
 
 export type Choice =
   | { readonly kind: "go"; readonly replica: Replica; readonly served: Served }
-  | { readonly kind: "wait"; readonly reason: string };
+  /** `busy`: for a place of one that takes it. */
+  | { readonly kind: "wait"; readonly reason: string; readonly busy?: true };
 
 interface Candidate {
   readonly replica: Replica;
@@ -34,7 +35,8 @@ export function choose(state: FleetState, call: FleetCall, inFlight: (replica: s
   const sticky = open.find(({ replica }) => replica.id === call.last_replica);
   const [first] = open.toSorted((one, other) => one.load - other.load);
   const chosen = sticky ?? first;
-  if (chosen === undefined) return { kind: "wait", reason: "every replica has as many calls as it may have" };
+  if (chosen === undefined)
+    return { kind: "wait", reason: "every replica has as many calls as it may have", busy: true };
   return { kind: "go", replica: chosen.replica, served: chosen.served };
 }
 

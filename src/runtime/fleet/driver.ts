@@ -59,7 +59,8 @@ const LOOK_CALLS = 5;
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
 const HELD_MS = 5000;
-/** Whoever deletes a fleet waits for it. */
+/** Whoever deletes a fleet waits so long for what is under way, and then for what it has paused to be resumed. */
+const LAST_STEP_MS = 10_000;
 const LAST_RESUME_MS = 10_000;
 /** Looks that somebody waits for, at one replica. */
 const ASIDE_MS = 1000;
@@ -76,6 +77,7 @@ export class Driver {
   readonly #held = new Map<string, number>();
   #wake: (() => void) | null = null;
   #calls = 0;
+  #ending = false;
 
   constructor(desk: Desk) {
     this.#desk = desk;
@@ -104,7 +106,8 @@ export class Driver {
       for (let open = true; ; ) {
         const woken = Promise.withResolvers<void>();
         this.#wake = woken.resolve;
-        open = open && this.#begin(until);
+        // One that was deleted meanwhile begins nothing more, and what is under way may owe an engine its resume.
+        open = open && this.#desk.of() !== null && this.#begin(until);
         if (this.#running.size === 0) break;
         const wait = open ? Math.max(0, (nextAt() ?? until) - this.#now()) : PASS_MS;
         // What is due and cannot begin yet begins when something has ended.
@@ -120,6 +123,7 @@ export class Driver {
   /** False where something is due that this pass may not begin any more. */
   #begin(until: number): boolean {
     const desk = this.#desk;
+    if (this.#ending || desk.of() === null) return false;
     desk.keep(beginUpdates(desk.state(), this.#now(), desk.inFlight));
     const all = Object.keys(desk.state().replicas).map((id) => this.#beginOne(id, until));
     for (const { id, told } of desk.state().leaving) this.#tell(id, leavingNews(desk.state(), told));
@@ -150,7 +154,7 @@ export class Driver {
     if (replica === undefined || replica.phase !== null) return null;
     const weights = toUnload(state, replica, this.#now());
     if (weights !== null) return { do: "unload", weights };
-    const at = lookAt(replica, this.#desk.used());
+    const at = lookAt(state, replica, this.#desk.used());
     return at !== null && at <= this.#now() ? { do: "probe" } : null;
   }
 
@@ -178,8 +182,10 @@ export class Driver {
   /** Looks at a replica. Nothing is learnt where it could not be asked for a reason of the platform's own. */
   async #look(id: string): Promise<void> {
     const desk = this.#desk;
+    if (desk.of() === null) return;
     const phase = desk.state().replicas[id]?.phase?.name ?? null;
     await this.#looks.run(async () => {
+      if (desk.of() === null) return;
       const { number: at } = desk.moment();
       const check = await this.#check(id);
       if (desk.of() !== null) this.#looked(id, check, { at, phase });
@@ -212,11 +218,26 @@ export class Driver {
     }
   }
 
-  /** Once each: nobody comes back to it. What is under way resumes by itself. */
-  async resumePaused(): Promise<void> {
-    const { update, replicas } = this.#desk.state();
-    const paused = Object.values(replicas).filter((one) => one.paused && !this.#running.has(one.id));
-    await Promise.all(paused.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, update.mode))));
+  /**
+   * Begins nothing more, and resumes what is paused, once each: nobody comes back to it. What is under way ends first,
+   * so that a kill meanwhile finds all of it on disk; what takes longer resumes by itself. `free`: what follows at once.
+   */
+  async end(free: () => Promise<void>): Promise<void> {
+    this.#ending = true;
+    try {
+      const paused = () => Object.values(this.#desk.state().replicas).filter((one) => one.paused);
+      const going = paused().map(({ id }) => this.#running.get(id));
+      const timer = Promise.withResolvers<void>();
+      const late = setTimeout(timer.resolve, LAST_STEP_MS);
+      await Promise.race([Promise.all(going), timer.promise]);
+      clearTimeout(late);
+      const { mode } = this.#desk.state().update;
+      const left = paused().filter(({ id }) => !this.#running.has(id));
+      await Promise.all(left.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, mode))));
+      await free();
+    } finally {
+      this.#ending = false;
+    }
   }
 
   async #resumeOnce(id: string, mode: UpdateMode): Promise<void> {
@@ -305,7 +326,7 @@ export class Driver {
     const desk = this.#desk;
     const of = desk.of();
     const { run_id, generation, version, state } = tell;
-    const order = desk.state().orders.find((one) => one.run_id === run_id);
+    const order = of === null ? undefined : desk.state().orders.find((one) => one.run_id === run_id);
     if (of === null || order === undefined) return;
     const trainer = trainerObject(desk.env, of.scope, run_id);
     const report = { version, state, epoch: order.epoch, replica, of_fleet: { generation } };

@@ -20,6 +20,7 @@ import {
   REASON_CHARS,
   type Replica,
   takesCalls,
+  UNLOADS_TRIED,
   withReplica,
 } from "./state.ts";
 import { beginStretch, endStretch } from "./stretches.ts";
@@ -95,7 +96,7 @@ function begin(state: FleetState, replica: Replica, now: number): FleetState {
 }
 
 export function phaseOf(name: PhaseName, until: number, now: number): Phase {
-  return { name, until, at: now, target: null, fault: null, left: false, misses: 0, late: null };
+  return { name, until, at: now, target: null, fault: null, left: false, since: now, misses: 0, late: null };
 }
 
 /** The next phase of what is going on. */
@@ -198,7 +199,9 @@ export function stepDone(
 ): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined) return before;
-  if (step.do === "unload") return ok ? unloaded(before, replica, step.weights, now) : retried(before, replica, now);
+  if (step.do === "unload") {
+    return ok ? unloaded(before, replica, step.weights, now) : stillLoaded(before, replica, message, now);
+  }
   const { phase } = replica;
   // It ended otherwise meanwhile.
   if (phase === null || phase.name !== step.do) return before;
@@ -242,7 +245,8 @@ function ended(before: FleetState, replica: Replica, { now, number }: Moment): F
   if (phase.fault !== null) {
     return withReplica(before, id, { phase: null, failing: again(replica.failing, phase.fault, now) }, now);
   }
-  const state = withReplica(before, id, { phase: null, failing: null }, now);
+  const took = phase.since === undefined || phase.target === null ? {} : { took_ms: now - phase.since };
+  const state = withReplica(before, id, { phase: null, failing: null, ...took }, now);
   const going = before.stretches[id]?.at(-1)?.to === null;
   if (holds === null || going) return state;
   return withStretch(state, id, { from: number, weights: holds, proof: proof ?? NO_PROOF });
@@ -260,26 +264,33 @@ export function withStretch(
   return { ...state, stretches: { ...state.stretches, [id]: after } };
 }
 
-/** An adapter that is loaded and nobody may want any more: of a run that is over, or older than what is kept. */
-export function toUnload(
-  state: FleetState,
-  { adapters, phase, outage, unload_at }: Replica,
-  now: number,
-): Weights | null {
+/** An adapter that is loaded and nobody may want any more. */
+export function toUnload(state: FleetState, replica: Replica, now: number): Weights | null {
+  const { phase, outage, unload_at } = replica;
   if (phase !== null || outage !== null || unload_at > now) return null;
-  const unwanted = adapters.filter((one, at) => {
+  return unwantedOf(state, replica)[0] ?? null;
+}
+
+/** Adapters of runs that are over, and those older than what is kept. */
+export function unwantedOf(state: FleetState, { adapters }: Replica): readonly Weights[] {
+  return adapters.filter((one, at) => {
     const newer = adapters.slice(at + 1).filter(({ run_id }) => run_id === one.run_id);
     const wanted = state.orders.some(({ run_id }) => run_id === one.run_id);
     return !wanted || newer.length >= ADAPTERS_KEPT;
   });
-  return unwanted[0] ?? null;
 }
 
 function unloaded(state: FleetState, { id, adapters }: Replica, weights: Weights, now: number): FleetState {
-  return withReplica(state, id, { adapters: adapters.filter((one) => !isSameWeights(one, weights)) }, now);
+  const left = adapters.filter((one) => !isSameWeights(one, weights));
+  return withReplica(state, id, { adapters: left, unload_failed: null }, now);
 }
 
-/** An adapter that stays loaded does no harm: it takes nothing out of rotation. */
-function retried(state: FleetState, replica: Replica, now: number): FleetState {
-  return withReplica(state, replica.id, { unload_at: now + LONGEST_WAIT_MS }, now);
+/** An adapter that stays loaded takes nothing out of rotation. An engine that unloads none is not asked for ever. */
+function stillLoaded(state: FleetState, replica: Replica, message: string, now: number): FleetState {
+  const { id, adapters, unload_failed } = replica;
+  const tries = (unload_failed?.tries ?? 0) + 1;
+  const given = tries < UNLOADS_TRIED ? [] : unwantedOf(state, replica);
+  const failed = { tries, reason: message.slice(0, REASON_CHARS) };
+  const left = adapters.filter((one) => !given.includes(one));
+  return withReplica(state, id, { adapters: left, unload_at: now + LONGEST_WAIT_MS, unload_failed: failed }, now);
 }

@@ -26,7 +26,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { nextAt } from "./alarm-times.ts";
-import { choose } from "./choose.ts";
+import { type Choice, choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
 import { Driver } from "./driver.ts";
 import { type Moment, whyNotNow } from "./driving.ts";
@@ -37,15 +37,16 @@ import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
 import { type FleetState, orderOf, permitsOf, type Settings, setReplicas, standingOf, withReplica } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
 import { versionOf } from "./stretches.ts";
+import { askAgainAt, longestUpdateMs } from "./waiting.ts";
 
 /** Settings are told when they change; one that was lost is read so much later. */
 const SETTINGS_MS = 5 * 60_000;
 /** A replica that is held off stays so until its new settings were read, whoever was told of them. */
 const HELD_MS = 60_000;
-/** A fleet that no call used for so long is not looked after. */
+/** A fleet that no call used for so long is looked at only to be updated. */
 const USED_MS = 3600_000;
 const NOTE_USED_MS = 5 * 60_000;
-/** A call that no replica takes now is to be asked for again so soon. */
+/** A call for which no replica has a place now is to be asked for again so soon. */
 const AGAIN_MS = 1000;
 const GONE = "its fleet was deleted";
 const NOTHING: FleetStanding = { replicas: [], max_concurrent: 0, weights: null };
@@ -94,7 +95,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     this.#inFlight.expire(now);
     const choice = choose(this.#store.state(), call, (id) => this.#inFlight.of(id));
     await this.#noteUsed(now);
-    if (choice.kind === "wait") return { ...choice, again_at: now + AGAIN_MS };
+    if (choice.kind === "wait") return this.#waits(choice, now);
     const { replica, served } = choice;
     const number = this.#numbers.next();
     const { rollout_id, wait_ms } = call;
@@ -102,6 +103,12 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const weights = version === null ? null : { run_id: call.weights_of ?? call.run_id, generation, version };
     this.#inFlight.add(number, { replica_id: replica.id, rollout_id, model, weights, until: now + wait_ms });
     return { kind: "go", number, replica_id: replica.id, ...served };
+  }
+
+  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): FleetPermit {
+    const state = this.#store.state();
+    const again_at = busy === true ? now + AGAIN_MS : askAgainAt(state, now);
+    return { kind: "wait", reason, again_at, update_ms: longestUpdateMs(state.update) };
   }
 
   async ended(ended: EndedCall): Promise<{ end: number | null } | null> {
@@ -171,11 +178,12 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const state = this.#store.state();
     const asked = Object.values(state.replicas).filter(({ id }) => replica_id === null || id === replica_id);
     const [why = null] = asked.map((replica) => whyNotNow(state, replica)).filter((one) => one !== null);
-    if (why === null && replica_id !== null) {
-      const now = this.now();
-      this.#keep(withReplica(state, replica_id, { held_until: now + SETTINGS_MS + HELD_MS }, now));
-    }
-    return why;
+    if (why !== null) return why;
+    const now = this.now();
+    // A fleet is deleted at once; of a replica's new settings somebody may have to be told first.
+    const held_until = now + HELD_MS + (replica_id === null ? 0 : SETTINGS_MS);
+    this.#keep(asked.reduce((held, { id }) => withReplica(held, id, { held_until }, now), state));
+    return null;
   }
 
   async changed(of: FleetOf): Promise<void> {
@@ -202,7 +210,11 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   }
 
   async free(): Promise<void> {
-    if (this.#of() !== null) await this.#driver.resumePaused();
+    if (this.#of() === null) await this.#forget();
+    else await this.#driver.end(() => this.#forget());
+  }
+
+  async #forget(): Promise<void> {
     const freed = this.#tombstone.set(this.now());
     this.#store.forget();
     await freed;
@@ -279,7 +291,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   }
 
   #used(): boolean {
-    return this.#store.state().orders.length > 0 || this.now() - this.#store.usedAt() < USED_MS;
+    return this.now() - this.#store.usedAt() < USED_MS;
   }
 
   async #noteUsed(now: number): Promise<void> {

@@ -5,7 +5,7 @@
  * neither which process it is nor which weights it has, is believed nothing but what somebody reports of it.
  */
 import type { EndedCall } from "../contract/fleet-wire.ts";
-import { fail, go, type Moment, wantedOf, withStretch } from "./driving.ts";
+import { fail, go, type Moment, unwantedOf, wantedOf, withStretch } from "./driving.ts";
 import {
   adapterName,
   again,
@@ -17,7 +17,7 @@ import {
   withReplica,
 } from "./state.ts";
 import { confirm, endAtConfirmed, voidStretch } from "./stretches.ts";
-import { contradicted, isLabelOf, isSameWeights, type Proof, type Weights } from "./weights.ts";
+import { contradicted, isLabelOf, isSameWeights, namesVersion, type Proof, type Weights } from "./weights.ts";
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
 
@@ -62,7 +62,7 @@ function looked(state: FleetState, replica: Replica, check: Alive, now: number):
 }
 
 function restart({ proof }: Replica, check: Alive): Partial<Replica> {
-  return isRestarted(proof, check) ? { adapters: [], holds: "start", initialized: false } : {};
+  return isRestarted(proof, check) ? { adapters: [], unload_failed: null, holds: "start", initialized: false } : {};
 }
 
 function isRestarted(proof: Proof | null, { started_at }: Alive): boolean {
@@ -119,9 +119,14 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   const { now, number } = moment;
   const seen = proofOf(check);
   if (isRestarted(proof, check)) return startedAnew(state, replica, seen, moment);
-  if (proof === null && holds === null && doubt === null) {
-    const changed = changedBefore(state, seen);
-    if (changed !== null) return withReplica(state, id, { proof: seen, doubt: changed }, now);
+  const first = proof === null && holds === null && doubt === null;
+  const unnamed = holds === "start" && (proof?.label ?? null) === null;
+  const changed = first || unnamed ? changedBefore(state, seen) : null;
+  if (changed !== null) {
+    const stretches = { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) };
+    return withReplica({ ...state, stretches }, id, { holds: null, proof: seen, doubt: changed }, now);
+  }
+  if (first) {
     const started = withReplica(state, id, { holds: "start", proof: seen }, now);
     return withStretch(started, id, { from: number, weights: "start", proof: seen });
   }
@@ -129,14 +134,23 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   if (why !== null) return doubted(state, id, why, moment);
   const known = { process: seen.process ?? proof?.process ?? null, label: proof?.label ?? seen.label };
   const listed = adapters.filter((one) => check.models.includes(adapterName(state.update, one)));
-  const lost = listed.length < adapters.length;
-  const told = { proof: known, adapters: listed, ...(lost && { behind: true }) };
+  const told = { proof: known, ...without(state, replica, listed) };
   return withReplica(state, id, { ...told, failing: stillFailing(state, replica, now) }, now);
 }
 
-/** An engine names what it was started with in words; versions are the names that fleets give. */
+/** These adapters are left of its own. One that nobody wanted was unloaded, even if no answer said so. */
+function without(state: FleetState, replica: Replica, adapters: readonly Weights[]): Partial<Replica> {
+  const lost = replica.adapters.filter((one) => !adapters.includes(one));
+  if (lost.length === 0) return {};
+  const unwanted = unwantedOf(state, replica);
+  const unloaded = lost.some((one) => unwanted.includes(one));
+  const missed = lost.some((one) => !unwanted.includes(one));
+  return { adapters, ...(unloaded && { unload_failed: null }), ...(missed && { behind: true }) };
+}
+
+/** It was taken to have what it was started with, and says otherwise. A bare 0 may be what it was started with. */
 function changedBefore({ update }: FleetState, { label }: Proof): string | null {
-  if (!interrupts(update) || label === null || !/^[1-9]\d*$/.test(label)) return null;
+  if (!interrupts(update) || label === null || label === "0" || !namesVersion(label)) return null;
   return `it says it serves version ${label} already: its weights were changed before it was attached`;
 }
 
@@ -179,8 +193,8 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
     const again = withReplica(before, id, { proof, failing: null }, now);
     return doubted(again, id, "it was started anew: report what it has once more", moment);
   }
-  const known = { holds: "start", proof, adapters: [], initialized: false, behind, doubt: null, failing } as const;
-  const state = withReplica(before, id, known, now);
+  const fresh = { holds: "start", adapters: [], unload_failed: null, initialized: false } as const;
+  const state = withReplica(before, id, { ...fresh, proof, behind, doubt: null, failing }, now);
   return withStretch(state, id, { from: number, weights: "start", proof });
 }
 
@@ -249,7 +263,7 @@ export function lacksAdapter(before: FleetState, id: string, model: string, { no
   const { update } = before;
   const adapters = replica.adapters.filter((one) => adapterName(update, one) !== model);
   if (adapters.length < replica.adapters.length) {
-    return withReplica(before, id, { adapters, behind: true }, now);
+    return withReplica(before, id, without(before, replica, adapters), now);
   }
   const { holds } = replica;
   if (update.mode !== "lora_in_place" || model !== update.adapter || holds === null || holds === "start") return before;

@@ -29,6 +29,8 @@ export interface Phase {
   readonly fault: string | null;
   /** It took calls when it was taken out for this. */
   readonly left: boolean;
+  /** When its first phase began. */
+  readonly since?: number;
   /** Tries of resuming it that failed. */
   readonly misses: number;
   readonly late: string | null;
@@ -70,7 +72,7 @@ export interface Replica {
   readonly probed: boolean;
   readonly probed_at: number;
   readonly holds: Holds;
-  /** It came when the fleet had weights, or was started anew: it gets them before it takes calls. */
+  /** It came when the fleet had weights, was started anew, or lost an adapter: it gets what is ordered before calls. */
   readonly behind: boolean;
   /** LoRA adapters that are loaded on it, in the order in which they were. */
   readonly adapters: readonly Weights[];
@@ -83,10 +85,14 @@ export interface Replica {
   readonly held_until: number;
   /** Its weight transfer was set up since it was started. */
   readonly initialized: boolean;
+  /** Milliseconds that its last update took, from its first phase until it was back. */
+  readonly took_ms?: number;
   /** Its last update failed. */
   readonly failing: Again | null;
   /** Not before: an adapter that nobody wants could not be unloaded. */
   readonly unload_at: number;
+  /** Tries in a row of unloading one that failed, and why the last did. */
+  readonly unload_failed?: { readonly tries: number; readonly reason: string } | null;
   /** Of `reported`: the newest weights that somebody said were coming or there. */
   readonly claimed: Weights | null;
   /** Why nobody knows what it serves. */
@@ -118,16 +124,22 @@ export interface FleetState {
 export const FIRST_WAIT_MS = 5000;
 export const LONGEST_WAIT_MS = 60_000;
 export const REASON_CHARS = 500;
+/** Then adapters that nobody wants are left to the engine, and forgotten. */
+export const UNLOADS_TRIED = 3;
 
 export function newFleet(update: FleetUpdate): FleetState {
   return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
 }
 
-/** `since` follows its state by itself. Nothing happens to a replica that is gone. */
+/**
+ * `since` follows its state by itself, and one that has all that is ordered is not behind. Nothing happens to a replica
+ * that is gone.
+ */
 export function withReplica(state: FleetState, id: string, changes: Partial<Replica>, now: number): FleetState {
   const before = state.replicas[id];
   if (before === undefined) return state;
-  const changed = { ...before, ...changes };
+  const merged = { ...before, ...changes };
+  const changed = { ...merged, behind: merged.behind && state.orders.some((order) => !isAt(state, merged, order)) };
   const shown = stateOf(state, changed);
   const since = shown === before.shown ? before.since : now;
   return { ...state, replicas: { ...state.replicas, [id]: { ...changed, shown, since } } };
@@ -244,9 +256,9 @@ function staleness(state: FleetState, replica: Replica): string | null {
   return `it has the weights that it was started with: version ${order.version} comes first`;
 }
 
-/** Why it takes no calls; null where it does, or just ends what it has. */
+/** Why it takes no calls, or what is wrong with it all the same; null where nothing is. */
 function reasonOf(state: FleetState, replica: Replica): string | null {
-  const { phase, outage, failing } = replica;
+  const { phase, outage, failing, unload_failed } = replica;
   switch (stateOf(state, replica)) {
     case "updating":
       return phase?.late ?? phase?.fault ?? failing?.reason ?? `its weights are changed: ${phase?.name ?? ""}`;
@@ -259,7 +271,8 @@ function reasonOf(state: FleetState, replica: Replica): string | null {
     case "draining":
       return "it ends what it has";
     case "ready":
-      return null;
+      if ((unload_failed?.tries ?? 0) < UNLOADS_TRIED) return null;
+      return `adapters that nobody wants stay loaded: ${unload_failed?.reason}`;
   }
 }
 

@@ -26,11 +26,15 @@ export function isLabelOf(label: string | null, weights: Weights): boolean {
   return label === labelOf(weights) || label === String(weights.version);
 }
 
-/** How a reply names its weights, where that is a name of ours or a number, and not of these; else null. */
+/** Whether a label is a name of ours or a number. What an engine was started with it names in words of its own. */
+export function namesVersion(label: string): boolean {
+  return /^\d{1,15}$/.test(label) || /^[0-9a-z]+\.g\d+@\d+$/.test(label);
+}
+
+/** How a reply names its weights, where that names a version, and not these; else null. */
 export function contradicted(label: string | null | undefined, weights: Weights | null): string | null {
   if (weights === null || label === null || label === undefined) return null;
-  const names = /^\d{1,15}$/.test(label) || /^[0-9a-z]+\.g\d+@\d+$/.test(label);
-  return names && !isLabelOf(label, weights) ? label : null;
+  return namesVersion(label) && !isLabelOf(label, weights) ? label : null;
 }
 
 export function isSameWeights(one: Weights, other: Weights): boolean {

@@ -8,6 +8,7 @@ import { ofOrganization, type Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { deleteUnusedDataset } from "../../db/datasets.ts";
 import { beginRunDeletion, unfinishedDeletions } from "../../db/deletions.ts";
+import { dropReportLinks } from "../../db/report-links.ts";
 import {
   datasetsBefore,
   dropIdempotencyKeys,
@@ -17,6 +18,7 @@ import {
   hasToSweep,
   retentionOf,
 } from "../../db/retention.ts";
+import { dropSignIns } from "../../db/web-sessions.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -73,8 +75,10 @@ async function dropRows(
   const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
   const receipts = () => dropReceipts(DB, scope.orgId, before(now, RECEIPT_DAYS), limit);
   const verdicts = () => (verdicts_days === null ? false : dropVerdicts(DB, scope, before(now, verdicts_days), limit));
+  const links = () => dropReportLinks(DB, scope, now, limit);
+  const signIns = () => dropSignIns(DB, scope.orgId, now, limit);
   let more = false;
-  for (const drop of [keys, sharedKeys, receipts, verdicts])
+  for (const drop of [keys, sharedKeys, receipts, verdicts, links, signIns])
     more = (await subrequests.fetch(async () => await drop())) || more;
   return more;
 }

@@ -77,8 +77,8 @@ function failedLast({ failed_calls, turns }: Rollout): string | undefined {
   return last?.turn === turns.length ? last.replica : undefined;
 }
 
-function heldBy({ again_at, reason }: Extract<FleetPermit, { kind: "wait" }>): Held {
-  return { kind: "held", again_at, reason };
+function heldBy({ kind: _, ...waits }: Extract<FleetPermit, { kind: "wait" }>): Held {
+  return { kind: "held", ...waits };
 }
 
 function endOf(outcome: TurnOutcome): EndedCall["outcome"] {

@@ -22,7 +22,7 @@ import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
-import { type RunEndpoint, refuseHeld } from "./run-endpoint.ts";
+import { type RunEndpoint, refuseHeld, refuseOneName } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -208,7 +208,7 @@ export async function refuseEngine(
 ): Promise<Result<never> | null> {
   const { place } = endpoint;
   if (place.kind === "fleet") {
-    const held = await refuseHeld(env, scope, place);
+    const held = refuseOneName(request.model, place.fleet) ?? (await refuseHeld(env, scope, place));
     return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
   }
   try {

@@ -11,6 +11,7 @@ import {
   insertFleet,
   listFleets as listStoredFleets,
   type NamedFleet,
+  runsOnFleet,
   updateFleet,
 } from "../../db/fleets.ts";
 import type { Page } from "../../db/page.ts";
@@ -111,6 +112,10 @@ export async function deleteFleet(
   const fleet = await findFleet(env.DB, scope, nameOrId);
   if (fleet === null) return notFound("fleet", nameOrId);
   const { id } = fleet;
+  // One that is used is refused before anything is held off at its replicas.
+  const used = async () => ({ deleted: false, usedBy: await runsOnFleet(env.DB, scope, id) });
+  const unused = await deleteUnused(env, scope, used);
+  if (!unused.ok) return unused;
   const paused = await refusePaused(env, scope, id, null);
   if (paused !== null) return paused;
   const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));

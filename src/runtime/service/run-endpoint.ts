@@ -100,6 +100,17 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   return refuse("conflict", message, "fleet");
 }
 
+/** Where one adapter is loaded over again, nobody could say whether it answered a call of its name, or what it lies on. */
+export function refuseOneName(model: string, { update }: Pick<FleetRow, "update">): Result<never> | null {
+  if (update.mode !== "lora_in_place" || model !== update.adapter) return null;
+  const names = "name the model that its engines were started with, or give the fleet's update.adapter another name";
+  return refuse(
+    "invalid_request",
+    `model: ${model} is the name of the adapter that the fleet loads: ${names}`,
+    "model",
+  );
+}
+
 /**
  * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
  * with. Each is looked at first: it may have been started anew.

@@ -6,6 +6,7 @@
 import type { Caller } from "../../contract/identity.ts";
 import { permits } from "../../contract/identity.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { CreatedTrigger, TriggerPatch, TriggerRequest, TriggerView } from "../../contract/trigger.ts";
 import { mintId } from "../../core/ids.ts";
@@ -58,6 +59,9 @@ export async function createTrigger(
   const key = toRemember(OPERATION, id, options);
   const kept = await insertTrigger(env.DB, scope, row, key);
   if (kept === "gone") return projectGone();
+  if (kept === "full") {
+    return refuse("conflict", `a project has ${LIMITS.triggersPerProject} triggers at most: delete some`, null);
+  }
   if (kept === "taken") return (await findRepeated(env, scope, options)) ?? nameTaken(name);
   if (key !== null) await noteProject(env, scope, now);
   return { ok: true, value: { value: { ...triggerViewOf(row, origin), secret: made }, replayed: false } };

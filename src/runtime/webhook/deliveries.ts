@@ -57,6 +57,8 @@ export interface Standing {
   readonly delivered_at: number | null;
   /** Nothing is sent before. */
   readonly resting_until: number | null;
+  /** Since when its secret was seen not to open. */
+  readonly locked_since?: number | null;
   /** It is told nothing any more. `written`: the database says so too, and from then on what it says counts. */
   readonly disabled: (Disabled & { readonly mails: number }) | null;
 }

@@ -33,6 +33,9 @@ const FAILING = 6;
 const ATTEMPTS_A_RUN = 300;
 const RUN_MS = 60_000;
 const MAILS = 5;
+/** How long a secret that does not open is waited for, and how often it is tried. */
+const LOCKED_MS = 3600_000;
+const LOCKED_AGAIN_MS = 5 * 60_000;
 
 export class WebhookObject extends DurableObject<Env> implements Serves<WebhookRpc> {
   /** The clock, replaced by tests. */
@@ -139,7 +142,19 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
       return;
     }
     if (this.#store.standing().disabled !== null) this.#store.enable();
+    if (address.kind === "locked") return await this.#isLocked(of, address.reason, subrequests);
+    if ((this.#store.standing().locked_since ?? null) !== null) this.#store.note({ locked_since: null });
     await this.#send(of, address, subrequests);
+  }
+
+  /** A deployment that lacks its secret for a while loses nothing; one that has lost it disables the endpoint. */
+  async #isLocked(of: WebhookOf, reason: string, subrequests: Subrequests): Promise<void> {
+    const now = this.now();
+    const since = this.#store.standing().locked_since ?? now;
+    this.#notBefore = now + LOCKED_AGAIN_MS;
+    if (now - since < LOCKED_MS) return this.#store.note({ locked_since: since });
+    this.#store.note({ locked_since: null });
+    await this.#disable(of, reason, subrequests);
   }
 
   /** As many at a time as the address bears, until nothing is due or others have to have their turn. */

@@ -7,6 +7,7 @@ import { saidBack } from "../../contract/shown-text.ts";
 import { findWebhook, secretsOfWebhook } from "../../db/webhooks.ts";
 import type { WebhookOf } from "../contract/webhook-wire.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import { signedHeaders } from "../kit/sign-webhook.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -18,9 +19,11 @@ export type Address =
   /** It was deleted. */
   | { readonly kind: "none" }
   | { readonly kind: "disabled"; readonly at: number; readonly reason: string }
+  /** Its newest secret does not open: nothing can be signed by it. */
+  | { readonly kind: "locked"; readonly reason: string }
   | { readonly kind: "open"; readonly url: string; readonly secrets: readonly string[]; readonly hosts: AllowedHosts };
 
-/** Throws where the database does not answer, or a secret does not open. */
+/** Throws where the database does not answer. */
 export async function readAddress(
   env: Env,
   subrequests: Subrequests,
@@ -34,8 +37,14 @@ export async function readAddress(
   }
   const sealed = await subrequests.fetch(() => secretsOfWebhook(env.DB, scope, webhook_id, now));
   const secrets: string[] = [];
-  for (const { id, sealed_secret } of sealed) {
-    secrets.push(await openSealed(env, { kind: "webhook_secret", scope, id, sealed: sealed_secret }));
+  for (const [at, { id, sealed_secret }] of sealed.entries()) {
+    try {
+      secrets.push(await openSealed(env, { kind: "webhook_secret", scope, id, sealed: sealed_secret }));
+    } catch (thrown) {
+      logError("the secret of a webhook does not open", { ...idsOf({ scope }), webhook_id, secret_id: id }, thrown);
+      // Older ones sign beside it for a while, and it is by the newest that a receiver knows its sender.
+      if (at === 0) return { kind: "locked", reason: "its secret does not open here: rotate it" };
+    }
   }
   const hosts = await subrequests.fetch(() => allowedHosts(env, scope));
   return { kind: "open", url: row.url, secrets, hosts };

@@ -84,3 +84,20 @@ test("what is absent, too long, too much, or a name that vanishes is refused by 
   });
   expect(filled({ model: "m" }, { "model.name": 1 })).toMatchObject({ ok: false, param: "map.model.name" });
 });
+
+test("an endpoint that a payload names fills in, and one with a key in it is refused by the field it would fill", () => {
+  const payload = {
+    plain: { base_url: "https://a.example/v1" },
+    keyed: { base_url: "https://a.example/v1", api_key: "k" },
+  };
+  expect(fillingOf({ endpoint: "$.plain" }, payload)).toEqual({ ok: true, value: { endpoint: payload.plain } });
+  expect(fillingOf({ environment_args: "$.keyed" }, payload)).toMatchObject({ ok: true });
+  for (const target of ["endpoint", "judges.default.endpoint", "judges"]) {
+    const refused = fillingOf({ [target]: target === "judges" ? "$" : "$.keyed" }, payload);
+    expect(refused).toMatchObject({
+      ok: false,
+      param: `map.${target}`,
+      message: expect.stringContaining("keeps no key"),
+    });
+  }
+});

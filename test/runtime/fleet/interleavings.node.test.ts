@@ -105,3 +105,21 @@ test("what somebody else puts onto engines is told only where he said so, and th
   );
   expect(told).toBeGreaterThan(500);
 });
+
+test("an adapter whose unloading nobody heard of is missed by none: its replica goes on taking calls", () => {
+  const world = new World("lora_versioned", 1, () => false);
+  const seen = new Set<string>();
+  for (let [ordered, pass] = [0, 0]; pass < 40; pass += 1) {
+    if (pass % 5 === 0 && ordered < 4) world.order(0, ++ordered);
+    world.now += 5000;
+    world.tick();
+    world.reach(0);
+    const unloads = [...world.running.values()].some(({ step }) => step.do === "unload");
+    // It is told of another version before it is looked at.
+    if (unloads) world.order(0, 5);
+    world.reply(0, unloads);
+    if (pass > 0) seen.add(world.state.replicas["rp_0"]?.shown ?? "gone");
+  }
+  expect(world.leftOver()).toEqual([]);
+  expect([...seen]).toEqual(["ready"]);
+});

@@ -169,6 +169,7 @@ test("calls are told versions by what their replica held, and nothing by one tha
 
 test("a replica that dies is out until it is back with its weights; a fleet that nobody uses asks nothing and has no alarm", async () => {
   const fleet = await new Fleet(2).open();
+  await fleet.call();
   await fleet.order(1);
   await fleet.fire();
   const engine = fleet.engine(0);
@@ -187,7 +188,7 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   fleet.now += 5000;
   await fleet.fire();
   expect([engine.weights, await fleet.states()]).toEqual(["/weights/1", ["ready 1", "ready 1"]]);
-  await fleet.in((object) => object.release(fleet.run_id));
+  // Its run goes on, paused.
   fleet.now += 2 * HOUR;
   const asked = engine.asked.length;
   // What was armed before has come to its time.
@@ -240,6 +241,91 @@ test("a replica is not taken out while its engine is paused, and a fleet that is
   fleet.now += HOUR;
   await fleet.fire();
   expect(engine.weights).toBe("/weights/2");
+});
+
+test("a fleet that is freed while an engine is paused waits for it, whatever else has ended, and resumes it", async () => {
+  const fleet = await new Fleet(2).open();
+  const { replica_id } = await fleet.go();
+  await fleet.order(1);
+  const [looked, updated] = [true, false].map((own) =>
+    fleet.engine(fleet.ids.findIndex((id) => (id === replica_id) === own)),
+  );
+  if (looked === undefined || updated === undefined) throw new Error("no such engine");
+  const open = await fleet.in(() => ({ look: looked.shut("/v1/models"), load: updated.shut("/collective_rpc") }));
+  fleet.now += 10_000;
+  let ended = false;
+  const fired = fleet.fire().then(() => {
+    ended = true;
+  });
+  await vi.waitUntil(() => looked.waiting && updated.waiting, { interval: 5 });
+  await fleet.in((object) => object.free());
+  const asked = looked.asked.length;
+  await fleet.in(() => open.look());
+  await vi.waitUntil(() => looked.asked.length > asked + 3, { interval: 5 });
+  await fleet.in(() => undefined);
+  expect([ended, updated.paused]).toEqual([false, true]);
+  await fleet.in(() => open.load());
+  await fired;
+  expect(updated.paused).toBe(false);
+});
+
+test("a fleet about to be deleted pauses none of its engines, also where an update is due", async () => {
+  const fleet = await new Fleet(2).open();
+  const engine = fleet.engine(0);
+  expect(await fleet.in((object) => object.letGo(fleet.of, null))).toBeNull();
+  await fleet.order(1);
+  await fleet.fire();
+  await fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
+  await fleet.fire();
+  expect(Object.values(fleet.engines).flatMap(({ asked }) => asked)).not.toContain("/pause");
+  // It was not deleted after all.
+  fleet.now += 60_000;
+  await fleet.fire();
+  expect([engine.weights, await fleet.states()]).toEqual(["/weights/1", ["ready 1", "ready 1"]]);
+});
+
+test("a fleet that is freed while an engine is being paused begins nothing more there, and resumes it before it is gone", async () => {
+  const fleet = await new Fleet(1).open();
+  const engine = fleet.engine(0);
+  const pause = engine.hold("/pause");
+  await fleet.order(1);
+  const pass = fleet.fire();
+  await pause.met;
+  let gone = false;
+  const freed = fleet
+    .in((object) => object.free())
+    .then(() => {
+      gone = true;
+    });
+  await fleet.in(() => undefined);
+  expect(gone).toBe(false);
+  pause.release();
+  await Promise.all([freed, pass]);
+  expect([engine.paused, engine.weights, engine.asked.at(-1)]).toEqual([false, "base", "/resume"]);
+  expect(await fleet.begin()).toMatchObject({ kind: "gone" });
+});
+
+test("a fleet killed during a call knows by what it was sampled once it ends, and has no call left over", async () => {
+  const fleet = await new Fleet(1).open();
+  await fleet.order(1);
+  await fleet.fire();
+  const kill = () => fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
+  const within = await fleet.go();
+  await kill();
+  const heard = await fleet.in((object) => object.ended({ ...within, outcome: "answered" }));
+  const [across, lost] = [await fleet.go(), await fleet.go()];
+  await kill();
+  // No call counts as going on there any more: its engine is drained at once.
+  await fleet.order(2);
+  await fleet.fire();
+  const late = await fleet.in((object) => object.ended({ ...across, outcome: "answered" }));
+  const calls = [heard, late, null].map((one, at) => ({
+    ...([within, across, lost][at] ?? lost),
+    end: one?.end ?? null,
+  }));
+  expect(await fleet.in((object) => object.versions(fleet.run_id, calls))).toEqual([1, null, null]);
+  const { replicas } = await fleet.in((object) => object.standing(fleet.of));
+  expect(replicas).toMatchObject([{ state: "ready", version: 2, in_flight: 0 }]);
 });
 
 test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {

@@ -2,14 +2,23 @@
 import { expect, test } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
+import { lookAt } from "../../../src/runtime/fleet/alarm-times.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { beginUpdates, toUnload, wantedOf, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, stepDone, toUnload, wantedOf, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
-import { type FleetState, newFleet, setReplicas, standingOf, withReplica } from "../../../src/runtime/fleet/state.ts";
+import {
+  type FleetState,
+  newFleet,
+  type Replica,
+  setReplicas,
+  standingOf,
+  withReplica,
+} from "../../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../../src/runtime/fleet/stretches.ts";
+import { labelOf } from "../../../src/runtime/fleet/weights.ts";
 
 const SCOPE = { orgId: "o", projectId: "p" };
 const IDS = ["a", "b", "c"];
@@ -95,6 +104,67 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
   const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("a replica without an adapter takes calls while it has what is ordered, and again once nobody orders what it lacks", () => {
+  const adapters = [order(1), order(2), order(1, 0, "run_b")];
+  const ordered = takeOrder(takeOrder(fleet("lora_versioned"), order(2), 0), order(1, 0, "run_b"), 0);
+  const state = withReplica(ordered, "a", { adapters }, 0);
+  const lacking = (model: string) => lacksAdapter(state, "a", model, { now: 1, number: 9 });
+  const look = { kind: "alive", models: ["base", "policy.b.g0@1"], started_at: 1, weights: null } as const;
+  const seen = probeDone(state, "a", { now: 1, number: 9, at: 8, check: look, phase: null });
+  const shown = (after: FleetState) => [after.replicas["a"]?.shown, after.replicas["a"]?.behind];
+  expect(shown(lacking("policy.a.g0@1"))).toEqual(["ready", false]);
+  for (const after of [lacking("policy.a.g0@2"), seen]) {
+    expect([shown(after), shown(runOver(after, "run_a", 2))]).toEqual([
+      ["stale", true],
+      ["ready", false],
+    ]);
+  }
+});
+
+test("an engine that unloads no adapter is asked three times in a row, shows why, and is left with what nobody wants", () => {
+  const adapters = [1, 2, 3, 4, 5].map((version) => ({ run_id: "run_a", generation: 0, version }));
+  let state = withReplica(takeOrder(fleet("lora_versioned"), order(5), 0), "a", { adapters }, 0);
+  const tried = (ok: boolean) => {
+    const replica = state.replicas["a"];
+    const weights = replica && toUnload(state, replica, Number.POSITIVE_INFINITY);
+    if (!weights) throw new Error("nothing is to be unloaded");
+    state = stepDone(state, "a", { do: "unload", weights }, { ok, message: "answered 500", now: 1, number: 9 });
+    return [state.replicas["a"]?.adapters.length, standingOf(state, () => 0).replicas[0]?.reason];
+  };
+  expect([tried(false), tried(false)]).toEqual([
+    [5, null],
+    [5, null],
+  ]);
+  expect(tried(false)).toEqual([3, "adapters that nobody wants stay loaded: answered 500"]);
+  expect([state.replicas["a"]?.shown, state.replicas["a"] && toUnload(state, state.replicas["a"], 1e9)]).toEqual([
+    "ready",
+    null,
+  ]);
+  state = withReplica(state, "a", { adapters }, 2);
+  expect(tried(true)).toEqual([4, null]);
+});
+
+test("without calls a replica is looked at for new weights alone, or where only being watched vouches for what it has", () => {
+  const weights = { run_id: "run_a", generation: 0, version: 3 };
+  const looks = (version: number, proof: Replica["proof"], mode: FleetUpdate["mode"] = "reload", over = false) => {
+    const ordered = takeOrder(withReplica(fleet(mode), "a", { holds: weights, proof }, 1), order(version), 1);
+    const state = over ? runOver(ordered, "run_a", 2) : ordered;
+    const replica = state.replicas["a"];
+    if (replica === undefined) throw new Error("no replica");
+    return [lookAt(state, replica, false), lookAt(state, replica, true)];
+  };
+  const [seen, blind] = [
+    { process: "1", label: null },
+    { process: null, label: null },
+  ];
+  expect(looks(3, seen)).toEqual([null, 10_000]);
+  expect(looks(4, seen)).toEqual([10_000, 10_000]);
+  // Somebody else brings it there, and says when.
+  expect(looks(4, seen, "reported")).toEqual([null, 10_000]);
+  expect(looks(3, blind, "reported")).toEqual([10_000, 10_000]);
+  expect(looks(3, blind, "reported", true)).toEqual([null, 10_000]);
 });
 
 test("an order that comes late of a run that is over displaces no other's, and one whose epoch passed may order again", () => {
@@ -183,14 +253,20 @@ test("what a transfer needs is kept of an order only where weights are transferr
 test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {
   const update = FleetUpdate.parse({ mode: "reload" });
   const settings = { id: "a", name: "a", max_concurrent: 2, draining: false, address: "a" };
-  const seen = (weights: string) => {
+  const joined = setReplicas(newFleet(update), update, [settings], 0);
+  const look = (before: FleetState, number: number, weights: string | null) => {
     const check = { kind: "alive", models: ["base"], started_at: 1, weights } as const;
-    const joined = setReplicas(newFleet(update), update, [settings], 0);
-    return probeDone(joined, "a", { now: 0, number: 2, at: 1, check, phase: null });
+    return probeDone(before, "a", { now: 0, number, at: number - 1, check, phase: null });
   };
+  const seen = (weights: string) => look(joined, 2, weights);
   const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
   expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
   expect(of(seen("7"))).toEqual(["stale", []]);
+  // By the name that a fleet gives it.
+  const named = labelOf({ run_id: "run_01m84nhd", generation: 0, version: 3 });
+  expect(of(seen(named))).toEqual(["stale", []]);
+  // It said nothing at the first looks: what it sampled since has no version.
+  expect(of(look(look(look(joined, 2, null), 4, null), 6, named))).toEqual(["stale", []]);
   const nowhere = takeOrder(seen("7"), { ...order(0), location: null }, 0);
   const ordered = takeOrder(nowhere, order(0), 0);
   const [replica] = Object.values(ordered.replicas);

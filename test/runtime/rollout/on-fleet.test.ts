@@ -3,13 +3,15 @@ import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import { RunView } from "../../../src/contract/run.ts";
+import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
 import { untilBatchReady } from "../batch-ready.ts";
 import { insertFleet } from "../fleet-rows.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { GUESSES, questions } from "../rows.ts";
 import { script } from "../script.ts";
 
+const HOUR = 3_600_000;
 const REPORTED = { update: FleetUpdate.parse({ mode: "reported" }) };
 
 async function start(door: Door, request: object): Promise<RunView> {
@@ -55,4 +57,29 @@ test("a training run on a fleet is stamped by it, and its calls are salted by th
   await door.post(`/v1/runs/${id}/cancel`, {});
   await door.ended(id);
   await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 10_000 });
+});
+
+test("a rollout killed during a call makes it again under its key, and the one that nobody ended keeps its place until its time", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
+  const { id } = await start(door, { environment: "gsm8k", dataset: questions(1), model, fleet: fleet.id });
+  await requestsOf(model, 1);
+  const rollout = rolloutAt(id);
+  await door.inRollout(rollout, (_, state) => state.abort("killed")).catch(() => "killed");
+  await door.inRollout(rollout, (one) => one.alarm());
+  expect((await door.ended(id)).counts).toMatchObject({ scored: 1, failed: {} });
+  const keys = (await requestsOf(model)).map(({ idempotency_key: key }) => key);
+  expect(keys).toEqual([`${rollout}:0`, `${rollout}:0`]);
+  const of = { scope: door.scope, fleet_id: fleet.id };
+  const inFlight = (later: number) =>
+    inside(
+      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      FleetObject,
+      async (object) => {
+        object.now = () => Date.now() + later;
+        return (await object.standing(of)).replicas.map(({ in_flight }) => in_flight);
+      },
+    );
+  expect([await inFlight(0), await inFlight(HOUR)]).toEqual([[1], [0]]);
 });

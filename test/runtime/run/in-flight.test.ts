@@ -1,6 +1,6 @@
-/** The rollouts of a run that have not ended, listed by the run itself. */
+/** The rollouts of a run that have not ended, listed by the run itself; cursors of its lists. */
 import { beforeAll, expect, test, vi } from "vitest";
-import { RolloutInFlightList } from "../../../src/contract/run.ts";
+import { RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import { RolloutObject } from "../../../src/runtime/rollout/object.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -13,10 +13,10 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-async function list(id: string, query = ""): Promise<RolloutInFlightList> {
+async function list(id: string, query = ""): Promise<RolloutSummaryList> {
   const reply = await door.ask(`/v1/runs/${id}/rollouts${query}`);
   expect(reply.status).toBe(200);
-  return RolloutInFlightList.parse(await reply.json());
+  return RolloutSummaryList.parse(await reply.json());
 }
 
 test("rollouts in flight are listed page by page with id and place, none of them is asked, and one is cancelled by its id", async () => {
@@ -27,8 +27,8 @@ test("rollouts in flight are listed page by page with id and place, none of them
   await vi.waitUntil(async () => (await door.run(run.id)).counts.scored === 2);
   const asked = vi.spyOn(RolloutObject.prototype, "ask");
   const read = vi.spyOn(RolloutObject.prototype, "read");
-  const first = await list(run.id, "?status=running&limit=2");
-  const rest = await list(run.id, `?status=running&limit=2&after=${first.last_id}`);
+  const first = await list(run.id, "?filter=status:running&limit=2");
+  const rest = await list(run.id, `?filter=status:running&limit=2&after=${first.last_id}`);
   expect([asked.mock.calls, read.mock.calls]).toEqual([[], []]);
   vi.restoreAllMocks();
   expect([first.has_more, rest.has_more]).toEqual([true, false]);
@@ -40,18 +40,19 @@ test("rollouts in flight are listed page by page with id and place, none of them
   }
   const [one] = listed;
   await door.post(`/v1/rollouts/${one?.id}/cancel`, {});
-  await vi.waitUntil(async () => (await list(run.id)).data.length === 2);
+  await vi.waitUntil(async () => (await list(run.id, "?filter=-status:done")).data.length === 2);
   expect((await door.run(run.id)).counts.cancelled).toEqual({ user: 1 });
   await door.post(`/v1/runs/${run.id}/cancel`, {});
   await door.ended(run.id);
-  expect((await list(run.id)).data).toEqual([]);
+  expect((await list(run.id, "?filter=-status:done")).data).toEqual([]);
 });
 
 test("a cursor of another run, or of nothing, is refused by name", async () => {
   const [one, other] = await Promise.all(
     [1, 2].map(() => door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) })),
   );
-  for (const after of [rolloutAt(other?.id ?? ""), "ro_1", ""]) {
+  const { last_id } = await list(other?.id ?? "");
+  for (const after of [last_id, rolloutAt(one?.id ?? ""), "ro_1", "e30", "W10", ""]) {
     const reply = await door.ask(`/v1/runs/${one?.id}/rollouts?after=${after}`);
     expect(reply.status).toBe(400);
     expect(await reply.json()).toMatchObject({

@@ -60,6 +60,8 @@ test("a run whose object was evicted again and again still dispatches all, once 
   const run = await platform.start(request);
   for (const seen of [1, 4, 8]) {
     await requestsOf(model, seen);
+    // One that has had nothing to do for ten seconds is not there any more.
+    await platform.inRun(run.id, () => undefined);
     await evictDurableObject(platform.runStub(run.id));
   }
   const ended = await platform.ended(run.id);

@@ -1,12 +1,17 @@
 /** What an address is told, whatever becomes of it and of the object that tells it. Clocks and alarms by hand. */
 
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { Webhook } from "standardwebhooks";
 import { beforeAll, expect, test } from "vitest";
 import { WebhookBacklog, WebhookView } from "../../../src/contract/webhook.ts";
+import { webhookSecrets } from "../../../src/db/doors-schema.ts";
+import { inProject } from "../../../src/db/scoped.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { eventOf, type Listening, listen } from "./listening.ts";
 
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const DAY = 86_400_000;
 
 let door: Door;
@@ -130,6 +135,29 @@ test("an event told again days after it was delivered is in the log once, and th
   }
   expect(taken(one).get("run_t1")).toEqual([1, 2, 3]);
   expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
+});
+
+test("a secret that does not open is waited for an hour, and then the endpoint is disabled and says why", async () => {
+  const one = await listen(door);
+  const webhook_id = one.endpoint.id;
+  const mine = () => inProject(env.DB, door.scope).select(webhookSecrets, eq(webhookSecrets.webhook_id, webhook_id));
+  const [secret] = await mine();
+  if (secret === undefined) throw new Error("it has no secret");
+  const sealedBy = (sealed_secret: string) =>
+    inProject(env.DB, door.scope).update(webhookSecrets, { sealed_secret }, eq(webhookSecrets.id, secret.id));
+  await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  await one.enqueue([eventOf("locked", 1)]);
+  await one.run(one.now + 30 * MINUTE);
+  expect((await view(one)).backlog).toMatchObject({ pending: 1 });
+  await sealedBy(secret.sealed_secret);
+  await one.run(one.now + 10 * MINUTE);
+  expect(one.got).toHaveLength(1);
+  await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  await one.enqueue([eventOf("locked", 2)]);
+  await one.run(one.now + 2 * HOUR);
+  const reason = "its secret does not open here: rotate it";
+  expect(await view(one)).toMatchObject({ disabled_reason: reason, backlog: { pending: 0, failed: 1 } });
+  expect(await one.in((_, state) => state.storage.getAlarm())).toBeGreaterThan(one.now + DAY);
 });
 
 test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {

@@ -1,0 +1,101 @@
+/** A trainer's object that falls while it tells its run's fleet something: the fleet's object is the real one. */
+import { env } from "cloudflare:workers";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { FleetUpdate } from "../../../src/contract/fleet.ts";
+import { FleetObject } from "../../../src/runtime/fleet/object.ts";
+import { fleetObject } from "../../../src/runtime/kit/names.ts";
+import { TrainerObject } from "../../../src/runtime/trainer/object.ts";
+import { insertFleet } from "../fleet-rows.ts";
+import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
+import { GOING, openDelivery } from "../trainer-batch.ts";
+
+const HOUR = 3_600_000;
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+interface Told {
+  count: number;
+  /** Somebody is telling it, and hears nothing. */
+  waits: boolean;
+}
+
+/** How often the fleet was told; whoever tells it first never hears that it was. */
+function cutFirst(what: "update" | "release", at: "before" | "after"): Told {
+  const told = { count: 0, waits: false };
+  const cut = async (tell: () => Promise<void>): Promise<void> => {
+    told.count += 1;
+    const first = told.count === 1;
+    if (!first || at === "after") await tell();
+    told.waits = first;
+    // Its caller is killed.
+    if (first) await new Promise(() => undefined);
+  };
+  const { update, release } = FleetObject.prototype;
+  if (what === "update") {
+    vi.spyOn(FleetObject.prototype, what).mockImplementation(async function (this: FleetObject, order) {
+      await cut(() => update.call(this, order));
+    });
+  } else {
+    vi.spyOn(FleetObject.prototype, what).mockImplementation(async function (this: FleetObject, run_id) {
+      await cut(() => release.call(this, run_id));
+    });
+  }
+  return told;
+}
+
+class Training {
+  run_id = "";
+  fleet_id = "";
+
+  in<T>(use: Inside<TrainerObject, T>): Promise<T> {
+    const { orgId, projectId } = door.scope;
+    const stub = env.TRAINER.getByName(`org/${orgId}/${projectId}/${this.run_id}`);
+    return inside(stub, TrainerObject, async (object, state) => {
+      object.now = () => Date.now() + HOUR;
+      return await use(object, state);
+    });
+  }
+
+  /** Kills it once its fleet is being told, and fires its alarm until the fleet was told again. */
+  async fall(told: Told): Promise<void> {
+    await vi.waitUntil(() => told.waits, { interval: 5 });
+    await this.in((_, state) => state.abort("killed")).catch(() => "killed");
+    expect(await this.in((_, { storage }) => storage.getAlarm())).not.toBeNull();
+    await this.in((object) => object.alarm());
+    await vi.waitUntil(() => told.count === 2, { interval: 5 });
+  }
+
+  weights = async () => {
+    const of = { scope: door.scope, fleet_id: this.fleet_id };
+    return (await fleetObject(env, door.scope, this.fleet_id).standing(of)).weights;
+  };
+}
+
+test.for(["before", "after"] as const)(
+  "a trainer's object killed %s its fleet hears an order, and then a release, tells it once more",
+  async (at) => {
+    const training = new Training();
+    const { fleet } = await insertFleet(door.scope, { name: at, update: FleetUpdate.parse({ mode: "reported" }) });
+    training.fleet_id = fleet.id;
+    const ordered = cutFirst("update", at);
+    const { run_id } = await openDelivery(door.scope, { fleet: fleet.id });
+    training.run_id = run_id;
+    await training.fall(ordered);
+    await vi.waitUntil(async () => (await training.weights())?.run_id === run_id, { interval: 5 });
+    expect(await training.weights()).toEqual({ run_id, version: 0, generation: 0 });
+    vi.restoreAllMocks();
+    const released = cutFirst("release", at);
+    await training.in((object) => object.ready([], { ...GOING, ended: true }));
+    await training.fall(released);
+    await vi.waitUntil(async () => (await training.weights()) === null, { interval: 5 });
+    // It has heard: nothing is told again.
+    await training.in((object) => object.alarm());
+    expect([ordered.count, released.count]).toEqual([2, 2]);
+  },
+);
