@@ -1,25 +1,18 @@
-/** What a run leaves: its rollouts that have ended or not, rows made of them, its series, and how it compares with another. */
+/** What a run leaves: its rollouts that have ended, rows made of them, its series, and how it compares with another. */
 import * as z from "zod";
 import { CompareQuery, RunComparison } from "../contract/comparison.ts";
 import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { listOf, wholeNumber } from "../contract/primitives.ts";
-import { IN_FLIGHT_STATUSES, OUTCOMES, ResultRow, RolloutInFlightList } from "../contract/run.ts";
+import { OUTCOMES, ResultRow } from "../contract/run.ts";
 import { StepMetrics } from "../contract/training-view.ts";
 import { answer, ask, readQuery } from "./answer.ts";
 import { linesReply } from "./lines.ts";
 import type { ApiContext, Operation } from "./operation.ts";
-import { IdCursor, pageOf } from "./page.ts";
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
   after: wholeNumber(0).default(0).describe("as the link to this page has it"),
-  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
-});
-
-const InFlightQuery = z.strictObject({
-  status: z.enum(IN_FLIGHT_STATUSES).optional(),
-  after: IdCursor.optional().describe("id of the last rollout of the page before"),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
@@ -45,15 +38,6 @@ export const resultOperations: readonly Operation[] = [
     },
     errors: ["in_progress", "rate_limited"],
     handle: readPage,
-  },
-  {
-    id: "listInFlight",
-    route: "GET /v1/runs/{id}/rollouts",
-    permission: "rollouts:read",
-    summary: "List a run's rollouts that have not ended, in the order they were dispatched",
-    query: InFlightQuery,
-    reply: { description: "One page of them; none once the run has ended", schema: RolloutInFlightList },
-    handle: listInFlight,
   },
   {
     id: "exportRun",
@@ -84,7 +68,7 @@ export const resultOperations: readonly Operation[] = [
     description:
       "Tasks are matched by the content of their rows, whatever their order; each counts once, by the mean of its scored rollouts. Runs that still go on are compared by what they have scored. `conflict`: no task is scored in both.",
     query: CompareQuery,
-    reply: { description: "The paired difference, and one page of the tasks that flipped", schema: RunComparison },
+    reply: { description: "The paired difference, and one page of the tasks asked for", schema: RunComparison },
     errors: ["conflict"],
     handle: (context) => answer(context, context.var.services.compareRuns, readQuery(context, CompareQuery)),
   },
@@ -105,13 +89,6 @@ export const resultOperations: readonly Operation[] = [
 async function readPage(context: ApiContext): Promise<Response> {
   const { outcome = null, ...page } = readQuery(context, ResultQuery);
   return await linesReply(context, () => ask(context, context.var.services.readResults, { ...page, outcome }));
-}
-
-/** Which they are, so that one can be read or cancelled by its id. */
-async function listInFlight(context: ApiContext): Promise<Response> {
-  const { status = null, after = null, limit } = readQuery(context, InFlightQuery);
-  const read = await ask(context, context.var.services.readInFlight, { status, after, limit: limit + 1 });
-  return context.json(pageOf(read, limit));
 }
 
 async function exportPage(context: ApiContext): Promise<Response> {

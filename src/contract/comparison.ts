@@ -33,7 +33,10 @@ const Side = z.object({
   }),
 });
 
-const FlippedTask = z
+/** Of the matched tasks, which are listed. */
+export const COMPARED_TASKS = ["flipped", "different", "worse", "better", "all"] as const;
+
+const ComparedTask = z
   .object({
     task_key: TaskKey,
     run: z.number().describe("mean of the task's scored rollouts").meta({ example: 0.25 }),
@@ -42,8 +45,8 @@ const FlippedTask = z
     rollout_id: RolloutId.describe("its first scored rollout in the run"),
     baseline_rollout_id: z.string().meta({ example: "ro_01ks2h9q4e7mxw3f0tbn8vc5zd_0_0_0_k7w3nb5s" }),
   })
-  .describe("a task that passes on one side and not on the other: from 0.5 on it passes");
-export type FlippedTask = z.infer<typeof FlippedTask>;
+  .describe("a task that both have scored");
+export type ComparedTask = z.infer<typeof ComparedTask>;
 
 export const RunComparison = named("RunComparison", {
   object: z.literal("comparison"),
@@ -80,12 +83,14 @@ export const RunComparison = named("RunComparison", {
   losses: Count.meta({ example: 1 }),
   ties: Count.meta({ example: 2 }),
   mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
-  n_flipped: Count.meta({ example: 1 }),
-  flipped: z
-    .array(FlippedTask)
-    .describe("one page, by task_key")
+  n_flipped: Count.describe("tasks that pass on one side and not on the other: from 0.5 on a task passes").meta({
+    example: 1,
+  }),
+  tasks: z
+    .array(ComparedTask)
+    .describe("one page of those asked for, by task_key")
     .meta({ example: [{}] }),
-  next: MaybeText.describe("`after` of the next page of `flipped`; null on the last"),
+  next: MaybeText.describe("`after` of the next page of `tasks`; null on the last"),
 });
 export type RunComparison = z.infer<typeof RunComparison>;
 
@@ -96,8 +101,12 @@ export const CompareQuery = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })
     .optional()
-    .describe("`next` of the page of flipped tasks before")
+    .describe("`next` of the page of tasks before")
     .meta({ example: EXAMPLE.task }),
-  limit: wholeNumber(1, LIMITS.flippedPerPage).default(20),
+  tasks: z
+    .enum(COMPARED_TASKS)
+    .default("flipped")
+    .describe("which matched tasks are listed: different, worse and better by their means in the two runs"),
+  limit: wholeNumber(1, LIMITS.comparedPerPage).default(20),
 });
 export type CompareQuery = z.infer<typeof CompareQuery>;

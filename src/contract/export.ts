@@ -14,6 +14,7 @@ import type { Messages, ToolCall } from "./messages.ts";
 import {
   AnyObject,
   EXAMPLE,
+  Flag,
   MaybeNumber,
   named,
   PlainNumber,
@@ -43,12 +44,6 @@ export interface DecodedCall {
 
 export const EXPORT_FORMATS = ["sft", "dpo", "verifiers"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
-
-/** Query parameters are text. */
-const Flag = z
-  .enum(["true", "false"])
-  .default("false")
-  .transform((text) => text === "true");
 
 export const ExportQuery = z.strictObject({
   format: z

@@ -6,6 +6,8 @@ const MINUTE = 60_000;
 export const LIMITS = {
   /** Replicas of one fleet. */
   fleetReplicas: 64,
+  /** What an engine of a fleet is sent once, before tensors come, as JSON. */
+  fleetInitCharacters: 16 * KIB,
   /** What the engines of a fleet are sent of a version whose tensors a trainer sends, as JSON. */
   weightTransferCharacters: 256 * KIB,
   /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
@@ -129,6 +131,11 @@ export const LIMITS = {
   members: 1000,
   keys: 1000,
   openInvitations: 1000,
+  /** Of one key or person: browsers that are signed in, and codes that wait; where there are more, the oldest end. */
+  sessionsPerCaller: 50,
+  signInCodesPerCaller: 20,
+  /** Links to the report of one run. */
+  reportLinksPerRun: 100,
   budgets: 1000,
   /** Lists of prices that are to come. */
   comingPrices: 100,
@@ -169,6 +176,34 @@ export const LIMITS = {
   unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
+  /** Of one project. */
+  triggersPerProject: 100,
+  /** The run that a trigger begins, and its conditions, as JSON: pages of triggers show them whole. */
+  triggerRunCharacters: 64 * KIB,
+  triggerWhenCharacters: 16 * KIB,
+  /** Turns on one page, and stored bytes of them, unless it is one longer turn; the same of a page of an outline. */
+  turnsPerPage: 100,
+  turnPageBytes: 4 * MIB,
+  outlinePerPage: 5000,
+  outlinePageBytes: 8 * MIB,
+  /** What a page of turns shows of each text (UTF-16 units), and of each list in a turn. */
+  shownCharacters: 10_000,
+  shownItems: 100,
+  /** Ids of one page of a turn's tokens. */
+  tokensPerPage: 10_000,
+  /** A filter over a run's rollouts: its text, its terms, and the values in all of them. */
+  filterCharacters: 500,
+  filterTerms: 20,
+  filterValues: 40,
+  /** Of a run's lists; each summary is of some kilobytes at most. */
+  rolloutsPerPage: 500,
+  groupsPerPage: 200,
+  histogramBins: 30,
+  histogramSteps: 500,
+  groupMembersShown: 1024,
+  /** Of a group's first prompt, what a search looks in, and the groups of a run whose prompt is kept for that. */
+  searchedCharacters: 500,
+  searchedGroups: 100_000,
   /** Paths in a trigger's map, conditions in its `when`, values allowed by one of those. */
   triggerPaths: 32,
   /** Deliveries of a trigger that wait for the run before them. */
@@ -191,5 +226,5 @@ export const LIMITS = {
   packedTokens: 1 * MIB,
   /** Of a training run's series. */
   stepsPerPage: 1000,
-  flippedPerPage: 1000,
+  comparedPerPage: 1000,
 } as const;

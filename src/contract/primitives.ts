@@ -25,9 +25,13 @@ export const EXAMPLE = {
   project: "pj_01ks2h9q4e7mxw3f0tbn8vc5zg3kd6wmy5",
   key: "key_01ks2h9q4e7mxw3f0tbn8vc5zhq7f2tzca",
   person: "per_01ks2h9q4e7mxw3f0tbn8vc5zjb5v4xre2",
+  session: "ses_01ks2h9q4e7mxw3f0tbn8vc5zsw2m4k7td",
+  reportLink: "rl_01ks2h9q4e7mxw3f0tbn8vc5ztx3p6n2vh",
   invitation: "inv_01ks2h9q4e7mxw3f0tbn8vc5zkd3h6pws4",
   token: "rk_7m2q4vbn8c0tz5xw3fhd6ks9g1yr2jpe7ma4q8wx9d4",
   invitationToken: "rki_3hd6ks9g1yr2jpe7ma4q8vbn8c0tz5xw37m2q4vbn",
+  signInCode: "rkc_8vbn8c0tz5xw37m2q4fhd6ks9g1yr2jpe7ma4q8wx9d4",
+  reportToken: "rkr_tz5xw37m2q4fhd6ks9g18vbn8c0yr2jpe7ma4q8wx9d4",
   batch: "bat_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_0_1",
   batch_sha256: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
   task: "2c26b46b68ffc68ff99b453c1d304134",
@@ -57,6 +61,11 @@ export const TaskKey = z.string().meta({ example: EXAMPLE.task });
 export const Applied = z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) });
 /** An object whose members are not ours to name. */
 export const AnyObject = z.record(z.string(), z.unknown());
+/** The same of so many characters at most, as JSON. `otherwise`: what to do with a longer one. */
+export function shortObject(characters: number, otherwise: string) {
+  const error = `must be at most ${characters} characters of JSON: ${otherwise}`;
+  return AnyObject.refine((value) => JSON.stringify(value).length <= characters, { error });
+}
 /** Which build of an environment it is. */
 export const BuiltEnvironment = z.object({
   id: z.string().meta({ example: "gsm8k" }),
@@ -75,6 +84,12 @@ export function wholeNumber(least: number, most?: number) {
 }
 
 export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({ error: "must be a number" }));
+
+/** Query parameters are text. */
+export const Flag = z
+  .enum(["true", "false"])
+  .default("false")
+  .transform((text) => text === "true");
 
 function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;

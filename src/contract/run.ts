@@ -261,24 +261,6 @@ export const RolloutView = named("Rollout", {
 });
 export type RolloutView = z.infer<typeof RolloutView>;
 
-export const IN_FLIGHT_STATUSES = ["running", "scoring"] as const;
-/** One rollout that has not ended, as its run knows it. */
-export const RolloutInFlight = named("RolloutInFlight", {
-  object: z.literal("rollout_in_flight"),
-  id: RolloutId,
-  run_id: RunId,
-  group: Count,
-  slot: Count,
-  attempt: Count,
-  status: z.enum(IN_FLIGHT_STATUSES).describe("scoring: it has answered and waits for scores"),
-  cancelling: z.boolean().describe("it was asked to stop, or its run was"),
-  turns: Count.nullable().describe("null while it runs: the rollout itself says"),
-  started_at: Seconds.nullable().meta({ example: 1_795_258_329 }),
-});
-export type RolloutInFlight = z.infer<typeof RolloutInFlight>;
-export const RolloutInFlightList = listOf(RolloutInFlight, "RolloutInFlightList", EXAMPLE.rollout);
-export type RolloutInFlightList = z.infer<typeof RolloutInFlightList>;
-
 const ToolOffered = z.object({
   name: z.string(),
   description: z.string(),

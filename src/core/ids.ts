@@ -40,7 +40,9 @@ type PlainKind =
   | "fleet"
   | "replica"
   | "trigger"
-  | "webhook";
+  | "webhook"
+  | "session"
+  | "report_link";
 
 export type ParsedId =
   | { readonly kind: PlainKind; readonly id: string }
@@ -73,6 +75,8 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["rp", "replica"],
   ["tr", "trigger"],
   ["whe", "webhook"],
+  ["ses", "session"],
+  ["rl", "report_link"],
 ]);
 /** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
 const ROLLOUT =
@@ -81,7 +85,7 @@ const LEASE = /^ls_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{
 const PLACE_LIMIT = 36 ** 7;
 /** 5 bits of each random byte: 200 in all. */
 const TOKEN_LENGTH = 40;
-const TOKEN = /^(rk|rct|rki)_([0-9a-hjkmnp-tv-z]{40})([0-9a-z]{8})$/;
+const TOKEN = /^(rk|rct|rki|rkc|rks|rkr)_([0-9a-hjkmnp-tv-z]{40})([0-9a-z]{8})$/;
 
 export function mintRunId(minting: Minting): string {
   return mintId("run", minting);
@@ -93,8 +97,11 @@ export function mintId(prefix: string, { now, random, mac }: Minting): string {
   return `${text}${codeOf(text, mac)}`;
 }
 
-/** What a key (`rk_`), the trainer of a run (`rct_`) or an invited person (`rki_`) shows: known to nobody else. */
-export type TokenKind = "rk" | "rct" | "rki";
+/**
+ * What a key (`rk_`), the trainer of a run (`rct_`), an invited person (`rki_`), a browser that signs in (`rkc_`) or is
+ * signed in (`rks_`), or a reader of a shared report (`rkr_`) shows: known to nobody else.
+ */
+export type TokenKind = "rk" | "rct" | "rki" | "rkc" | "rks" | "rkr";
 
 export function mintToken(kind: TokenKind, { random, mac }: Omit<Minting, "now">): string {
   const text = `${kind}_${noiseOf(random, TOKEN_LENGTH)}`;

@@ -7,6 +7,7 @@
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
+import type { FilterTerm } from "../../contract/filter.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
@@ -16,8 +17,19 @@ import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type { Latencies } from "./latency.ts";
 import type {
-  InFlightEntry,
-  InFlightQuery,
+  BinCounts,
+  BinsQuery,
+  GroupRecord,
+  GroupSlice,
+  GroupSliceQuery,
+  RolloutSlice,
+  RolloutSliceQuery,
+  SearchState,
+  SearchTexts,
+  Spread,
+  SpreadQuery,
+} from "./list-wire.ts";
+import type {
   KeyRange,
   LiveView,
   RolloutLeft,
@@ -54,6 +66,28 @@ export type Serves<Rpc> = {
     ? (...args: Args) => Answer | Promise<Answer>
     : never;
 };
+
+/** What may be asked about a run's rollouts as lists. */
+export interface ListQuestions {
+  readonly rollouts: { readonly ask: RolloutSliceQuery; readonly answer: RolloutSlice };
+  /** How many pass the filter, of those dispatched as `slice` says. */
+  readonly matches: {
+    readonly ask: { readonly terms: readonly FilterTerm[]; readonly slice: number };
+    readonly answer: { readonly n: number; readonly slices: number };
+  };
+  readonly groups: { readonly ask: GroupSliceQuery; readonly answer: GroupSlice };
+  /** Of one group; `found` is null where no rollout of it was dispatched. */
+  readonly group: { readonly ask: number; readonly answer: { readonly found: GroupRecord | null } };
+  readonly spread: { readonly ask: SpreadQuery; readonly answer: Spread };
+  readonly bins: { readonly ask: BinsQuery; readonly answer: BinCounts };
+  /** Names of scores that rollouts have, as far as a sample of them says. */
+  readonly scoreNames: { readonly ask: null; readonly answer: readonly string[] };
+  /** How far the texts are that a search looks in; asked with more of them, it keeps those first. */
+  readonly searched: { readonly ask: SearchTexts | null; readonly answer: SearchState };
+}
+export type ListQuestion = keyof ListQuestions;
+export type ListAsk<Name extends ListQuestion> = ListQuestions[Name]["ask"];
+export type ListAnswer<Name extends ListQuestion> = ListQuestions[Name]["answer"];
 
 export interface FinishedPage {
   readonly rows: RolloutRecord[];
@@ -179,8 +213,8 @@ export interface RunRpc {
   /** Tasks with a scored rollout, by key. Null: nobody created this run. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[] | null>;
   rollout(place: RolloutSlot): Promise<RolloutRecord | null>;
-  /** Rollouts that have not ended, in the order they were dispatched. Null: nobody created this run. */
-  inFlight(query: InFlightQuery): Promise<InFlightEntry[] | null>;
+  /** A question about its rollouts as lists. Null: nobody created this run. */
+  look<Name extends ListQuestion>(question: Name, ask: ListAsk<Name>): Promise<ListAnswer<Name> | null>;
   /** The segment that covers a finished rollout, once one does. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
   /** Finished rollouts in the order they ended. */

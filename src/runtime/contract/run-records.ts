@@ -4,20 +4,11 @@
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
-import type { Outcome, RolloutInFlight, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
+import type { Outcome, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
-import type { RolloutSlot, RunSpec } from "./wire.ts";
+import type { RunSpec } from "./wire.ts";
 
 export type Tally = Readonly<Record<string, number>>;
-
-/** Which rollouts in flight are wanted: those in this status, after the slot of the last one that was read. */
-export interface InFlightQuery {
-  readonly status: RolloutInFlight["status"] | null;
-  readonly after: RolloutSlot | null;
-  readonly limit: number;
-}
-
-export type InFlightEntry = Omit<RolloutInFlight, "object" | "run_id">;
 
 /** What a run's object knows better than its row in D1. */
 export type LiveView = Pick<

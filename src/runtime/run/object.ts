@@ -1,17 +1,17 @@
 /**
  * One run, one object: the ledger of its rollouts and the clock that keeps them moving.
  *
- * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is
- * asked for more about once in four turns; whoever asks judges calls it once for each result
- * and for each look whether the unit goes on. What came in is on disk before anyone hears of it; what must be sent is
- * sent after, and whatever a kill swallows the sweep sends again. A fresh instance asks everything in flight once. Calls
- * that only change rows are answered at once; dispatch and sends are gathered: a burst is one batch. No alarm throws.
+ * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is asked for more
+ * about once in four turns; whoever asks judges calls it once for each result and for each look whether the unit goes on.
+ * What came in is on disk before anyone hears of it; what must be sent is sent after, and whatever a kill swallows the
+ * sweep sends again. A fresh instance asks everything in flight once. Calls that only change rows are answered at once;
+ * dispatch and sends are gathered: a burst is one batch. No alarm throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../contract/judge-outcome.ts";
-import type { Answered, Grantor, RunRpc, Serves } from "../contract/rpc.ts";
-import type { InFlightQuery, KeyRange } from "../contract/run-records.ts";
+import type { Answered, Grantor, ListAsk, ListQuestion, RunRpc, Serves } from "../contract/rpc.ts";
+import type { KeyRange } from "../contract/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../contract/training-wire.ts";
 import type {
   Delivery,
@@ -42,7 +42,8 @@ import { RunJudging } from "./judging/judging.ts";
 import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
 import { RunLeases } from "./leases.ts";
 import { answerAll, fold, requestCancel } from "./ledger.ts";
-import { eventsAfter, finishedPage, inFlightIn, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
+import { lookAt } from "./lists/look.ts";
+import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
@@ -259,8 +260,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#read((spec) => rolloutRecord(this.#store, spec, place));
   }
 
-  inFlight(query: InFlightQuery) {
-    return this.#read(() => inFlightIn(this.#store, query));
+  look<Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) {
+    return this.#read((spec) => lookAt({ store: this.#store, sql: this.ctx.storage.sql, spec }, question, ask));
   }
 
   segmentOf(finishSeq: number) {

@@ -1,9 +1,7 @@
-/** What readers of a run get of it page by page: rollouts that have ended, those in flight, and events. */
+/** What readers of a run get of it page by page: rollouts that have ended, and events. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { FinishedPage } from "../contract/rpc.ts";
 import type {
-  InFlightEntry,
-  InFlightQuery,
   LiveView,
   RolloutEntry,
   RolloutLeft,
@@ -13,8 +11,6 @@ import type {
 } from "../contract/run-records.ts";
 import type { RolloutSlot, RunSpec } from "../contract/wire.ts";
 import { advantagesIn } from "./advantages.ts";
-import { cancelReasonOf } from "./control.ts";
-import type { RunHead, RunningRow } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
 /** Segments one page of results may need: each is read whole. */
@@ -80,23 +76,6 @@ function pageOf(rows: readonly RolloutRecord[], found: number, segments: readonl
     rows: page,
     cut: page.length < found,
     segments: needed.slice(0, SEGMENTS_PER_PAGE),
-  };
-}
-
-/** Rollouts that have not ended, as the run's own rows know them. */
-export function inFlightIn(store: RunStore, { status, after, limit }: InFlightQuery): InFlightEntry[] {
-  const seen = after === null ? 0 : (store.rollout(after)?.seq ?? 0);
-  const head = store.head();
-  return store.inFlight(seen, limit, status).map((row) => entryOf(row, head));
-}
-
-function entryOf(row: RunningRow, head: RunHead): InFlightEntry {
-  const { id, group_index: group, slot, attempt, status, turns, started_at } = row;
-  return {
-    ...{ id, group, slot, attempt, status },
-    cancelling: cancelReasonOf(head, row) !== null,
-    turns: status === "running" ? null : turns,
-    started_at: started_at === null ? null : Math.floor(started_at / 1000),
   };
 }
 

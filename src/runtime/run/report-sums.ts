@@ -3,7 +3,14 @@
  *
  * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
  */
-import { type JudgeUsage, sumOfCosts, type TokenPrices, tokenCost } from "../../contract/judgement.ts";
+import {
+  type Cost,
+  costOfUsage,
+  type JudgeUsage,
+  sumOfCosts,
+  type TokenPrices,
+  tokenCost,
+} from "../../contract/judgement.ts";
 import type { LostUsage, RunReport } from "../../contract/report.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
@@ -190,6 +197,15 @@ export function policyMicros(
   used: { readonly prompt_tokens: number; readonly completion_tokens: number },
 ): number | null {
   return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
+}
+
+/** What one rollout cost. `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
+export function costOf(
+  row: JudgeColumns & Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "charge">,
+  prices: TokenPrices | null,
+): Cost {
+  const cost_micros = policyMicros(prices ?? undefined, row);
+  return costOfUsage({ ...judgeUsage(row), cost_micros, charged_micros: chargedBy(row) });
 }
 
 /** Nothing where no judge was asked. */

@@ -233,11 +233,3 @@ export const NEW_HEAD: RunHead = {
   books: NEW_BOOKS,
   cap: { ...NEW_CAP, first: null },
 };
-
-// A type, not an interface: SQLite cursors want an index signature.
-/** Of one that has not ended. */
-export type RunningRow = Pick<RolloutEntry, "id" | "group_index" | "slot" | "attempt" | "turns" | "cancel"> & {
-  readonly status: "running" | "scoring";
-  /** When it was dispatched; from its report on, when it began. */
-  readonly started_at: number | null;
-};

@@ -20,7 +20,7 @@ import { NeedyRollouts } from "./needy-rollouts.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
-import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead, type RunningRow } from "./schema.ts";
+import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead } from "./schema.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 
@@ -242,19 +242,6 @@ export class RunStore {
     const asked = all ? "" : "and cancel is not null";
     return this.#rows.all<RolloutEntry>(
       `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
-      limit,
-    );
-  }
-
-  /** Not ended, in the order they were dispatched, after `seq`: by the index of what is in flight, not by all rows. */
-  inFlight(seq: number, limit: number, status: string | null): RunningRow[] {
-    return this.#rows.all<RunningRow>(
-      `select id, group_index, slot, attempt, status, turns, started_at, cancel
-        from rollouts indexed by rollouts_in_flight
-        where status != 'done' and seq > ? and (? is null or status = ?) order by seq limit ?`,
-      seq,
-      status,
-      status,
       limit,
     );
   }

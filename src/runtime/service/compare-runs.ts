@@ -6,7 +6,7 @@
  * about equally many. Two runs of 100,000 tasks take six calls of their objects, and one range of each is in memory.
  * A run that goes on is compared by what it has scored when its range is read.
  */
-import type { CompareQuery, FlippedTask, RunComparison } from "../../contract/comparison.ts";
+import type { ComparedTask, CompareQuery, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { PairedDifferences } from "../../core/statistics/paired.ts";
@@ -72,15 +72,27 @@ function metricRefusal({ run, baseline }: Sides, metric: string): Result<never> 
   return null;
 }
 
+function flips(ours: TaskMean, theirs: TaskMean): boolean {
+  return ours.mean >= PASS_THRESHOLD !== theirs.mean >= PASS_THRESHOLD;
+}
+
+const LISTED: Readonly<Record<CompareQuery["tasks"], (ours: TaskMean, theirs: TaskMean) => boolean>> = {
+  flipped: flips,
+  different: (ours, theirs) => ours.mean !== theirs.mean,
+  worse: (ours, theirs) => ours.mean < theirs.mean,
+  better: (ours, theirs) => ours.mean > theirs.mean,
+  all: () => true,
+};
+
 class Tally {
   readonly #paired = new PairedDifferences();
-  readonly #page: Pick<CompareQuery, "after" | "limit">;
-  readonly #flipped: FlippedTask[] = [];
+  readonly #page: Pick<CompareQuery, "after" | "limit" | "tasks">;
+  readonly #listed: ComparedTask[] = [];
   #onlyRun = 0;
   #onlyBaseline = 0;
-  #allFlipped = 0;
+  #flipped = 0;
 
-  constructor(page: Pick<CompareQuery, "after" | "limit">) {
+  constructor(page: Pick<CompareQuery, "after" | "limit" | "tasks">) {
     this.#page = page;
   }
 
@@ -93,18 +105,18 @@ class Tally {
       if (other === undefined) continue;
       matched += 1;
       this.#paired.add(task.mean, other.mean);
-      if (task.mean >= PASS_THRESHOLD !== other.mean >= PASS_THRESHOLD) this.#flip(task, other);
+      if (flips(task, other)) this.#flipped += 1;
+      if (LISTED[this.#page.tasks](task, other)) this.#list(task, other);
     }
     this.#onlyRun += ours.length - matched;
     this.#onlyBaseline += theirs.length - matched;
   }
 
-  #flip(task: TaskMean, other: TaskMean): void {
-    this.#allFlipped += 1;
+  #list(task: TaskMean, other: TaskMean): void {
     // One more than the page holds says that there is another page.
-    if (task.task_key <= (this.#page.after ?? "") || this.#flipped.length > this.#page.limit) return;
+    if (task.task_key <= (this.#page.after ?? "") || this.#listed.length > this.#page.limit) return;
     const { task_key, example_id, rollout_id, mean } = task;
-    this.#flipped.push({
+    this.#listed.push({
       ...{ task_key, run: mean, baseline: other.mean },
       ...{ example_id, rollout_id, baseline_rollout_id: other.rollout_id },
     });
@@ -115,8 +127,8 @@ class Tally {
     if (mean === null) return refuse("conflict", this.#nothingInCommon(run, baseline), "baseline");
     const { first, second } = this.#paired.means;
     const { pairs, wins, losses, ties } = this.#paired;
-    const flipped = this.#flipped.slice(0, this.#page.limit);
-    const more = this.#flipped.length > flipped.length;
+    const tasks = this.#listed.slice(0, this.#page.limit);
+    const more = this.#listed.length > tasks.length;
     const value: RunComparison = {
       object: "comparison",
       metric,
@@ -130,9 +142,9 @@ class Tally {
       difference: { mean, ...spread },
       ...{ wins, losses, ties },
       mcnemar_p: this.#paired.mcnemarP(),
-      n_flipped: this.#allFlipped,
-      flipped,
-      next: more ? (flipped.at(-1)?.task_key ?? null) : null,
+      n_flipped: this.#flipped,
+      tasks,
+      next: more ? (tasks.at(-1)?.task_key ?? null) : null,
     };
     return { ok: true, value };
   }

@@ -1,10 +1,10 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
-import { type Cost, costOfUsage, type TokenPrices } from "../../contract/judgement.ts";
+import type { TokenPrices } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Outcome, ResultRow, RolloutInFlight, RolloutView } from "../../contract/run.ts";
+import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
+import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
@@ -12,11 +12,11 @@ import { contextTokens } from "../../core/verifiers/metadata.ts";
 import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
-import type { InFlightQuery, RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
+import type { RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { chargedBy } from "../run/charging.ts";
-import { judgeUsage, lostUsage, metricsOf, policyMicros } from "../run/report-sums.ts";
+import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts";
+import type { TrajectoryRest } from "../trajectory/read-turns.ts";
 import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
@@ -25,7 +25,7 @@ const SINGLE_READS = 400;
 /** At a trajectory that moves meanwhile. */
 const LOOKS = 2;
 
-interface Address {
+export interface Address {
   readonly scope: Scope;
   readonly run_id: string;
 }
@@ -58,26 +58,41 @@ export async function readResults(
 }
 
 export async function readRollout(env: Env, scope: Scope, id: string): Promise<Result<RolloutView>> {
+  const found = await findRollout(env, scope, id);
+  if (!found.ok) return found;
+  const { run, record, object } = found.value;
+  const address = { scope, run_id: run.id };
+  const trajectory =
+    record.entry.finish_seq === null
+      ? await liveTrajectory(env, address, record)
+      : await finishedTrajectory(env, address, record, object);
+  return { ok: true, value: rolloutView(run, record, trajectory) };
+}
+
+interface FoundRollout {
+  readonly run: RunRecord["run"];
+  readonly record: RolloutRecord;
+  readonly object: RunRpc;
+}
+
+/** Its row, as its run has it now. */
+export async function findRollout(env: Env, scope: Scope, id: string): Promise<Result<FoundRollout>> {
   const place = placeOfId(env, id);
   if (place === null) return notFound("rollout", id);
   const found = await openRun(env, scope, place.runId);
   if (!found.ok) return notFound("rollout", id);
-  const record = await found.value.object.rollout(place);
-  if (record === null) {
-    const gone = (await found.value.object.view()) === null;
-    return gone ? lostRun(place.runId) : notFound("rollout", id);
-  }
-  const { entry } = record;
-  const address = { scope, run_id: place.runId };
-  const trajectory =
-    entry.finish_seq === null
-      ? await liveTrajectory(env, address, record)
-      : await finishedTrajectory(env, address, record, found.value.object);
-  return { ok: true, value: rolloutView(found.value.record.run, record, trajectory) };
+  const { record: run, object } = found.value;
+  const record = await object.rollout(place);
+  if (record !== null) return { ok: true, value: { run: run.run, record, object } };
+  const gone = (await object.view()) === null;
+  return gone ? lostRun(place.runId) : notFound("rollout", id);
 }
 
+/** What a rollout's view is made of. */
+export type ViewedTrajectory = TrajectoryRest & Pick<Trajectory, "turns" | "prompt" | "completion" | "final_state">;
+
 /** A row, and what its group makes of it. */
-type Counted = Pick<RolloutRecord, "entry" | "advantage">;
+export type Counted = Pick<RolloutRecord, "entry" | "advantage">;
 type Read = Counted & { readonly trajectory: Trajectory | null };
 
 /** The page's trajectories, or null when one moved into a segment meanwhile. */
@@ -140,7 +155,7 @@ export async function finishedTrajectory(
 }
 
 /** What a rollout that is not done has stored so far. */
-async function liveTrajectory(
+export async function liveTrajectory(
   env: Env,
   { scope, run_id }: Address,
   { entry, text }: RolloutRecord,
@@ -204,12 +219,11 @@ function contextOf(trajectory: Trajectory | null): Partial<ResultRow["token_usag
   return usages.some((usage) => usage !== null) ? contextTokens(usages) : {};
 }
 
-function costOf(entry: RolloutEntry, prices: TokenPrices | null): Cost {
-  const cost_micros = policyMicros(prices ?? undefined, entry);
-  return costOfUsage({ ...judgeUsage(entry), cost_micros, charged_micros: chargedBy(entry) });
-}
-
-function usageOf(entry: RolloutEntry, trajectory: Trajectory | null, spec: RunSpec): RolloutView["usage"] {
+function usageOf(
+  entry: RolloutEntry,
+  trajectory: Pick<Trajectory, "usage"> | null,
+  spec: RunSpec,
+): RolloutView["usage"] {
   const { prompt_tokens, completion_tokens, cached_tokens = 0 } = trajectory?.usage ?? entry;
   return {
     ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
@@ -219,12 +233,13 @@ function usageOf(entry: RolloutEntry, trajectory: Trajectory | null, spec: RunSp
   };
 }
 
-function rolloutView(
+export function rolloutView(
   { id: run_id, spec }: RunRecord["run"],
-  { entry, advantage: over }: Counted,
-  trajectory: Trajectory | null,
+  counted: Counted,
+  trajectory: ViewedTrajectory | null,
 ): RolloutView {
-  const advantage = over ?? null;
+  const { entry, advantage = null } = counted;
+  const credits = creditsOf(counted);
   return {
     object: "rollout",
     id: entry.id,
@@ -255,7 +270,7 @@ function rolloutView(
     usage: usageOf(entry, trajectory, spec),
     cost: costOf(entry, spec.money?.policy ?? null),
     judgements: judgementsOf(entry),
-    turns: turnsView(trajectory?.turns ?? [], entry, advantage),
+    turns: (trajectory?.turns ?? []).map((turn) => turnView(turn, credits)),
     state: { ...trajectory?.final_state },
     started_at: seconds(trajectory?.started_at ?? entry.started_at),
     ended_at: seconds(entry.ended_at),
@@ -285,18 +300,25 @@ function judgementsOf({ judgements }: RolloutEntry): RolloutView["judgements"] {
   return JSON.parse(judgements ?? "[]") as RolloutView["judgements"];
 }
 
-function originsOf(trajectory: Trajectory | null): Pick<RolloutView, "forked_from" | "rescored_from"> {
+function originsOf(trajectory: TrajectoryRest | null): Pick<RolloutView, "forked_from" | "rescored_from"> {
   const { forked_from = null, rescored_from = null } = trajectory ?? {};
   return { forked_from, rescored_from };
 }
 
-function turnsView(
-  turns: Trajectory["turns"],
-  { reward, steps }: RolloutEntry,
-  advantage: number | null,
-): RolloutView["turns"] {
-  const credits = JSON.parse(steps ?? "[]") as Partial<StepCredit>[];
-  return turns.map((turn, at) => ({
+/** What scoring functions said of single turns, and what holds for the others. */
+export interface Credits {
+  readonly steps: readonly Partial<StepCredit>[];
+  readonly reward: number | null;
+  readonly advantage: number | null;
+}
+
+export function creditsOf({ entry: { reward, steps }, advantage: over }: Counted): Credits {
+  const advantage = over ?? null;
+  return { steps: JSON.parse(steps ?? "[]") as Partial<StepCredit>[], reward, advantage };
+}
+
+export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): RolloutView["turns"][number] {
+  return {
     index: turn.index,
     prompt: { keep: turn.prompt.keep, append: wire(turn.prompt.append) },
     completion: { ...turn.completion },
@@ -310,11 +332,11 @@ function turnsView(
     ...fleetCallView(turn),
     ...(turn.platform_ms !== undefined && { platform_ms: turn.platform_ms }),
     is_truncated: turn.is_truncated,
-    ...creditOf(credits[at] ?? {}, { reward, advantage }),
-  }));
+    ...creditOf(steps[turn.index] ?? {}, worth),
+  };
 }
 
-function fleetCallView({ fleet_call }: Trajectory["turns"][number]): Partial<RolloutView["turns"][number]> {
+function fleetCallView({ fleet_call }: StoredTurn): Partial<RolloutView["turns"][number]> {
   if (fleet_call === undefined) return {};
   const { replica_id: replica, version } = fleet_call;
   return { replica, ...(version !== undefined && { replica_version: version }) };
@@ -339,25 +361,4 @@ function scoringErrorsOf(entry: RolloutEntry): ResultRow["scoring_errors"] {
 
 function seconds(at: number | null | undefined): number | null {
   return at == null ? null : Math.floor(at / 1000);
-}
-
-/** Rollouts of a run that have not ended, from the run's own rows: none of them is asked. */
-export async function readInFlight(
-  env: Env,
-  scope: Scope,
-  runId: string,
-  { after, ...page }: Omit<InFlightQuery, "after"> & { readonly after: string | null },
-): Promise<Result<RolloutInFlight[]>> {
-  const found = await openRun(env, scope, runId);
-  if (!found.ok) return found;
-  const place = after === null ? null : placeOfId(env, after);
-  if (after !== null && place?.runId !== runId) {
-    return refuse("invalid_request", "after: is not the id of a rollout of this run", "after");
-  }
-  const entries = await found.value.object.inFlight({ ...page, after: place });
-  if (entries === null) return lostRun(runId);
-  const value = entries.map((entry) => {
-    return { object: "rollout_in_flight" as const, run_id: runId, ...entry };
-  });
-  return { ok: true, value };
 }

@@ -20,6 +20,7 @@ import { exportRun } from "./export-run.ts";
 import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
+import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";
@@ -27,14 +28,19 @@ import { previewRun } from "./preview-run.ts";
 import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
+import { readHistogram } from "./read-histogram.ts";
 import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
-import { readInFlight, readResults, readRollout } from "./read-rollouts.ts";
+import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
+import { readTurnTokens } from "./read-tokens.ts";
+import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
 import { findHook, noteRefused, receiveDelivery, testTrigger } from "./receive-delivery.ts";
 import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
+import { createReportLink, readSharedReport } from "./report-links.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { scrapeMetrics } from "./scrape-metrics.ts";
+import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { createCheckout, receiveStripeEvent } from "./stripe.ts";
@@ -69,9 +75,17 @@ export const services = {
   readEvents,
   readMetrics,
   readResults,
-  readInFlight,
+  listGroups,
+  listRollouts,
+  readGroup,
+  readHistogram,
   exportRun,
   readRollout,
+  readRolloutHead,
+  readTurns,
+  readTurn,
+  readTurnTokens,
+  readOutline,
   cancelRollout,
   forkRollout,
   askTrainer,
@@ -124,6 +138,11 @@ export const services = {
   rotateKey,
   changeApiKey,
   revokeKey,
+  createSignInCode,
+  ownerOfCode,
+  openSession,
+  createReportLink,
+  readSharedReport,
   createInvitation,
   acceptInvitation,
   takeBackInvitation,

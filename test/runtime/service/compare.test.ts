@@ -88,23 +88,35 @@ test("tasks are matched by their content, and what is scored on one side only is
 test("the tasks that flipped are named with a rollout of each side, a page at a time", async () => {
   const [run, baseline] = await Promise.all([played({ wrong: [3, 4, 5, 6, 7] }), played({ wrong: [7, 8] })]);
   const whole = await compare(run, baseline);
-  expect(whole.flipped.map(({ example_id }) => example_id).sort()).toEqual([3, 4, 5, 6, 8]);
-  const keys = whole.flipped.map(({ task_key }) => task_key);
+  expect(whole.tasks.map(({ example_id }) => example_id).sort()).toEqual([3, 4, 5, 6, 8]);
+  const keys = whole.tasks.map(({ task_key }) => task_key);
   expect(keys).toEqual(keys.toSorted());
-  const pages: RunComparison["flipped"] = [];
+  const pages: RunComparison["tasks"] = [];
   for (let after = ""; ; ) {
     const page = await compare(run, baseline, `&limit=2${after}`);
     expect(page).toMatchObject({ n_flipped: 5, difference: whole.difference });
-    pages.push(...page.flipped);
+    pages.push(...page.tasks);
     if (page.next === null) break;
     after = `&after=${page.next}`;
   }
-  expect(pages).toEqual(whole.flipped);
+  expect(pages).toEqual(whole.tasks);
   for (const { rollout_id, baseline_rollout_id, ...flip } of pages) {
     const sides = [await platform.rollout(rollout_id), await platform.rollout(baseline_rollout_id)];
     expect(sides.map(({ task_key }) => task_key)).toEqual([flip.task_key, flip.task_key]);
     expect(sides.map(({ reward }) => reward)).toEqual([flip.run, flip.baseline]);
   }
+});
+
+test("tasks that differ, got worse or better, or all that match are listed where they are asked for", async () => {
+  const [run, baseline] = await Promise.all([played({ wrong: [3, 4, 5, 6, 7] }), played({ wrong: [7, 8] })]);
+  const listed = async (tasks: string) => {
+    const { tasks: rows } = await compare(run, baseline, `&tasks=${tasks}`);
+    return rows.map(({ example_id }) => example_id).sort((one, other) => one - other);
+  };
+  expect(await listed("different")).toEqual([3, 4, 5, 6, 8]);
+  expect(await listed("worse")).toEqual([3, 4, 5, 6]);
+  expect(await listed("better")).toEqual([8]);
+  expect(await listed("all")).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 });
 
 test("a task counts once, by the mean of the attempts that count; rows that are alike are one task", async () => {

@@ -1,0 +1,190 @@
+/**
+ * A rollout a piece at a time, for whoever looks at a long one: its head, its turns by pages, an outline of all turns, the
+ * tokens of one. What is shown of a text is its beginning, at most `LIMITS.shownCharacters` UTF-16 units, with the length of
+ * the whole; the whole is read turn by turn.
+ */
+import * as z from "zod";
+import { LIMITS } from "./limits.ts";
+import type { Content, Message, Messages } from "./messages.ts";
+import { Count, EXAMPLE, listOf, MaybeText, named } from "./primitives.ts";
+import { RolloutView } from "./run.ts";
+import { cutBefore } from "./shown-text.ts";
+
+/** The beginning of a text: cut where `text` is shorter than `length`. */
+const Beginning = z.object({
+  text: z.string().describe("its beginning").meta({ example: EXAMPLE.completion.content }),
+  length: Count.describe("of the whole, in UTF-16 units").meta({ example: EXAMPLE.completion.content.length }),
+});
+export type Beginning = z.infer<typeof Beginning>;
+
+const MessageBeginning = named("MessageBeginning", {
+  role: z.string().meta({ example: "assistant" }),
+  name: z.string().optional(),
+  tool_call_id: z.string().optional().describe("the call that a tool's message answers"),
+  content: z
+    .array(
+      Beginning.extend({
+        type: z.string().describe("text, or the type of another part: then its JSON").meta({ example: "text" }),
+      }),
+    )
+    .describe("the first 100 of its parts; a plain text is one part"),
+  reasoning: Beginning.optional().describe("what the model thought, where the endpoint says"),
+  tool_calls: z
+    .array(z.object({ id: z.string(), name: z.string(), arguments: Beginning }))
+    .optional()
+    .describe("the first 100 of them"),
+  left_out: Count.describe("parts and tool calls beyond those here").meta({ example: 0 }),
+});
+export type MessageBeginning = z.infer<typeof MessageBeginning>;
+
+const { turns, prompt: _, completion: __, state: ___, ...head } = RolloutView.shape;
+const whole = turns.element.shape;
+
+/** A rollout without its texts. */
+export const RolloutHead = named("RolloutHead", {
+  ...head,
+  object: z.literal("rollout_head"),
+  n_turns: Count.describe("turns answered so far").meta({ example: 1 }),
+  duration_ms: Count.nullable().describe("from its begin to its end; null before that").meta({ example: 840 }),
+  answer: Beginning.nullable().describe("what its task's row gives as the answer; null where that is nothing"),
+  tools: z.array(z.string()).describe("names of the first 100 tools the model was offered"),
+  final_env_response: z
+    .array(MessageBeginning)
+    .describe("what the environment said last, with no call of the model after it: the first 100 messages"),
+});
+export type RolloutHead = z.infer<typeof RolloutHead>;
+
+const AtMs = z
+  .int()
+  .describe("milliseconds from the rollout's begin to the answer; negative for a turn it took over from another")
+  .meta({ example: 840 });
+
+const shown = {
+  ...whole,
+  at_ms: AtMs,
+  model: MaybeText.describe("as the endpoint names it").meta({ example: "qwen3-4b" }),
+  stored_bytes: Count.describe("what the turn takes in storage, as JSON").meta({ example: 612 }),
+  tokens: z
+    .object({ prompt: Count, completion: Count, forked: z.boolean(), logprobs: z.boolean() })
+    .nullable()
+    .describe("how many token ids are kept of it; forked: its prompt does not go on the ids of the turn before"),
+};
+
+/** One turn as a page of them has it. */
+export const ShownTurn = named("ShownTurn", {
+  ...shown,
+  prompt: z.object({
+    keep: Count,
+    append: z.array(MessageBeginning).describe("the first 100 of them"),
+    left_out: Count.describe("messages beyond those here"),
+  }),
+  completion: MessageBeginning,
+});
+export type ShownTurn = z.infer<typeof ShownTurn>;
+
+export const TurnPage = listOf(ShownTurn, "TurnPage", "0").extend({
+  n_turns: Count.describe("turns answered so far").meta({ example: 1 }),
+});
+export type TurnPage = z.infer<typeof TurnPage>;
+
+/** One turn with all of its texts. */
+export const WholeTurn = named("WholeTurn", {
+  object: z.literal("turn"),
+  rollout_id: RolloutView.shape.id,
+  ...shown,
+  state: RolloutView.shape.state
+    .nullable()
+    .describe("the environment's fields after its reply to it; null before that"),
+});
+export type WholeTurn = z.infer<typeof WholeTurn>;
+
+/** One turn without its texts. */
+export const OutlineTurn = named("OutlineTurn", {
+  index: Count,
+  at_ms: AtMs,
+  latency_ms: whole.latency_ms,
+  calls: whole.calls,
+  messages: Count.describe("in what its prompt appends").meta({ example: 1 }),
+  tool_calls: Count.meta({ example: 0 }),
+  tools: z.array(z.string()).describe("names of the first five tools it calls"),
+  failed: Count.describe("tool results in its prompt that read like an error").meta({ example: 0 }),
+  stored_bytes: shown.stored_bytes,
+  is_truncated: z.boolean(),
+  forked: z.boolean().describe("its token ids do not go on those of the turn before"),
+});
+export type OutlineTurn = z.infer<typeof OutlineTurn>;
+
+export const Outline = listOf(OutlineTurn, "Outline", "0").extend({
+  n_turns: TurnPage.shape.n_turns,
+});
+export type Outline = z.infer<typeof Outline>;
+
+/** What was sampled in one turn, a page of it. */
+export const TurnTokenPage = named("TurnTokenPage", {
+  object: z.literal("turn_tokens"),
+  rollout_id: RolloutView.shape.id,
+  turn: Count,
+  forked: z.boolean().describe("the prompt's ids do not go on those of the turn before: all of them are here"),
+  prompt_length: Count.describe("ids of the whole prompt").meta({ example: 92 }),
+  prompt_suffix_length: Count.describe("ids of it beyond the turn before").meta({ example: 92 }),
+  prompt_suffix_ids: z
+    .array(z.int())
+    .describe("those after `prompt_after`")
+    .meta({ example: [151_644, 8_948] }),
+  completion_length: Count.meta({ example: 61 }),
+  completion_ids: z
+    .array(z.int())
+    .describe("sampled, those after `after`")
+    .meta({ example: [18, 488, 220, 19] }),
+  completion_logprobs: z
+    .array(z.number().nullable())
+    .nullable()
+    .describe("natural logarithms, one each; null where the engine sent none, or no number")
+    .meta({ example: [-0.01, -0.3, -0.002, -1.2] }),
+  mask: z
+    .union([z.literal(0), z.literal(1)])
+    .describe("of every sampled id: 1 where it trains, as far as is known when this is read; of prompt ids it is 0")
+    .meta({ example: 1 }),
+  untrainable: MaybeText.describe("why nothing of its rollout trains; null where it may"),
+  version: Count.nullable()
+    .describe("of the weights, as training counts it; null where nobody can say, or where the run trains nothing")
+    .meta({ example: null }),
+  policy_version: whole.policy_version,
+  first_policy_version: whole.first_policy_version,
+  dispatch_version: whole.dispatch_version,
+  replica: whole.replica,
+  replica_version: whole.replica_version,
+});
+export type TurnTokenPage = z.infer<typeof TurnTokenPage>;
+
+export function beginningOf(text: string): Beginning {
+  const most = LIMITS.shownCharacters;
+  return { text: text.length <= most ? text : text.slice(0, cutBefore(text, most)), length: text.length };
+}
+
+export function beginningOfMessage(message: Message): MessageBeginning {
+  const { role, name, tool_call_id, content, reasoning_content, tool_calls = [] } = message;
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  const most = LIMITS.shownItems;
+  return {
+    role,
+    ...(name !== undefined && { name }),
+    ...(tool_call_id !== undefined && { tool_call_id }),
+    content: parts.slice(0, most).map((part) => ({ type: part.type, ...beginningOf(textIn(part)) })),
+    ...(reasoning_content !== undefined && { reasoning: beginningOf(reasoning_content) }),
+    ...(tool_calls.length > 0 && {
+      tool_calls: tool_calls.slice(0, most).map(({ id, function: called }) => {
+        return { id, name: called.name, arguments: beginningOf(called.arguments) };
+      }),
+    }),
+    left_out: Math.max(0, parts.length - most) + Math.max(0, tool_calls.length - most),
+  };
+}
+
+export function beginningsOf(messages: Messages): MessageBeginning[] {
+  return messages.slice(0, LIMITS.shownItems).map(beginningOfMessage);
+}
+
+function textIn(part: Exclude<Content, string | null>[number]): string {
+  return part.type === "text" ? String(part["text"]) : JSON.stringify(part);
+}

@@ -1,0 +1,115 @@
+/**
+ * The terms of a filter as conditions of SQL over the row `r` of `rollouts`. Every condition is 0 or 1, never null: what a
+ * rollout does not have matches nothing but `null`, and a negated term holds for exactly the others. Input is bound, never
+ * written into a statement: a term binds at most its values and one name, so that a filter stays below 60 of the 100 values
+ * a statement may bind.
+ */
+import type { FilterTerm, Measure, NumberField } from "../../../contract/filter.ts";
+
+/** Values of one statement, each bound once and written as its number. */
+export class Bound {
+  readonly values: SqlStorageValue[] = [];
+
+  add(value: SqlStorageValue): string {
+    this.values.push(value);
+    return `?${this.values.length}`;
+  }
+}
+
+/** What a rollout says only once it has answered: until then its row has zeros. */
+const answered = (value: string) => `case when r.status = 'running' then null else ${value} end`;
+
+const NUMBERS: { readonly [Field in NumberField]: string } = {
+  reward: "r.reward",
+  turns: answered("r.turns"),
+  calls: answered("r.calls"),
+  tokens: answered("r.prompt_tokens + r.completion_tokens"),
+  duration: "r.ended_at - r.started_at",
+  group: "r.group_index",
+  slot: "r.slot",
+  attempt: "r.attempt",
+  example: "r.example_id",
+  step: "(select step from train_groups t where t.group_index = r.group_index)",
+};
+const WORDS = {
+  outcome: "r.outcome",
+  status: "r.status",
+  error: "r.reason",
+  stop: "r.stop_condition",
+  member: "r.member",
+  task: "r.task_key",
+} as const;
+
+/** The number as it is read from the row. */
+export function numberIn<Field extends NumberField>(measure: Measure<Field>, bound: Bound): string {
+  if (measure.kind === "field") return NUMBERS[measure.field];
+  const name = bound.add(measure.name);
+  return `(select value ->> 'score' from json_each(r.scores) where value ->> 'name' = ${name} limit 1)`;
+}
+
+/** `stopping`: the whole run was asked to stop. */
+export function conditionOf(terms: readonly FilterTerm[], bound: Bound, stopping: boolean): string {
+  const all = terms.map((term) => {
+    const condition = termIn(term, bound, stopping);
+    return term.negated ? `not (${condition})` : `(${condition})`;
+  });
+  return all.length === 0 ? "1" : all.join(" and ");
+}
+
+function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
+  if (term.kind === "text") return textIn(term.text, bound);
+  if (term.kind === "flag") return `(${flagIn(term.field, stopping)}) = ${term.value ? 1 : 0}`;
+  if (term.kind === "word") {
+    const one = term.field === "task" ? (key: string) => prefixIn(key, bound) : null;
+    return wordIn(WORDS[term.field], term.values, bound, one);
+  }
+  const measure: Measure<NumberField> =
+    term.kind === "score" ? { kind: "score", name: term.name } : { kind: "field", field: term.field };
+  const value = numberIn(measure, bound);
+  if (term.op !== "=") return `ifnull(${value} ${term.op} ${bound.add(term.values[0] ?? null)}, 0)`;
+  return amongIn(value, term.values, bound);
+}
+
+/** An empty list of `in` matches nothing, and null neither. */
+function amongIn(value: string, values: readonly (string | number | null)[], bound: Bound): string {
+  const known = values.filter((one) => one !== null).map((one) => bound.add(one));
+  const orNull = values.includes(null) ? 1 : 0;
+  return known.length === 0 ? `${value} is null` : `ifnull(${value} in (${known.join(", ")}), ${orNull})`;
+}
+
+function wordIn(
+  column: string,
+  values: readonly (string | null)[],
+  bound: Bound,
+  one: ((word: string) => string) | null,
+): string {
+  if (one === null) return amongIn(column, values, bound);
+  return values.map((value) => (value === null ? `${column} is null` : `ifnull(${one(value)}, 0)`)).join(" or ");
+}
+
+/** Keys that begin so: a range, which an index can answer, and in which no character has a meaning of its own. */
+export function prefixIn(prefix: string, bound: Bound): string {
+  const from = bound.add(prefix);
+  return `r.task_key >= ${from} and r.task_key < ${from} || char(1114111)`;
+}
+
+function flagIn(field: Extract<FilterTerm, { kind: "flag" }>["field"], stopping: boolean): string {
+  if (field === "truncated") return "r.is_truncated = 1";
+  if (field === "judged") return "r.judgements is not null";
+  if (field === "superseded") return "r.superseded_by is not null";
+  return `r.status != 'done' and ${stopping ? "1" : "r.cancel is not null"}`;
+}
+
+/** Not `like`: its pattern may have 50 bytes, and characters that mean something. */
+function textIn(text: string, bound: Bound): string {
+  const asked = `lower(${bound.add(text)})`;
+  const within = (value: string) => `instr(lower(ifnull(${value}, '')), ${asked}) > 0`;
+  const found = [
+    within("r.error ->> 'message'"),
+    within("r.error ->> 'error_chain_repr'"),
+    within("r.task_key"),
+    `exists (select 1 from json_each(r.scoring_errors) where ${within("value ->> 'error'")})`,
+    within("(select text from first_prompts p where p.group_index = r.group_index)"),
+  ];
+  return found.join(" or ");
+}

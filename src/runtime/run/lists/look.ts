@@ -1,0 +1,27 @@
+/** Questions about a run's rollouts as lists, each by its name. */
+import type { ListAnswer, ListAsk, ListQuestion } from "../../contract/rpc.ts";
+import { groupRecord, groupSlice } from "./groups.ts";
+import { binCounts, spreadOf } from "./histogram.ts";
+import type { Listed } from "./listed.ts";
+import { countMatches, rolloutSlice } from "./rollouts.ts";
+import { scoreNames } from "./scores.ts";
+import { searchedTexts } from "./texts.ts";
+
+const LOOKS: { readonly [Name in ListQuestion]: (listed: Listed, ask: ListAsk<Name>) => ListAnswer<Name> } = {
+  rollouts: rolloutSlice,
+  matches: countMatches,
+  groups: groupSlice,
+  group: groupRecord,
+  spread: spreadOf,
+  bins: binCounts,
+  scoreNames: ({ store, sql }) => scoreNames(sql, store.head().finished),
+  searched: searchedTexts,
+};
+
+export function lookAt<Name extends ListQuestion>(
+  listed: Listed,
+  question: Name,
+  ask: ListAsk<Name>,
+): ListAnswer<Name> {
+  return LOOKS[question](listed, ask);
+}

@@ -1,0 +1,61 @@
+/** Where the turns of one rollout are, and who reads them there: while it runs, after its end, and while they move. */
+import type { Scope } from "../../contract/scope.ts";
+import type { RunRecord } from "../../db/runs.ts";
+import type { Result } from "../contract/refusal.ts";
+import type { RunRpc } from "../contract/rpc.ts";
+import type { RolloutRecord } from "../contract/run-records.ts";
+import { trajectoryKey } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { openReader, readerOf, TrajectoryMoved, type TurnReader } from "../trajectory/read-turns.ts";
+import { type Address, type Counted, findRollout, liveTrajectory } from "./read-rollouts.ts";
+
+/** From its row or its own object a trajectory moves into a segment, and never back. */
+const LOOKS = 3;
+
+/** A rollout that was found. */
+export interface Opened {
+  readonly run: RunRecord["run"];
+  readonly counted: Counted;
+  /** Null where nothing is stored of its turns. */
+  readonly reader: TurnReader | null;
+  readonly subrequests: Subrequests;
+}
+
+/** What `use` makes of the rollout; it is asked again where its trajectory moved while it read. */
+export async function withTurns<T>(
+  env: Env,
+  scope: Scope,
+  id: string,
+  use: (opened: Opened) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const subrequests = new Subrequests();
+  for (let look = 1; ; look += 1) {
+    const found = await findRollout(env, scope, id);
+    if (!found.ok) return found;
+    const { run, record, object } = found.value;
+    try {
+      const reader = await readerFor(env, { scope, run_id: run.id }, record, object, subrequests);
+      return await use({ run, counted: record, reader, subrequests });
+    } catch (thrown) {
+      if (!(thrown instanceof TrajectoryMoved) || look === LOOKS) throw thrown;
+    }
+  }
+}
+
+async function readerFor(
+  env: Env,
+  address: Address,
+  record: RolloutRecord,
+  run: Pick<RunRpc, "segmentOf">,
+  subrequests: Subrequests,
+): Promise<TurnReader | null> {
+  const { id, digest, finish_seq } = record.entry;
+  if (digest === null || record.text !== null) {
+    const trajectory = finish_seq !== null && digest === null ? null : await liveTrajectory(env, address, record);
+    return trajectory === null ? null : readerOf(trajectory);
+  }
+  const segment = finish_seq === null ? null : await run.segmentOf(finish_seq);
+  const folded = segment?.key ?? null;
+  const key = folded ?? trajectoryKey(address.scope, address.run_id, digest);
+  return await openReader(env, { key, rollout_id: id, in_segment: folded !== null }, subrequests);
+}

@@ -1,0 +1,105 @@
+/** Links by which anybody reads the report of a run: made, taken back, and read as D1 knows the run. */
+import type { Caller } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RunReport } from "../../contract/report.ts";
+import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "../../contract/report-link.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId, mintToken } from "../../core/ids.ts";
+import { seconds } from "../../db/page.ts";
+import { findReportLink, findSharedRun, insertReportLink, reportLinkViewOf } from "../../db/report-links.ts";
+import { getRun, runViewOf } from "../../db/runs.ts";
+import type { RunRow } from "../../db/schema.ts";
+import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { LruCache } from "../kit/caches.ts";
+import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
+import { minting, readTokenKind, sha256Hex } from "../kit/secrets.ts";
+import { noteProject } from "./note-project.ts";
+import { notFound } from "./read-run.ts";
+
+const OPERATION = "createReportLink";
+/** However many read one link, the database is asked so often; so long too one that was taken back goes on here. */
+const REMEMBERED_MS = 2000;
+const REMEMBERED = 100;
+
+/** `url` of the reply is said here only. */
+export async function createReportLink(
+  env: Env,
+  { scope, caller, runId }: { readonly scope: Scope; readonly caller: Caller; readonly runId: string },
+  { expires_in_s }: ReportLinkRequest,
+  given: CreateOptions,
+): Promise<Result<{ value: CreatedReportLink; replayed: boolean }>> {
+  const options = hashedWith(runId, given);
+  const before = await findRepeated(env, scope, options);
+  if (before !== null) return before;
+  const { now, origin = "" } = options;
+  const mint = minting(env, now);
+  const token = mintToken("rkr", mint);
+  const link = {
+    ...{ id: mintId("rl", mint), run_id: runId, hash: sha256Hex(token), created_by: caller.who },
+    ...{ created_at: now, expires_at: now + expires_in_s * 1000 },
+  };
+  const kept = await insertReportLink(env.DB, scope, link, toRemember(OPERATION, link.id, options));
+  if (kept === "taken") return (await findRepeated(env, scope, options)) ?? keyReused();
+  if (kept === "gone") return await whyNone(env, scope, runId);
+  await noteProject(env, scope, now);
+  const url = `${origin}/shared/${token}`;
+  return { ok: true, value: { value: { ...reportLinkViewOf(link), url }, replayed: false } };
+}
+
+/** There is no such run, or it has as many links as it may. */
+async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<never>> {
+  if ((await getRun(env.DB, scope, runId)) === null) return notFound("run", runId);
+  return refuse("conflict", `${runId} has ${LIMITS.reportLinksPerRun} links: take some back`, null);
+}
+
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findReportLink(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: { ...reportLinkViewOf(found.value), url: null }, replayed: true } } as const;
+}
+
+interface Remembered {
+  readonly report: SharedReport;
+  /** Epoch milliseconds: when the link ends, and until when this is not read anew. */
+  readonly ends: number;
+  readonly until: number;
+}
+/** By SHA-256 of the token. */
+const remembered = new LruCache<Remembered>(REMEMBERED);
+
+/** What anybody is shown who has the token; null for one that is not there, has ended, or was taken back. */
+export async function readSharedReport(env: Env, token: string, now: number): Promise<SharedReport | null> {
+  if (readTokenKind(env, token) !== "rkr") return null;
+  const hash = sha256Hex(token);
+  const known = remembered.get(hash);
+  if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
+  const found = await findSharedRun(env.DB, hash);
+  if (found === null || found.expires_at <= now) return null;
+  const report = sharedReportOf(found.run, found.expires_at);
+  remembered.set(hash, { report, ends: found.expires_at, until: now + REMEMBERED_MS });
+  return report;
+}
+
+/** Member by member: what else stands in a run is for its project alone. */
+function sharedReportOf(run: RunRow, expires_at: number): SharedReport {
+  const view = runViewOf({ run, endpoint: null, fleet: null });
+  const { name, kind, status, environment, model, counts, created_at, finished_at } = view;
+  return {
+    object: "shared_report",
+    ...{ name, kind, status, environment, model, counts, report: withoutMoney(view.report) },
+    ...{ created_at, finished_at, expires_at: seconds(expires_at) },
+  };
+}
+
+/** What endpoints ask for tokens is their owner's business, as what the platform charges is. */
+function withoutMoney({ counted_micros: _, usage, ...report }: RunReport): RunReport {
+  const { charged_micros: _charged, cost_micros: _cost, judge, lost, ...used } = usage;
+  return {
+    ...report,
+    usage: {
+      ...used,
+      ...(judge !== undefined && { judge: { ...judge, cost_micros: null } }),
+      ...(lost !== undefined && { lost: { ...lost, micros: null } }),
+    },
+  };
+}

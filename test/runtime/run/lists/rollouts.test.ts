@@ -1,0 +1,145 @@
+/** A run's rollouts as lists: what the SQL of a filter and a sort gives is what its words say, page by page. */
+import { expect, test } from "vitest";
+import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
+import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
+import { type MadeUp, madeUpRun } from "./made-up-run.ts";
+
+const ROLLOUTS = 120;
+
+function termsOf(text: string) {
+  const parsed = parseFilter(text);
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.terms;
+}
+
+/** All that pass, read in pages of an odd length. */
+function listed({ look }: MadeUp, filter: string, sortText = "dispatched", limit = 7): ListedRollout[] {
+  const sort = parseSort(sortText);
+  if (sort === null) throw new Error(`no sort: ${sortText}`);
+  const rows: ListedRollout[] = [];
+  for (let after: ListCursor | null = null; ; ) {
+    const slice: RolloutSlice = look("rollouts", { terms: termsOf(filter), sort, after, limit });
+    expect(slice.rows.length).toBeLessThanOrEqual(limit);
+    rows.push(...slice.rows);
+    if (slice.next === null) return rows;
+    after = slice.next.after;
+  }
+}
+
+type Passes = (row: ListedRollout) => boolean;
+const tokens = ({ prompt_tokens, completion_tokens }: ListedRollout) =>
+  prompt_tokens === null ? null : prompt_tokens + (completion_tokens ?? 0);
+const over = (value: number | null, least: number) => value !== null && value > least;
+
+const FILTERS: readonly [filter: string, passes: Passes][] = [
+  ["reward<0.5", ({ reward }) => reward !== null && reward < 0.5],
+  ["-reward<0.5", ({ reward }) => reward === null || reward >= 0.5],
+  ["reward:null", ({ reward }) => reward === null],
+  ["reward=0|null turns>2", ({ reward, turns }) => (reward === 0 || reward === null) && over(turns, 2)],
+  ["turns!=3", ({ turns }) => turns !== 3],
+  ["tokens>1000", (row) => over(tokens(row), 1000)],
+  ["latency>2s", ({ duration }) => over(duration, 2)],
+  ["outcome:failed", ({ outcome }) => outcome === "failed"],
+  ["outcome:failed|cancelled", ({ outcome }) => outcome === "failed" || outcome === "cancelled"],
+  ["error:provider", ({ reason }) => reason === "provider"],
+  ["not error:null", ({ reason }) => reason !== null],
+  ["stop:max_turns_reached", ({ stop_condition }) => stop_condition === "max_turns_reached"],
+  ["stop:null", ({ stop_condition }) => stop_condition === null],
+  ["status:running", ({ status }) => status === "running"],
+  ["-status:done", ({ status }) => status !== "done"],
+  ["task:0000000", ({ group }) => group < 16],
+  ["task:%", () => false],
+  ["example:12", ({ example_id }) => example_id === 12],
+  ["group:3 slot:0|2", ({ group, slot }) => group === 3 && slot % 2 === 0],
+  ["truncated:true", ({ is_truncated }) => is_truncated],
+  ["judged:true", () => false],
+  ["cancelling:false superseded:false", () => true],
+  ["exact=1", ({ scores }) => scores[0]?.score === 1],
+  ['-"exact">0', ({ scores }) => scores.length === 0 || scores[0]?.score === 0],
+  ["step:null", () => true],
+  ['"no WAY %_"', ({ outcome }) => outcome === "failed"],
+  ['"no way" error:timeout', ({ reason }) => reason === "timeout"],
+];
+
+test("each filter is passed by the rollouts of which it is true, and they are counted", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const all = listed(run, "", "dispatched", 500);
+    for (const [filter, passes] of FILTERS) {
+      const found = listed(run, filter).map(({ id }) => id);
+      expect([filter, found]).toEqual([filter, all.filter(passes).map(({ id }) => id)]);
+      const counted = run.look("matches", { terms: termsOf(filter), slice: 0 });
+      expect([filter, counted]).toEqual([filter, { n: found.length, slices: 1 }]);
+    }
+  }));
+
+const SORTS: readonly [sort: string, value: (row: ListedRollout) => number | null][] = [
+  ["reward", ({ reward }) => reward],
+  ["turns", ({ turns }) => turns],
+  ["calls", ({ calls }) => calls],
+  ["tokens", tokens],
+  ["duration", ({ duration }) => duration],
+  ["exact", ({ scores }) => scores[0]?.score ?? null],
+];
+
+test("sorted by a number, page after page, those without it come last both ways and nobody twice", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    for (const filter of ["", "reward>=0.2", "exact=1|2", "error:provider"]) {
+      const all = listed(run, filter, "dispatched", 500);
+      for (const [sort, value] of SORTS) {
+        const [having, lacking] = [all.filter((row) => value(row) !== null), all.filter((row) => value(row) === null)];
+        for (const direction of [1, -1]) {
+          having.sort((a, b) => ((value(a) ?? 0) - (value(b) ?? 0) || a.at.seq - b.at.seq) * direction);
+          const text = direction === 1 ? sort : `-${sort}`;
+          const found = listed(run, filter, text, 11).map(({ id }) => id);
+          expect([filter, text, found]).toEqual([filter, text, [...having, ...lacking].map(({ id }) => id)]);
+        }
+      }
+    }
+  }));
+
+test("sorted by group, or by the order of their ends, they stand so; the other way round the last come first", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const ids = (sort: string) => listed(run, "", sort).map(({ id }) => id);
+    expect(ids("-group")).toEqual(ids("group").reverse());
+    expect(ids("group")).toEqual(ids("dispatched"));
+    expect(ids("ended").slice(0, 3)).toEqual(["ro_2", "ro_3", "ro_4"]);
+    expect(ids("-started")).toEqual(ids("started").reverse());
+  }));
+
+test("a list makes the index of its sort and no other, and only once it is asked for", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const indexes = () =>
+      run.sql
+        .exec<{ name: string }>("select name from sqlite_master where name like 'rollouts_by_%' order by name")
+        .toArray()
+        .map(({ name }) => name);
+    listed(run, 'reward<0.5 turns>2 -outcome:failed exact=1 "no way"');
+    expect(indexes()).toEqual([]);
+    listed(run, "reward<0.5", "-reward");
+    expect(indexes()).toEqual(["rollouts_by_reward"]);
+    listed(run, "error:provider");
+    expect(indexes()).toEqual(["rollouts_by_reason", "rollouts_by_reward"]);
+  }));
+
+test("those without the number are looked for in bounded ranges, however few there are", () =>
+  madeUpRun(20_040, ({ sql, look }) => {
+    sql.exec("update rollouts set reward = case when seq = 20010 then null else 1 end");
+    const sort = { by: { kind: "field", field: "reward" }, descending: true } as const;
+    const ask = (seq: number) => look("rollouts", { terms: [], sort, after: { value: null, seq }, limit: 5 });
+    expect(ask(0)).toEqual({ rows: [], next: { after: { value: null, seq: 20_000 } } });
+    const { rows, next } = ask(20_000);
+    expect([rows.map(({ at }) => at.seq), next]).toEqual([[20_010], null]);
+  }));
+
+test("the values of 20 scores are kept, and a list by any other is right all the same", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const names = Array.from({ length: 23 }, (_, at) => `score_${at}`);
+    const scores = JSON.stringify(names.map((name, at) => ({ name, score: at, weight: 1 })));
+    run.sql.exec("update rollouts set scores = ? where scores is not null", scores);
+    for (const name of [...names, "score_0"]) {
+      const rows = listed(run, "", `-${name}`, 50);
+      expect([rows.length, rows[0]?.at.value]).toEqual([ROLLOUTS, names.indexOf(name)]);
+    }
+    const kept = run.sql.exec<{ name: string }>("select distinct name from score_values").toArray();
+    expect(kept.map(({ name }) => name).sort()).toEqual(["score_0", ...names.slice(4)].sort());
+  }));

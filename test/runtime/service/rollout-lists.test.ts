@@ -1,0 +1,51 @@
+/** Lists of a run's rollouts as the API answers them: texts that are searched, names that are not there, bins. */
+import { beforeAll, expect, test } from "vitest";
+import { GroupView, Histogram, RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
+import { type Door, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let door: Door;
+let run: string;
+beforeAll(async () => {
+  door = await openPlatform();
+  const words = ["apples", "pears", "apples"];
+  run = (await door.finish({ environment: "gsm8k", dataset: questions(3, words), model: script(RIGHT) })).id;
+});
+
+async function asked(path: string, query: Readonly<Record<string, string>>): Promise<Response> {
+  return await door.ask(`/v1/runs/${run}/${path}?${new URLSearchParams(query)}`);
+}
+
+test("a text is found in first prompts, which are read once somebody searches", async () => {
+  const query = { filter: '"APPLES" reward:1', sort: "-reward", matched: "true" };
+  const page = RolloutSummaryList.parse(await (await asked("rollouts", query)).json());
+  expect(page.data.map(({ group }) => group).sort()).toEqual([0, 2]);
+  expect([page.matched, page.searched]).toEqual([2, { rollouts: 3, of: 3 }]);
+  const none = RolloutSummaryList.parse(await (await asked("rollouts", { filter: '-"p"' })).json());
+  expect(none.data).toEqual([]);
+});
+
+test("a filter that is none, and a score that nobody has, are refused with what was expected", async () => {
+  const refusal = async (path: string, query: Readonly<Record<string, string>>) => {
+    const reply = await asked(path, query);
+    expect(reply.status).toBe(400);
+    const { error } = await reply.json<{ error: { code: string; param: string; message: string } }>();
+    return [error.param, error.message];
+  };
+  const misspelt = await refusal("rollouts", { filter: "rewrd<1" });
+  expect(misspelt).toEqual(["filter", expect.stringMatching(/has no score called rewrd; it has: .*correct_answer/)]);
+  expect(await refusal("rollouts", { sort: "-nobody" })).toEqual(["sort", expect.stringContaining("nobody")]);
+  expect(await refusal("histogram", { of: "nobody" })).toEqual(["of", expect.stringContaining("nobody")]);
+  const open = await refusal("groups", { filter: 'reward<1 "open' });
+  expect(open).toEqual(["filter", expect.stringContaining("at character 10")]);
+});
+
+test("a histogram counts every rollout, and a group is read with its members", async () => {
+  const histogram = Histogram.parse(await (await asked("histogram", { of: "turns", by: "step" })).json());
+  expect(histogram.counts).toEqual({ values: 3, null: 0, failed: 0, in_flight: 0 });
+  expect(histogram.bins.map(({ n }) => n)).toEqual([3]);
+  expect(histogram.by_step).toEqual([]);
+  const group = GroupView.parse(await (await asked("groups/1", {})).json());
+  expect([group.counts.scored, group.members.map(({ group: of }) => of)]).toEqual([1, [1]]);
+});
