@@ -7,6 +7,7 @@
  */
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
+import { PAGES } from "../contract/pages.ts";
 import { AnyObject } from "../contract/primitives.ts";
 import {
   damagedMessage,
@@ -36,17 +37,22 @@ import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
 import { organizationOperations } from "./organizations.ts";
+import { isNavigation, pageReply } from "./pages.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
 import { replicaOperations } from "./replicas.ts";
+import { reportLinkOperations } from "./report-links.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
+import { rolloutListOperations } from "./rollout-lists.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
+import { sessionOperations } from "./sessions.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { triggerOperations } from "./triggers.ts";
+import { turnOperations } from "./turns.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookOperations } from "./webhooks.ts";
 
@@ -103,12 +109,15 @@ const doorOperations: readonly Operation[] = [
 export const OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
+  ...reportLinkOperations,
   ...eventOperations,
   ...resultOperations,
+  ...rolloutListOperations,
   ...trainerOperations,
   ...batchOperations,
   ...weightOperations,
   ...rolloutOperations,
+  ...turnOperations,
   ...environmentOperations,
   ...endpointOperations,
   ...fleetOperations,
@@ -120,6 +129,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,
+  ...sessionOperations,
   ...peopleOperations,
   ...deletionOperations,
   ...ledgerOperations,
@@ -150,7 +160,11 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
     if (isOpen(operation)) app.on(method, route, handle);
     else app.on(method, route, guard.of(operation), withoutQuery(operation), handle);
   }
-  app.notFound((context) => refusalReply(unknownRoute(context.req.path)));
+  for (const path of PAGES) app.get(path, (context) => pageReply(context));
+  app.notFound((context) => {
+    const refusal = unknownRoute(context.req.path);
+    return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal);
+  });
   app.onError(async (error, context) => {
     if (error instanceof Refusal) return refusalReply(error);
     dependencies.report(error, context.var.requestId);

@@ -10,9 +10,9 @@
  */
 import type { MiddlewareHandler } from "hono";
 import { DEFAULT_PROJECT } from "../contract/accounts.ts";
-import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF, permits } from "../contract/identity.ts";
+import { type Caller, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { findKey, findProjectId, findTrainerToken } from "../db/keys.ts";
+import { findProjectId } from "../db/keys.ts";
 import { RequestLeases, type Taken } from "../runtime/account/request-leases.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { logError } from "../runtime/kit/log.ts";
@@ -21,8 +21,10 @@ import { readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtime/service/access-identity.ts";
 import { withAudit } from "./audit-log.ts";
+import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
+import { sessionCookie, sessionTokenOf } from "./session-cookie.ts";
 import { refuseStranger } from "./strangers.ts";
 
 /** How long what was found of a caller, or of a project's name, is remembered. */
@@ -101,13 +103,17 @@ export class Guard {
       const message = "you are a member of several: name an organisation in the header Rollcall-Organization";
       throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Organization" });
     }
+    if ((caller.session?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now()) throw signedOut(context);
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
     throw unauthorized("this key has expired, or was replaced by another");
   }
 
-  /** By the token; without one by what Cloudflare Access says. Null: it is nobody's. */
-  async #asked({ env, req }: ApiContext): Promise<Found> {
+  /** By the token; without one by the browser's session, or by what Cloudflare Access says. Null: it is nobody's. */
+  async #asked(context: ApiContext): Promise<Found> {
+    const { env, req } = context;
     const header = req.header("authorization");
+    const session = header === undefined ? await this.#signedIn(context) : undefined;
+    if (session) return session;
     const assertion = req.header(ASSERTION_HEADER);
     if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
       // What it is good for hangs on all of these.
@@ -119,11 +125,23 @@ export class Guard {
       const name = sha256Hex(JSON.stringify(heard));
       return await this.#found(env, name, () => callerOfAccess(env, req.raw, this.#now()));
     }
+    // A session that is over, and nobody else to be.
+    if (session === null) return await refuseStranger(context, signedOut(context));
     const token = tokenOf(header);
     const kind = readTokenKind(env, token);
     if (kind !== "rk" && kind !== "rct") return null;
     const hash = sha256Hex(token);
-    return await this.#found(env, hash, () => (kind === "rk" ? ownerOf(env.DB, hash) : trainerOf(env.DB, hash)));
+    return await this.#found(env, hash, () => (kind === "rk" ? callerOfKey : callerOfTrainer)(env, hash));
+  }
+
+  /** Whose session the cookie holds; null: nobody's; undefined: there is no cookie. */
+  async #signedIn(context: ApiContext): Promise<Found | undefined> {
+    const token = sessionTokenOf(context);
+    if (token === null) return undefined;
+    const { env } = context;
+    if (readTokenKind(env, token) !== "rks") return null;
+    const hash = sha256Hex(token);
+    return await this.#found(env, hash, () => callerOfSession(env, hash));
   }
 
   /** `name`: what it is remembered by. */
@@ -233,39 +251,6 @@ async function pause(ms: number): Promise<void> {
   await scheduler.wait(ms);
 }
 
-async function ownerOf(database: D1Database, hash: string): Promise<Caller | null> {
-  const found = await findKey(database, hash);
-  if (found === null || found.key.revoked_at !== null) return null;
-  const { key, role } = found;
-  const limits = { ...DEFAULT_LIMITS, ...found.limits };
-  const whole = {
-    orgId: key.org_id,
-    projectId: key.project_id,
-    who: key.id,
-    runId: null,
-    expiresAt: key.expires_at,
-    perMinute: { own: key.requests_per_minute, organization: limits.requests_per_minute },
-  };
-  if (key.person_id === null) return { ...whole, permissions: key.scopes };
-  return role === null ? null : { ...whole, permissions: inBoth(key.scopes, PERMISSIONS_OF[role]) };
-}
-
-async function trainerOf(database: D1Database, hash: string): Promise<Caller | null> {
-  const found = await findTrainerToken(database, hash);
-  if (found === null) return null;
-  const { org_id, project_id, run_id, expires_at } = found.token;
-  const limits = { ...DEFAULT_LIMITS, ...found.limits };
-  return {
-    orgId: org_id,
-    projectId: project_id,
-    permissions: ["trainer"],
-    who: run_id,
-    runId: run_id,
-    expiresAt: expires_at,
-    perMinute: { own: null, organization: limits.requests_per_minute },
-  };
-}
-
 function allowTrainer(context: ApiContext, runId: string, trainer: boolean): void {
   if (!trainer) {
     const message = "a trainer's token is for the trainer of its run: send an API key";
@@ -275,6 +260,13 @@ function allowTrainer(context: ApiContext, runId: string, trainer: boolean): voi
   const parsed = readId(context.env, id);
   const named = parsed?.kind === "lease" ? parsed.runId : id;
   if (named !== runId) throw new Refusal({ code: "not_found", message: `no ${id}`, param: "id" });
+}
+
+/** Takes a cookie away that is good for nothing any more: no script can. */
+function signedOut(context: ApiContext): Refusal {
+  const headers = { "www-authenticate": "Bearer", "set-cookie": sessionCookie(context, null, 0) };
+  const message = "this session is over: sign in again";
+  return new Refusal({ code: "unauthorized", message, param: null }, { headers });
 }
 
 function unauthorized(message: string): Refusal {

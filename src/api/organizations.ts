@@ -70,7 +70,7 @@ export const organizationOperations: readonly Operation[] = [
     summary: "Read your organisation",
     reply: { description: "The organisation", schema: OrganizationView },
     errors: ["not_found"],
-    handle: async (context) => context.json(organizationViewOf(await own(context))),
+    handle: async (context) => context.json(organizationViewOf(await organizationOf(context.env, context.var.caller))),
   },
   {
     id: "updateOrganization",
@@ -138,28 +138,33 @@ export const organizationOperations: readonly Operation[] = [
 ];
 
 async function whoAmI(context: ApiContext): Promise<Response> {
-  const { caller } = context.var;
-  const { id, name } = await own(context);
-  const caller_is: WhoAmI = {
+  return context.json(await callerViewOf(context.env, context.var.caller));
+}
+
+/** Who asks, in the shape of the wire. */
+export async function callerViewOf(env: Env, caller: Caller): Promise<WhoAmI> {
+  const { id, name } = await organizationOf(env, caller);
+  const { expiresAt, session } = caller;
+  return {
     object: "caller",
     who: caller.who,
     organization: { id, name },
-    project: await projectOf(context, caller),
+    project: await projectOf(env, caller),
     scopes: [...caller.permissions],
-    expires_at: caller.expiresAt === null ? null : seconds(caller.expiresAt),
+    expires_at: expiresAt === null ? null : seconds(expiresAt),
+    session: session === undefined ? null : { id: session.id, expires_at: seconds(session.expiresAt) },
   };
-  return context.json(caller_is);
 }
 
-async function projectOf({ env }: ApiContext, caller: Caller): Promise<WhoAmI["project"]> {
+async function projectOf(env: Env, caller: Caller): Promise<WhoAmI["project"]> {
   if (caller.projectId === null) return null;
   const project = await findProject(env.DB, caller, caller.projectId);
   return project === null ? null : { id: project.id, name: project.name };
 }
 
 /** Gone only if its deletion has begun since the caller was let in. */
-async function own({ env, var: { caller } }: ApiContext): Promise<OrganizationRow> {
-  const organization = await findOrganization(env.DB, caller.orgId);
+async function organizationOf(env: Env, { orgId }: Caller): Promise<OrganizationRow> {
+  const organization = await findOrganization(env.DB, orgId);
   if (organization !== null) return organization;
   throw new Refusal({ code: "not_found", message: "this organisation is being deleted", param: null });
 }

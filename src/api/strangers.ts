@@ -18,18 +18,31 @@ const ADDRESS_CHARACTERS = 64;
 /** Addresses that tried too many keys, until when nobody is asked about them. */
 const refused = new LruCache<number>(ADDRESSES);
 
-/** Throws what whoever sent a wrong key is answered: `otherwise`, or 429 after too many. */
-export async function refuseStranger({ env, req, var: { now } }: ApiContext, otherwise: Refusal): Promise<never> {
-  const address = networkOf(req.header("cf-connecting-ip") ?? "unknown");
-  const known = (refused.get(address) ?? 0) > now();
+/**
+ * Throws what whoever sent a wrong key is answered: `otherwise`, or 429 after too many. `wrong`: what there were too many
+ * of.
+ */
+export async function refuseStranger(context: ApiContext, otherwise: Refusal, wrong = "wrong keys"): Promise<never> {
+  const { env, var: variables } = context;
+  const address = addressOf(context);
+  const known = isRefused(context);
   if (!known && (await mayTryAgain(env, address))) throw otherwise;
-  if (!known) refused.set(address, now() + REFUSED_MS);
+  if (!known) refused.set(address, variables.now() + REFUSED_MS);
   const headers = { "retry-after": String(PERIOD_S) };
-  throw new Refusal({ code: "rate_limited", message: "too many wrong keys", param: null }, { headers });
+  throw new Refusal({ code: "rate_limited", message: `too many ${wrong}`, param: null }, { headers });
 }
 
-/** Where the limit itself does not answer, a wrong key is a wrong key. */
-async function mayTryAgain(env: Env, address: string): Promise<boolean> {
+/** Whether so many wrong ones came from its address just now that another is refused without a look. */
+export function isRefused(context: ApiContext): boolean {
+  return (refused.get(addressOf(context)) ?? 0) > context.var.now();
+}
+
+function addressOf({ req }: ApiContext): string {
+  return networkOf(req.header("cf-connecting-ip") ?? "unknown");
+}
+
+/** Where the limit itself does not answer, a wrong key is a wrong key. `address`: or whose right key it is. */
+export async function mayTryAgain(env: Env, address: string): Promise<boolean> {
   try {
     return (await env.WRONG_KEYS.limit({ key: address })).success;
   } catch (thrown) {

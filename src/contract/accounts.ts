@@ -255,5 +255,10 @@ export const WhoAmI = named("Caller", {
     .meta({ example: { id: EXAMPLE.project, name: "math" } }),
   scopes: z.array(Permission).meta({ example: ["runs:write", "rollouts:read"] }),
   expires_at: Seconds.nullable().meta({ example: null }),
+  session: z
+    .object({ id: z.string(), expires_at: Seconds })
+    .nullable()
+    .describe("of a browser that is signed in; null for a key, a trainer, and a person by Access alone")
+    .meta({ example: null }),
 });
 export type WhoAmI = z.infer<typeof WhoAmI>;

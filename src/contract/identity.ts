@@ -123,6 +123,8 @@ export interface Caller {
   readonly runId: string | null;
   /** Epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
+  /** The browser's session that it comes by, and when that ends (epoch milliseconds); absent: it shows the key itself. */
+  readonly session?: { readonly id: string; readonly expiresAt: number };
   /** Limits on requests a minute: its own, and what its organisation has for all. Null: none. */
   readonly perMinute: { readonly own: number | null; readonly organization: number | null };
 }

@@ -2,6 +2,7 @@
 import { and, count, desc, eq, exists, gt, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { ApiKeyView } from "../contract/accounts.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { endSignIns } from "./end-sign-ins.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import type { Reach } from "./projects.ts";
@@ -85,15 +86,15 @@ export async function updateApiKey(
   return rows[0] ?? null;
 }
 
-/** A key that was revoked stays revoked as it was. */
+/** What was signed in with it ends. A key that was revoked stays revoked as it was. */
 export async function revokeApiKey(database: D1Database, reach: Reach, id: string, now: number): Promise<void> {
-  await inOrganization(database, reach.orgId).update(
-    apiKeys,
-    { revoked_at: now },
-    eq(apiKeys.id, id),
-    ...reached(reach),
-    isNull(apiKeys.revoked_at),
-  );
+  const owned = inOrganization(database, reach.orgId);
+  const own = [eq(apiKeys.id, id), ...reached(reach)];
+  const isOver = exists(owned.select(apiKeys, ...own, isNotNull(apiKeys.revoked_at)));
+  await owned.batch([
+    owned.update(apiKeys, { revoked_at: now }, ...own, isNull(apiKeys.revoked_at)),
+    ...endSignIns(owned, { key_id: id, person_id: null }, isOver),
+  ]);
 }
 
 /** The condition that it is let in at that time. */

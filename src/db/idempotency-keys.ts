@@ -5,6 +5,7 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import type { fleets, replicas, triggers } from "./doors-schema.ts";
+import type { reportLinks } from "./page-schema.ts";
 import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
 import { inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
 
@@ -33,7 +34,14 @@ export async function recall(
 /** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
 export type Kept = "inserted" | "taken" | "gone";
 
-type Keepable = typeof datasets | typeof endpoints | typeof fleets | typeof replicas | typeof secrets | typeof triggers;
+type Keepable =
+  | typeof datasets
+  | typeof endpoints
+  | typeof fleets
+  | typeof replicas
+  | typeof reportLinks
+  | typeof secrets
+  | typeof triggers;
 
 /**
  * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it

@@ -7,6 +7,7 @@ import type { Scope } from "../contract/scope.ts";
 import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
+import { reportLinks, signInCodes, webSessions } from "./page-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -114,6 +115,7 @@ export async function nameOfOrganization(database: D1Database, orgId: string): P
 const OF_PROJECT: readonly ProjectTable[] = [
   ...[apiKeys, datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens],
   ...[fleets, replicas, webhookEndpoints, webhookSecrets, triggers],
+  ...[webSessions, signInCodes, reportLinks],
 ];
 
 /** Rows of a project, its own included, the receipts in it left out. */
@@ -142,7 +144,7 @@ function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condi
 }
 
 const OF_ORGANIZATION: readonly OrganizationTable[] = [
-  ...[apiKeys, invitations, members, organizations],
+  ...[apiKeys, invitations, members, organizations, webSessions, signInCodes],
   ...[budgets, ledgerCopies, ledgerMonths, usageHours],
 ];
 

@@ -5,6 +5,7 @@
 import { and, eq, exists, isNull, ne, notExists, or, type SQL } from "drizzle-orm";
 import type { PersonView } from "../contract/accounts.ts";
 import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
+import { endSignIns } from "./end-sign-ins.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { apiKeys, invitations, members, organizations, people } from "./schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
@@ -79,6 +80,7 @@ export async function removeMember(
     owned.update(apiKeys, { revoked_at: now }, eq(apiKeys.person_id, id), isNull(apiKeys.revoked_at), gone),
     owned.delete(invitations, eq(invitations.email, email), isNull(invitations.accepted_at), gone),
     all.delete(people).where(and(eq(people.id, id), gone, notExists(elsewhere))),
+    ...endSignIns(owned, { key_id: null, person_id: id }, gone),
   ]);
   return removed.length > 0;
 }

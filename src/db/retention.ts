@@ -2,6 +2,7 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
+import { reportLinks, webSessions } from "./page-schema.ts";
 import { unfinishedRuns } from "./runs.ts";
 import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "./schema.ts";
 import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "./scoped.ts";
@@ -84,7 +85,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
 /** True while there is something here that will be older than it is to be kept one day. */
 export async function hasToSweep(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
-  const tables: ProjectTable[] = [idempotencyKeys, deletions];
+  const tables: ProjectTable[] = [idempotencyKeys, deletions, reportLinks, webSessions];
   if (kept.runs_days !== null) tables.push(runs);
   if (kept.datasets_days !== null) tables.push(datasets);
   if (kept.verdicts_days !== null) tables.push(judgeVerdicts);

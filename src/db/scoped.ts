@@ -32,16 +32,20 @@ import type {
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
 import type * as doors from "./doors-schema.ts";
+import type * as pages from "./page-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
 
-/** What a project has. Keys and deletions stand in a project where one is named. */
+/** What a project has. Keys, what browsers sign in with, and deletions stand in a project where one is named. */
 export type ProjectTable =
   | typeof doors.fleets
   | typeof doors.replicas
   | typeof doors.triggers
   | typeof doors.webhookEndpoints
   | typeof doors.webhookSecrets
+  | typeof pages.reportLinks
+  | typeof pages.signInCodes
+  | typeof pages.webSessions
   | typeof tables.apiKeys
   | typeof tables.datasets
   | typeof tables.deletions
@@ -66,7 +70,9 @@ export type OrganizationTable =
   | typeof tables.projects
   | typeof tables.runs
   | typeof tables.usageHours
-  | typeof doors.webhookEndpoints;
+  | typeof doors.webhookEndpoints
+  | typeof pages.signInCodes
+  | typeof pages.webSessions;
 
 export type Condition = SQL | undefined;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
@@ -255,6 +261,9 @@ function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Giv
 /** What has no owner yet, or is the operator's. */
 export type Unscoped =
   | "key by hash"
+  | "session by hash"
+  | "sign-in code by hash"
+  | "report link by hash"
   | "trainer token by hash"
   | "trigger by id"
   | "invitation by hash"

@@ -12,10 +12,12 @@ import { type Asker, callersOf } from "./authorization/callers.ts";
 import {
   FOR_TRAINERS,
   mayDo,
+  NOT_BY_SESSION,
   NOT_TO_ITS_OWN,
   OF_ALL_PROJECTS,
   OF_DEPLOYMENT,
   OF_ORGANIZATION,
+  ONLY_BY_SESSION,
   SHOWN_TO_OPERATORS,
   TAKES,
   TAKES_TOO,
@@ -35,7 +37,8 @@ beforeAll(async () => {
   callers = await callersOf(own, beside);
 }, 60_000);
 
-const ask = checked((path, init) => exports.default.fetch(new URL(path, "http://platform.test").href, init));
+const ORIGIN = "https://platform.test";
+const ask = checked((path, init) => exports.default.fetch(new URL(path, ORIGIN).href, init));
 
 test("every operation is asked below, and takes what is written down for it by hand", () => {
   const known = OPERATIONS.map(({ id }) => id).sort();
@@ -67,11 +70,14 @@ test.each(Object.entries(REQUESTS))("%s", async (id, request) => {
   expect(wrong).toEqual([]);
 });
 
-/** For whose things a caller asks. A refusal is one check for all, before anything is looked for: some try whether it is. */
+/**
+ * For whose things a caller asks. A refusal is one check for all, before anything is looked for: some try whether it is,
+ * at each operation others.
+ */
 function targetsOf(operation: Operation, caller: Asker, index: number): readonly Project[] {
   if (isOpen(operation)) return index % 4 === 0 ? [own] : [];
   const isRefused = caller.may === null || !mayDoThis(operation.id, caller);
-  return isRefused && index % 3 > 0 ? [own] : [own, beside, elsewhere];
+  return isRefused && (index + OPERATIONS.indexOf(operation)) % 6 > 0 ? [own] : [own, beside, elsewhere];
 }
 
 test.each(NAMED_INSIDE)("%s finds nothing of another's that a body or a query names", async (id, askFor) => {
@@ -88,6 +94,17 @@ test.each(NAMED_INSIDE)("%s finds nothing of another's that a body or a query na
   // The same request is met where the thing is its own.
   const met = await send(operation, askFor(own.things, own.things), admin, undefined);
   expect(met.status, await met.text()).toBeLessThan(300);
+});
+
+test("no operation is met by a cookie that another site's page had the browser send", async () => {
+  const browser = callers.find(({ cookie, may }) => cookie !== undefined && may?.includes("admin"));
+  const headers = { cookie: browser?.cookie ?? "", origin: "https://other.test", "sec-fetch-site": "cross-site" };
+  const guarded = OPERATIONS.filter((operation) => !isOpen(operation));
+  const met = guarded.map(async (operation) => {
+    const path = placeOf(operation).path.replaceAll(/\{\w+\}/g, "x");
+    return [operation.id, (await ask(path, { method: placeOf(operation).method, headers })).status];
+  });
+  expect(await Promise.all(met)).toEqual(guarded.map(({ id }) => [id, 403]));
 });
 
 function whose(target: Project): string {
@@ -128,12 +145,24 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   const ok = request.status ?? reply.status ?? 200;
   if (takes === "anybody") return ok;
   if (caller.may === null) return 401;
-  if (!mayDoThis(id, caller)) return 403;
-  if (OF_DEPLOYMENT.includes(id) || (SHOWN_TO_OPERATORS.includes(id) && caller.may.includes("operator"))) return ok;
+  const refused = mayDoThis(id, caller) ? byWay(id, caller) : 403;
+  if (refused !== null) return refused;
+  if (isAnybodys(id, caller)) return ok;
   if (OF_ORGANIZATION.includes(id)) return inOrganization(id, caller, aim) ?? ok;
   if (caller.bound === null && aim.named === undefined) return 400;
   if (!isInReach(caller, aim)) return 404;
   return mayDo(caller.may, TAKES_TOO[id] ?? "caller") ? ok : 403;
+}
+
+/** Whose it is does not matter. */
+function isAnybodys(id: string, { may }: Asker): boolean {
+  return OF_DEPLOYMENT.includes(id) || (SHOWN_TO_OPERATORS.includes(id) && may?.includes("operator") === true);
+}
+
+/** What hangs on whether a browser asks, or a key; null: nothing. */
+function byWay(id: string, { cookie }: Asker): number | null {
+  if (cookie === undefined) return ONLY_BY_SESSION.includes(id) ? 404 : null;
+  return NOT_BY_SESSION.includes(id) ? 403 : null;
 }
 
 /** What refuses it; null: nothing. */
@@ -164,6 +193,9 @@ function send(operation: Operation, { path, body, once }: Asked, caller: Asker, 
     // Wrong keys are counted by address.
     "cf-connecting-ip": crypto.randomUUID(),
     ...(once && { "idempotency-key": crypto.randomUUID() }),
+    // What a page of the platform's own sends with its cookie.
+    ...{ origin: ORIGIN, "sec-fetch-site": "same-origin" },
+    ...(caller.cookie !== undefined && { cookie: caller.cookie }),
     ...(caller.token !== null && { authorization: `Bearer ${caller.token}` }),
     ...(named !== undefined && { "rollcall-project": named.scope.projectId }),
     ...(body !== undefined && { "content-type": lines ? "application/jsonl" : "application/json" }),

@@ -94,6 +94,7 @@ test("an operator makes an organisation with a project and a key, which is said 
     project: null,
     scopes: ["admin"],
     expires_at: null,
+    session: null,
   });
   expect((await call(key, "GET /v1/projects/evals")).body).toEqual(body.project);
   const again = await call(operator, "POST /v1/organizations", request, header);

@@ -16,6 +16,7 @@ import * as organizations from "../../src/db/organizations.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as projects from "../../src/db/projects.ts";
+import * as reportLinks from "../../src/db/report-links.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
@@ -23,11 +24,12 @@ import * as secrets from "../../src/db/secrets.ts";
 import { whoStillMay } from "../../src/db/standing.ts";
 import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
+import * as sessions from "../../src/db/web-sessions.ts";
 import * as webhooks from "../../src/db/webhooks.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 import { FLEET_CASES } from "./fleet-cases.ts";
-import { TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
+import { codeRow, linkRow, sessionRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -158,6 +160,13 @@ export const CASES: Readonly<Record<string, Case>> = {
     return webhooks.rotateWebhookSecret(d1, scope, { secret, ends: 3000 });
   },
   deleteWebhook: (d1, scope, mark) => webhooks.deleteWebhook(d1, scope, `whe_${mark}`),
+  insertReportLink: (d1, scope, mark) => {
+    return reportLinks.insertReportLink(d1, scope, linkRow(crypto.randomUUID(), `run_${mark}`), null);
+  },
+  findReportLink: (d1, scope, mark) => reportLinks.findReportLink(d1, scope, `rl_${mark}`),
+  listReportLinks: (d1, scope, mark) => reportLinks.listReportLinks(d1, scope, `run_${mark}`, FIRST),
+  deleteReportLink: (d1, scope, mark) => reportLinks.deleteReportLink(d1, scope, `rl_${mark}`),
+  dropReportLinks: (d1, scope) => reportLinks.dropReportLinks(d1, scope, 9_000, 10),
 };
 
 /** Of an organisation, or of one project of it. */
@@ -271,6 +280,12 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   findInvitation: (d1, { orgId }, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
   listInvitations: (d1, { orgId }) => invitations.listInvitations(d1, orgId, FIRST),
   insertInvitation: (d1, { orgId }, mark) => invitations.insertInvitation(d1, orgId, invitationRow(mark), null),
+  insertSignInCode: (d1, { orgId }, mark) => sessions.insertSignInCode(d1, orgId, codeRow(mark, crypto.randomUUID())),
+  beginSession: async (d1, { orgId }, mark) => [
+    await sessions.beginSession(d1, orgId, sessionRow(mark, crypto.randomUUID()), `code-${mark}`),
+    await sessions.beginSession(d1, orgId, sessionRow(mark, crypto.randomUUID()), null),
+  ],
+  dropSignIns: (d1, { orgId }) => sessions.dropSignIns(d1, orgId, 9_000, 10),
   deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
   acceptInvitation: (d1, { orgId }, mark) => {
     const key = { ...newKey(mark), person_id: `per_${mark}` };
@@ -286,6 +301,9 @@ export const IN_REACH: typeof OF_ORGANIZATION = {
   listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
   updateApiKey: (d1, reach, mark) => apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }),
   revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
+  findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, reach, `ses_${mark}`),
+  listWebSessions: (d1, reach) => sessions.listWebSessions(d1, reach, FIRST),
+  deleteWebSession: (d1, reach, mark) => sessions.deleteWebSession(d1, reach, `ses_${mark}`),
   findProject: (d1, reach, mark) => projects.findProject(d1, reach, `pj_${mark}`),
   listProjects: (d1, reach) => projects.listProjects(d1, reach, FIRST),
 };

@@ -26,10 +26,12 @@ import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
 import * as page from "../../src/db/page.ts";
+import * as pages from "../../src/db/page-schema.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
 import * as priceLists from "../../src/db/price-lists.ts";
 import * as projects from "../../src/db/projects.ts";
+import * as reportLinks from "../../src/db/report-links.ts";
 import * as retention from "../../src/db/retention.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
@@ -39,6 +41,7 @@ import * as secrets from "../../src/db/secrets.ts";
 import * as standing from "../../src/db/standing.ts";
 import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
+import * as sessions from "../../src/db/web-sessions.ts";
 import * as webhooks from "../../src/db/webhooks.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
@@ -50,6 +53,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
+  ...{ ...reportLinks, ...sessions },
 };
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
@@ -57,6 +61,7 @@ const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
+  ...["findSession", "findSignInCode", "findSharedRun"],
   ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 
@@ -69,7 +74,7 @@ const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
-  ...["insertFleet", "insertReplica"],
+  ...["insertFleet", "insertReplica", "insertReportLink"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
@@ -138,10 +143,11 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 const IN_PROJECT = [
   ...[tables.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
   ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens, doors.triggers],
+  ...[pages.webSessions, pages.signInCodes, pages.reportLinks],
 ];
 const IN_ORGANIZATION = [
   ...[tables.apiKeys, tables.budgets, tables.deletions, tables.invitations, tables.members],
-  ...[tables.organizations, tables.projects],
+  ...[tables.organizations, tables.projects, pages.webSessions, pages.signInCodes],
 ];
 
 test("statements about any table of a project reach the rows of that project alone", async () => {

@@ -4,6 +4,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
+import { reportLinks, signInCodes, webSessions } from "../../src/db/page-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -40,6 +41,7 @@ export const TENANT_TABLES = {
   ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
+  ...{ webSessions, signInCodes, reportLinks },
 };
 
 /** What any trigger has. */
@@ -124,8 +126,25 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1
       .insert(webhookSecrets)
       .values({ ...webhookSecretRow(`whs_${mark}`, `whe_${mark}`), ...owner, sealed_secret: mark }),
+    ...pageOf({ scope, mark }),
     ...moneyOf({ scope, mark }),
   ]);
+}
+
+const SHORT = { created_at: 1000, expires_at: 8000 };
+
+export function sessionRow(mark: string, id: string) {
+  const of = { project_id: `pj_${mark}`, key_id: `key_${mark}`, person_id: null };
+  return { id: `ses_${id}`, ...of, hash: `session-${id}`, ...SHORT };
+}
+
+export function codeRow(mark: string, hash: string) {
+  const of = { project_id: `pj_${mark}`, key_id: `key_${mark}`, person_id: null };
+  return { hash, ...of, ...SHORT, session_until: null };
+}
+
+export function linkRow(id: string, run_id: string) {
+  return { id: `rl_${id}`, run_id, hash: `link-${id}`, created_by: "key_1", ...SHORT };
 }
 
 export function webhookRow(id: string) {
@@ -136,6 +155,17 @@ export function webhookRow(id: string) {
 
 export function webhookSecretRow(id: string, webhook_id: string) {
   return { id, webhook_id, sealed_secret: "sealed", expires_at: null, created_at: 1000 };
+}
+
+/** A browser that is signed in, a code, and a link to the report of its run. */
+function pageOf({ scope, mark }: Tenant) {
+  const d1 = drizzle(env.DB);
+  const owner = { org_id: scope.orgId, project_id: scope.projectId };
+  return [
+    d1.insert(webSessions).values({ ...sessionRow(mark, mark), ...owner }),
+    d1.insert(signInCodes).values({ ...codeRow(mark, `code-${mark}`), ...owner }),
+    d1.insert(reportLinks).values({ ...linkRow(mark, `run_${mark}`), ...owner }),
+  ] as const;
 }
 
 /** A budget, an hour of use, a closed month, and the copy of the organisation's balance, which is its first tenant's. */
@@ -161,26 +191,25 @@ function moneyOf({ scope, mark }: Tenant) {
 }
 
 /** The rows of the tenant, and those of its organisation that are no project's; of other tables, what bears its mark. */
-export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, unknown[]>>> {
+export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, readonly unknown[]>>> {
   const d1 = drizzle(env.DB);
-  const found = Object.entries(TENANT_TABLES).map(async ([name, table]) => {
-    if ("project_id" in table) {
-      const own = inArray(table.project_id, [scope.projectId, ""]);
-      return [
-        name,
-        await d1
-          .select()
-          .from(table)
-          .where(and(eq(table.org_id, scope.orgId), own)),
-      ] as const;
-    }
-    const rows: unknown[] = await d1.select().from(table);
-    // The copy of the balance is the organisation's alone.
-    const marked = name === "ledgerCopies" ? "" : mark;
-    const own = (row: string) => row.includes(marked) && row.includes(scope.orgId);
-    return [name, rows.filter((row) => own(JSON.stringify(row)))] as const;
+  const { organizations: whole, ...others } = TENANT_TABLES;
+  const ofOthers = Object.values(others).map((table) => {
+    const ofOrganization = eq(table.org_id, scope.orgId);
+    const own = "project_id" in table ? inArray(table.project_id, [scope.projectId, ""]) : undefined;
+    return d1.select().from(table).where(and(ofOrganization, own));
   });
-  return Object.fromEntries(await Promise.all(found));
+  // One call for all: each of its own takes longer than the reading.
+  const itself = d1.select().from(whole).where(eq(whole.id, scope.orgId));
+  const [organization, ...found] = await d1.batch([itself, ...ofOthers]);
+  const rows = Object.entries(others).map(([name, table], index) => {
+    const all: readonly unknown[] = found[index] ?? [];
+    // The copy of the balance is the organisation's alone.
+    if ("project_id" in table || name === "ledgerCopies") return [name, all] as const;
+    return [name, all.filter((row) => JSON.stringify(row).includes(mark))] as const;
+  });
+  const marked = organization.filter((row) => JSON.stringify(row).includes(mark));
+  return Object.fromEntries([["organizations", marked], ...rows]);
 }
 
 export interface NotedStatement {

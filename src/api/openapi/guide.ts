@@ -17,6 +17,11 @@ export const NOUNS: Readonly<Record<string, string>> = {
   projects: "What runs, datasets, endpoints and secrets belong to. Nothing of one is seen from another.",
   keys: "What programs and people authenticate with: what each may do, how far it reaches, until when.",
   people: "Members of an organisation, and the role of each.",
+  "sign-in-codes": "One-time codes by which a browser signs in to the web page.",
+  session: "The session of the browser that asks.",
+  sessions: "Browsers that are signed in to the web page.",
+  "report-links": "Links by which anybody reads the report of a run, until they end or are taken back.",
+  "shared-reports": "Reports as whoever has a link reads them.",
   invitations: "Tokens by which people become members.",
   deletions: "What was taken away for good, or is being: jobs, and receipts of what they took.",
   whoami: "Who a key says you are.",
@@ -44,7 +49,7 @@ export const GUIDE: readonly { readonly title: string; readonly text: string }[]
   },
   {
     title: "Keys",
-    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator` and `metrics`, which are about the deployment. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name, or means the one called `default`. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (so many more, unless others take them) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
+    text: "Every route under `/v1` takes `Authorization: Bearer <key>`. A key has scopes, and each route names those it needs; `x:write` includes `x:read`, and `admin` all but `operator` and `metrics`, which are about the deployment. A key is for one project, or for a whole organisation: then a request names its project in the header `Rollcall-Project`, by id or name, or means the one called `default`. A page of the platform itself asks by the cookie of a session, which may do what its key or person may. What belongs to another project is answered as if it did not exist.\n\nRequests are counted for each key that has a limit and for each organisation. Replies tell the tighter of the two in `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` (so many more, unless others take them) and `x-ratelimit-reset-requests`; beyond it they are 429 with `retry-after`.",
   },
   {
     title: "Sending again",

@@ -82,6 +82,8 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   projects: text("id or name", "math"),
   keys: text("id of the key", EXAMPLE.key),
   people: text("id of the person", EXAMPLE.person),
+  sessions: text("id of the session", EXAMPLE.session),
+  "report-links": text("id of the link", EXAMPLE.reportLink),
   invitations: text("id of the invitation", EXAMPLE.invitation),
   deletions: text("id of the deletion", EXAMPLE.deletion),
   budgets: text("id of the budget", EXAMPLE.budget),
@@ -91,7 +93,10 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
   replica: text("id or name", "gpu-0"),
+  group: text("number of the group, from 0", "41"),
   msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
+  token: text("what the link's address ends with", EXAMPLE.reportToken),
+  turn: text("number of the turn, from 0", "0"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** What they mean is said by each operation. */

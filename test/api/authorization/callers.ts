@@ -4,6 +4,7 @@ import { PERMISSIONS, type Permission, ROLES } from "../../../src/contract/ident
 import { mintToken } from "../../../src/core/ids.ts";
 import { minting } from "../../../src/runtime/kit/secrets.ts";
 import { admit } from "../accounts.ts";
+import { cookieOf } from "./page-things.ts";
 import { MAY } from "./permissions.ts";
 import { joined, type Project } from "./things.ts";
 
@@ -11,6 +12,8 @@ export interface Asker {
   readonly name: string;
   /** Null: sends none. */
   readonly token: string | null;
+  /** Of a browser, which sends no key. */
+  readonly cookie?: string;
   /** Null: is nobody. */
   readonly may: readonly Permission[] | null;
   /** The project the key is for; null: any of the organisation. */
@@ -55,7 +58,31 @@ export async function callersOf(own: Project, beside: Project): Promise<Asker[]>
       trains: beside.things.training,
     },
     ...(await wholeOrganization(key, own, beside)),
+    ...(await browsers(key, own, beside)),
   ];
+}
+
+/** Their sessions are looked up by another way than keys; what comes of it is the same for every key. */
+async function browsers(
+  key: (changes: Parameters<typeof admit>[1]) => Promise<string>,
+  own: Project,
+  beside: Project,
+): Promise<Asker[]> {
+  const [writer, admin] = [await key({ scopes: ["runs:write"] }), await key({ scopes: ["admin"], project_id: null })];
+  const viewer = await key({ scopes: ["admin"], person_id: await joined(own.scope.orgId, "viewer") });
+  const revoked = await key({ scopes: ["admin"], revoked_at: 1 });
+  const nobody = { may: null, bound: null };
+  const asked: readonly Omit<Asker, "token">[] = [
+    { name: "a session that is over", cookie: await cookieOf(admin, { expires_at: 2 }), ...nobody },
+    { name: "a session of a revoked key", cookie: await cookieOf(revoked), ...nobody },
+    { name: "a session of a key for runs:write", cookie: await cookieOf(writer), may: ["runs:write"], bound: own },
+    { name: "a session of a viewer", cookie: await cookieOf(viewer), may: MAY.viewer, bound: own },
+    {
+      name: "a session of a key of the organisation, naming the project beside",
+      ...{ cookie: await cookieOf(admin), may: ["admin"], bound: null, names: beside },
+    },
+  ];
+  return asked.map((one) => ({ ...one, token: null }));
 }
 
 async function wholeOrganization(

@@ -12,6 +12,11 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   createFirstOrganization: "anybody",
   acceptInvitation: "anybody",
   whoAmI: "caller",
+  createSignInCode: "caller",
+  createSession: "anybody",
+  deleteSession: "caller",
+  listSessions: ["admin"],
+  revokeSession: ["admin"],
   listAuditLog: ["audit:read"],
 
   getOrganization: ["runs:read"],
@@ -77,10 +82,22 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   streamEvents: ["runs:read"],
   compareRuns: ["runs:read"],
   listMetrics: ["runs:read"],
+  createReportLink: ["runs:write"],
+  listReportLinks: ["runs:read"],
+  deleteReportLink: ["runs:write"],
+  getSharedReport: "anybody",
   listResults: ["rollouts:read"],
-  listInFlight: ["rollouts:read"],
+  listRollouts: ["rollouts:read"],
+  listGroups: ["rollouts:read"],
+  getGroup: ["rollouts:read"],
+  getHistogram: ["rollouts:read"],
   exportRun: ["rollouts:read"],
   getRollout: ["rollouts:read"],
+  getRolloutHead: ["rollouts:read"],
+  listTurns: ["rollouts:read"],
+  getTurn: ["rollouts:read"],
+  getTurnTokens: ["rollouts:read"],
+  getOutline: ["rollouts:read"],
   cancelRollout: ["rollouts:write"],
   forkRollout: ["runs:write"],
 
@@ -187,12 +204,17 @@ export const OF_DEPLOYMENT: readonly string[] = [
 export const OF_ORGANIZATION: readonly string[] = [
   ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
+  ...["createSignInCode", "createSession", "deleteSession", "listSessions", "revokeSession", "getSharedReport"],
   ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],
   ...["createApiKey", "listApiKeys", "getApiKey", "updateApiKey", "rotateApiKey", "revokeApiKey"],
   ...["listDeletions", ...SHOWN_TO_OPERATORS],
   ...[...OF_ALL_PROJECTS, ...NOT_TO_ITS_OWN],
   ...OF_DEPLOYMENT,
 ];
+
+/** What a browser that is signed in may not do, though it asks as its key, and what only such a browser finds. */
+export const NOT_BY_SESSION: readonly string[] = ["createSignInCode"];
+export const ONLY_BY_SESSION: readonly string[] = ["deleteSession"];
 
 /** What a person of the role may do, with a key that asks for everything. */
 export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Permission[]>> = {

@@ -5,7 +5,9 @@
 import { env } from "cloudflare:workers";
 import { rolloutAt } from "../../runtime/platform.ts";
 import { uploaded } from "../../runtime/upload.ts";
+import { PAGE_REQUESTS } from "./page-requests.ts";
 import {
+  beginTraining,
   NAME,
   newBudget,
   newEndpoint,
@@ -23,7 +25,6 @@ import {
   startGoing,
   type Things,
   TRAINER,
-  train,
 } from "./things.ts";
 
 export interface Asked {
@@ -78,9 +79,18 @@ const READS: Readonly<Record<string, Request>> = {
   compareRuns: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` }) },
   listMetrics: { ask: ({ training }) => ({ path: `/v1/runs/${training}/metrics` }) },
   listResults: { ask: ({ run }) => ({ path: `/v1/runs/${run}/results` }) },
-  listInFlight: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rollouts` }) },
+  listRollouts: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rollouts` }) },
+  listGroups: { ask: ({ run }) => ({ path: `/v1/runs/${run}/groups` }) },
+  getGroup: { ask: ({ run }) => ({ path: `/v1/runs/${run}/groups/0` }) },
+  getHistogram: { ask: ({ run }) => ({ path: `/v1/runs/${run}/histogram` }) },
   exportRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/export` }) },
   getRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}` }) },
+  getRolloutHead: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/head` }) },
+  listTurns: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns` }) },
+  getTurn: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0` }) },
+  // Its engine sends no token ids.
+  getTurnTokens: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0/tokens` }), status: 409 },
+  getOutline: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/outline` }) },
   getBatch: { ask: (things) => ({ path: batchOf(things) }) },
   getBatchObject: { ask: (things) => ({ path: `${batchOf(things)}/objects/${things.object_sha256}` }) },
   getBatchCredits: { ask: (things) => ({ path: `${batchOf(things)}/credits` }) },
@@ -241,7 +251,7 @@ const TRAINING: Readonly<Record<string, Request>> = {
   // Two rotations end the token that the run's trainer is known by.
   rotateTrainerToken: {
     ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }),
-    anew: async ({ door }) => ({ training: (await train(door)).training }),
+    anew: async ({ door }) => ({ training: (await beginTraining(door)).id }),
   },
   // Each registration ends the ones before it.
   registerTrainer: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/register`, body: TRAINER }) },
@@ -375,4 +385,7 @@ const MONEY: Readonly<Record<string, Request>> = {
   receiveStripeEvent: { ask: () => ({ path: "/v1/stripe/webhook", body: {} }), status: 404 },
 };
 
-export const REQUESTS: Readonly<Record<string, Request>> = { ...READS, ...CHANGES, ...ACCOUNTS, ...MONEY, ...TRAINING };
+export const REQUESTS: Readonly<Record<string, Request>> = {
+  ...{ ...READS, ...CHANGES, ...ACCOUNTS, ...MONEY, ...TRAINING },
+  ...PAGE_REQUESTS,
+};

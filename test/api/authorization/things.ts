@@ -15,6 +15,7 @@ import { type Door, openPlatform, rolloutAt } from "../../runtime/platform.ts";
 import { script } from "../../runtime/script.ts";
 import { GOING, storeBatch } from "../../runtime/trainer-batch.ts";
 import { uploaded } from "../../runtime/upload.ts";
+import { newCode, newReportLink, newSession } from "./page-things.ts";
 
 /** Ids of a tenant, by what they name. */
 export interface Things {
@@ -49,6 +50,12 @@ export interface Things {
   readonly invitation: string;
   readonly invitation_token: string;
   readonly budget: string;
+  /** A browser that is signed in with the key, and a code that would sign another one in. */
+  readonly session: string;
+  readonly code: string;
+  /** To the report of the run. */
+  readonly report_link: string;
+  readonly report_token: string;
   /** Of a run that is gone. */
   readonly deletion: string;
 }
@@ -96,7 +103,8 @@ export async function furnish(orgId?: string): Promise<Project> {
     ...{ organization, project: door.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
     ...{ ...training, ...invited, ...webhook, dataset: dataset.id, endpoint, fleet, secret, trigger, key, person },
-    ...{ deletion, budget },
+    ...{ deletion, budget, session: await newSession(door, key), code: await newCode(door, key) },
+    ...(await newReportLink(door, run.id)),
   };
   return { scope: door.scope, door, things };
 }
@@ -189,8 +197,8 @@ async function newThing(door: Door, folder: string, body: object): Promise<strin
 
 export const TRAINER = { trainer_id: "t0", kind: "test", protocol: "rl.batch/1" };
 
-/** A training run whose first batch is leased, and its trainer. */
-export async function train(door: Door) {
+/** A training run of which nothing is played. */
+export async function beginTraining(door: Door): Promise<CreatedRun> {
   const request = {
     ...{ kind: "training", environment: "calculator", group_size: 2, max_steps: 9 },
     ...{ trainer: { encoding: "jsonl" }, endpoint: { base_url: env.MODEL_URL } },
@@ -198,7 +206,12 @@ export async function train(door: Door) {
   };
   const begun = await door.post("/v1/runs", request);
   if (begun.status !== 202) throw new Error(await begun.text());
-  const { id, trainer } = CreatedRun.parse(await begun.json());
+  return CreatedRun.parse(await begun.json());
+}
+
+/** A training run whose first batch is leased, and its trainer. */
+async function train(door: Door) {
+  const { id, trainer } = await beginTraining(door);
   const { ready, manifest } = await storeBatch(door.scope, id, 1);
   await trainerObject(env, door.scope, id).ready([ready], GOING);
   const { epoch } = Registered.parse(await (await door.post(`/v1/runs/${id}/trainer/register`, TRAINER)).json());

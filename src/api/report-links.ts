@@ -1,0 +1,105 @@
+/** Links by which anybody reads the report of a run. What stands in one is said once. */
+import { Deleted } from "../contract/endpoint.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
+import { CreatedReportLink, ReportLinkList, ReportLinkRequest, SharedReport } from "../contract/report-link.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { Page } from "../db/page.ts";
+import { deleteReportLink, findReportLink, listReportLinks, reportLinkViewOf } from "../db/report-links.ts";
+import { getRun } from "../db/runs.ts";
+import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "./answer.ts";
+import { Refusal, unwrap } from "./errors.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { listReply, PageQuery } from "./page.ts";
+import { refuseStranger } from "./strangers.ts";
+
+const FOLDER = "/v1/report-links";
+const OF_RUN = "/v1/runs/{id}/report-links";
+
+export const reportLinkOperations: readonly Operation[] = [
+  {
+    id: "createReportLink",
+    route: `POST ${OF_RUN}`,
+    permission: "runs:write",
+    summary: "Make a link by which anybody reads the run's report",
+    description:
+      "Its `url` is shown here and never again. Whoever has it sees name, environment, model, counts and report, and neither a prompt nor a completion, until it ends or is taken back.",
+    headers: {
+      "Idempotency-Key":
+        "the same key and body again makes nothing, and answers without the link: it was said once and is kept nowhere",
+    },
+    body: { schema: ReportLinkRequest },
+    reply: { status: 201, description: "The link", schema: CreatedReportLink, headers: CREATED_HEADERS },
+    errors: ["conflict", "idempotency_conflict"],
+    handle: createOne,
+  },
+  {
+    id: "listReportLinks",
+    route: `GET ${OF_RUN}`,
+    permission: "runs:read",
+    summary: "List the links to the run's report",
+    query: PageQuery,
+    reply: { description: "One page of links, without what stands in them", schema: ReportLinkList },
+    handle: listOfRun,
+  },
+  {
+    id: "deleteReportLink",
+    urgent: true,
+    route: `DELETE ${FOLDER}/{id}`,
+    permission: "runs:write",
+    summary: "Take a link back: within 5 seconds nobody reads the report by it",
+    reply: {
+      description: "It is gone",
+      schema: Deleted,
+      example: { object: "report_link", id: EXAMPLE.reportLink },
+    },
+    handle: deleteOne,
+  },
+  {
+    id: "getSharedReport",
+    route: "GET /v1/shared-reports/{token}",
+    permission: "anybody",
+    reach: "organization",
+    summary: "Read the report that a link leads to",
+    description: "It needs no key: the token is the proof. Of a run under way it may be a few seconds old.",
+    reply: { description: "The report", schema: SharedReport },
+    errors: ["not_found", "rate_limited"],
+    handle: readShared,
+  },
+];
+
+async function createOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, ReportLinkRequest);
+  const {
+    env,
+    var: { caller, scope, services },
+  } = context;
+  const of = { scope, caller, runId: pathParam(context, "id") };
+  const { value, replayed } = unwrap(await services.createReportLink(env, of, request, options));
+  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
+}
+
+async function listOfRun(context: ApiContext): Promise<Response> {
+  readQuery(context, PageQuery);
+  const { run } = await storedRow(context, "run", getRun);
+  const list = (database: D1Database, scope: Scope, page: Page) => listReportLinks(database, scope, run.id, page);
+  return await listReply(context, "a link", findReportLink, list, reportLinkViewOf);
+}
+
+async function deleteOne(context: ApiContext): Promise<Response> {
+  const id = pathParam(context, "id");
+  if (await deleteReportLink(context.env.DB, context.var.scope, id)) {
+    return context.json({ object: "report_link", id, deleted: true });
+  }
+  throw new Refusal({ code: "not_found", message: `no report link ${id}`, param: "id" });
+}
+
+async function readShared(context: ApiContext): Promise<Response> {
+  const {
+    env,
+    var: { now, services },
+  } = context;
+  const report = await services.readSharedReport(env, pathParam(context, "token"), now());
+  if (report !== null) return context.json(report);
+  const message = "there is no such report, or its link has ended";
+  return await refuseStranger(context, new Refusal({ code: "not_found", message, param: "token" }));
+}

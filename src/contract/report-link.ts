@@ -1,0 +1,52 @@
+/** Links by which anybody reads the report of one run, until they end or are taken back. */
+import * as z from "zod";
+import { BuiltEnvironment, EXAMPLE, listOf, MaybeText, named, namedInput, RunId, Seconds } from "./primitives.ts";
+import { RunReport } from "./report.ts";
+import { RUN_KINDS, RUN_STATUSES, RunCounts } from "./run.ts";
+
+const DAY_S = 86_400;
+
+export const ReportLinkRequest = namedInput("ReportLinkRequest", {
+  expires_in_s: z
+    .int()
+    .min(60)
+    .max(90 * DAY_S)
+    .default(7 * DAY_S)
+    .describe("seconds until it ends: at most 90 days"),
+});
+export type ReportLinkRequest = z.output<typeof ReportLinkRequest>;
+export type ReportLinkRequestInput = z.input<typeof ReportLinkRequest>;
+
+export const ReportLinkView = named("ReportLink", {
+  object: z.literal("report_link"),
+  id: z.string().meta({ example: EXAMPLE.reportLink }),
+  run_id: RunId,
+  created_by: z.string().describe("a key or a person").meta({ example: EXAMPLE.key }),
+  created_at: Seconds,
+  expires_at: Seconds,
+});
+export type ReportLinkView = z.infer<typeof ReportLinkView>;
+export const ReportLinkList = listOf(ReportLinkView, "ReportLinkList", EXAMPLE.reportLink);
+
+export const CreatedReportLink = ReportLinkView.extend({
+  url: MaybeText.describe("what to send, said here only; null in the answer to a repeat").meta({
+    example: `https://rollcall.example/shared/${EXAMPLE.reportToken}`,
+  }),
+}).meta({ id: "CreatedReportLink" });
+export type CreatedReportLink = z.infer<typeof CreatedReportLink>;
+
+/** A run as anybody who has a link of it sees it: no prompt, completion, address, key or metadata. */
+export const SharedReport = named("SharedReport", {
+  object: z.literal("shared_report"),
+  name: MaybeText.meta({ example: "nightly main" }),
+  kind: z.enum(RUN_KINDS),
+  status: z.enum(RUN_STATUSES).meta({ example: "completed" }),
+  environment: BuiltEnvironment,
+  model: z.string().meta({ example: "qwen3-4b" }),
+  counts: RunCounts,
+  report: RunReport.describe("without any money: prices, costs, charges, what counted against a cap"),
+  created_at: Seconds,
+  finished_at: Seconds.nullable(),
+  expires_at: Seconds.describe("when the link ends"),
+});
+export type SharedReport = z.infer<typeof SharedReport>;

@@ -1,0 +1,87 @@
+/** Links by which anybody reads the report of a run: made, listed, taken back, and found by what stands in them. */
+import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
+import type { ReportLinkView } from "../contract/report-link.ts";
+import type { Scope } from "../contract/scope.ts";
+import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
+import { type ReportLinkRow, reportLinks } from "./page-schema.ts";
+import { organizations, projects, type RunRow, runs } from "./schema.ts";
+import { type InProject, inProject, unscoped } from "./scoped.ts";
+
+export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;
+
+/** `gone`: the run is not there, or has as many links as it may. */
+export async function insertReportLink(
+  database: D1Database,
+  scope: Scope,
+  link: NewReportLink,
+  made: Remembered | null,
+): Promise<Kept> {
+  const project = inProject(database, scope);
+  const ofRun = eq(reportLinks.run_id, link.run_id);
+  const open = project.columns({ n: count() }, reportLinks, ofRun, gt(reportLinks.expires_at, link.created_at));
+  const also = sql`${isThere(project, link.run_id)} and ${open} < ${LIMITS.reportLinksPerRun}`;
+  const ended = project.delete(reportLinks, ofRun, lte(reportLinks.expires_at, link.created_at));
+  return await insertOnce(database, scope, reportLinks, link, made, { also, beside: [ended] });
+}
+
+function isThere(project: InProject, runId: string): SQL {
+  return exists(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
+}
+
+export async function findReportLink(database: D1Database, scope: Scope, id: string): Promise<ReportLinkRow | null> {
+  const rows = await inProject(database, scope).select(reportLinks, eq(reportLinks.id, id));
+  return rows[0] ?? null;
+}
+
+/** Links of the run by time of creation, then id; at most `page.limit` of them. */
+export async function listReportLinks(
+  database: D1Database,
+  scope: Scope,
+  runId: string,
+  page: Page,
+): Promise<ReportLinkRow[]> {
+  const ofRun = eq(reportLinks.run_id, runId);
+  return await pageOf(reportLinks, page, (beyond) => inProject(database, scope).select(reportLinks, ofRun, beyond));
+}
+
+/** False: there is no such link. */
+export async function deleteReportLink(database: D1Database, scope: Scope, id: string): Promise<boolean> {
+  const rows = await inProject(database, scope).delete(reportLinks, eq(reportLinks.id, id)).returning();
+  return rows.length > 0;
+}
+
+/** Deletes at most `limit` links of a project that ended before. True: there may be more. */
+export async function dropReportLinks(
+  database: D1Database,
+  scope: Scope,
+  before: number,
+  limit: number,
+): Promise<boolean> {
+  const project = inProject(database, scope);
+  const first = project.columns({ at: sql`rowid` }, reportLinks, lte(reportLinks.expires_at, before)).limit(limit);
+  const { meta } = await project.delete(reportLinks, sql`rowid in ${first}`);
+  return meta.changes >= limit;
+}
+
+/** The run behind the link whose token has this SHA-256 (hex), and when that ends; null where any of it is going or gone. */
+export async function findSharedRun(
+  database: D1Database,
+  hash: string,
+): Promise<{ readonly run: RunRow; readonly expires_at: number } | null> {
+  const rows = await unscoped(database, "report link by hash")
+    .select({ run: runs, expires_at: reportLinks.expires_at })
+    .from(reportLinks)
+    .innerJoin(runs, and(eq(runs.id, reportLinks.run_id), eq(runs.org_id, reportLinks.org_id), isNull(runs.deleted_at)))
+    .innerJoin(projects, and(eq(projects.id, runs.project_id), isNull(projects.deleted_at)))
+    .innerJoin(organizations, and(eq(organizations.id, runs.org_id), isNull(organizations.deleted_at)))
+    .where(and(eq(reportLinks.hash, hash), eq(runs.project_id, reportLinks.project_id)));
+  return rows[0] ?? null;
+}
+
+export function reportLinkViewOf(row: NewReportLink): ReportLinkView {
+  const { id, run_id, created_by, created_at, expires_at } = row;
+  const times = { created_at: seconds(created_at), expires_at: seconds(expires_at) };
+  return { object: "report_link", id, run_id, created_by, ...times };
+}

@@ -1,0 +1,46 @@
+/** A browser before a door: it keeps its cookie, and sends what browsers send with each request. */
+import { env } from "cloudflare:workers";
+import type { Door } from "./door.ts";
+
+export interface Browser {
+  /** What the platform set last; empty without one. */
+  readonly cookie: () => string;
+  readonly keep: (cookie: string) => void;
+  /** A request of a page of the platform's own, unless other headers are given. */
+  readonly ask: (route: string, body?: unknown, headers?: Readonly<Record<string, string | null>>) => Promise<Response>;
+}
+
+/** `origin`: where the platform is asked; `changes`: of its bindings. */
+export function openBrowser({ app }: Pick<Door, "app">, origin: string, changes: Partial<Env> = {}): Browser {
+  let kept = "";
+  const ask: Browser["ask"] = async (route, body, given = {}) => {
+    const [method = "GET", path = ""] = route.split(" ");
+    const headers = withChanges(usualHeaders(method, origin, kept), given);
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    if (body !== undefined) headers.set("content-type", "application/json");
+    const reply = await app.request(`${origin}${path}`, { method, headers, ...sent }, { ...env, ...changes });
+    const set = reply.headers.get("set-cookie");
+    if (set !== null) kept = /Max-Age=0;/.test(set) ? "" : (set.split(";")[0] ?? "");
+    return reply;
+  };
+  const keep = (cookie: string) => {
+    kept = cookie;
+  };
+  return { cookie: () => kept, keep, ask };
+}
+
+/** Wrong keys are counted by address, so each browser asks from one of its own. */
+function usualHeaders(method: string, origin: string, cookie: string): Headers {
+  const headers = new Headers({ "sec-fetch-site": "same-origin", "cf-connecting-ip": crypto.randomUUID() });
+  if (method !== "GET") headers.set("origin", origin);
+  if (cookie !== "") headers.set("cookie", cookie);
+  return headers;
+}
+
+function withChanges(headers: Headers, given: Readonly<Record<string, string | null>>): Headers {
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) headers.delete(name);
+    else headers.set(name, value);
+  }
+  return headers;
+}

@@ -1,0 +1,119 @@
+/** Links by which anybody reads the report of a run. */
+import { env } from "cloudflare:workers";
+import { drizzle } from "drizzle-orm/d1";
+import { expect, test } from "vitest";
+import { mintRunId, mintToken } from "../../src/core/ids.ts";
+import { endpoints, runs } from "../../src/db/schema.ts";
+import { minting, sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import { RUN } from "./examples.ts";
+import { endpointRow, runRow } from "./run-rows.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
+
+const DAY = 24 * 3600_000;
+
+/** A run of the tenant that has ended, on an endpoint with a key. */
+async function endedRun({ scope, clock }: Tenant): Promise<string> {
+  const owner = { org_id: scope.orgId, project_id: scope.projectId };
+  const endpoint = endpointRow({ id: `ep_${crypto.randomUUID()}`, api_key_last4: "9f2c" });
+  const id = mintRunId(minting(env, clock.now));
+  const report = {
+    ...RUN.report,
+    counted_micros: 7,
+    usage: { ...RUN.report.usage, charged_micros: 8, cost_micros: 9 },
+  };
+  const run = runRow(endpoint, {
+    ...{ id, name: "shown", status: "completed", report, counts: RUN.counts, metadata: { hidden: "pair" } },
+    ...{ created_at: clock.now, finished_at: clock.now },
+  });
+  const d1 = drizzle(env.DB);
+  await d1.batch([
+    d1.insert(endpoints).values({ ...endpoint, ...owner }),
+    d1.insert(runs).values({ ...run, ...owner }),
+  ]);
+  return id;
+}
+
+const tokenOf = (url: string) => url.split("/").at(-1) ?? "";
+
+test("a link shows anybody the report, and nothing of prompts, addresses, keys or metadata", async () => {
+  const tenant = await openTenant();
+  const { call, token, app, clock } = tenant;
+  const id = await endedRun(tenant);
+  const { status, body } = await call(token, `POST /v1/runs/${id}/report-links`, {});
+  expect([status, body.expires_at]).toEqual([201, (clock.now + 7 * DAY) / 1000]);
+  expect(body.url).toMatch(/^http:\/\/platform\.test\/shared\/rkr_/);
+  const read = await app.request(`/v1/shared-reports/${tokenOf(body.url)}`, {}, env);
+  const text = await read.text();
+  const shown = JSON.parse(text);
+  expect(read.status, text).toBe(200);
+  expect(shown).toMatchObject({ name: "shown", status: "completed", counts: RUN.counts, expires_at: body.expires_at });
+  expect(shown.report.reward).toEqual(RUN.report.reward);
+  expect(Object.keys(shown).sort()).toEqual([
+    "counts",
+    "created_at",
+    "environment",
+    "expires_at",
+    "finished_at",
+    "kind",
+    "model",
+    "name",
+    "object",
+    "report",
+    "status",
+  ]);
+  expect(text).not.toMatch(/9f2c|hidden|base_url|https?:|charged_micros|counted_micros|"cost_micros":\d|ep_|key_/);
+  const [stored] = (await env.DB.prepare("select * from report_links where run_id = ?").bind(id).all()).results;
+  expect(stored).toMatchObject({ hash: sha256Hex(tokenOf(body.url)) });
+  const listed = (await call(token, `GET /v1/runs/${id}/report-links`)).body.data;
+  expect(listed).toEqual([{ ...body, url: undefined }].map(({ url: _, ...link }) => link));
+});
+
+test("a link ends in its time, when it is taken back, and with its run", async () => {
+  const tenant = await openTenant();
+  const { call, token, app, clock } = tenant;
+  const id = await endedRun(tenant);
+  const newLink = async (body: object = {}) => (await call(token, `POST /v1/runs/${id}/report-links`, body)).body;
+  const [short, taken, last] = [await newLink({ expires_in_s: 60 }), await newLink(), await newLink()];
+  const read = async ({ url }: { url: string }) =>
+    (await app.request(`/v1/shared-reports/${tokenOf(url)}`, {}, env)).status;
+  expect([await read(short), await read(taken), await read(last)]).toEqual([200, 200, 200]);
+  expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(200);
+  expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(404);
+  clock.now += 60_000;
+  expect([await read(short), await read(taken), await read(last)]).toEqual([404, 404, 200]);
+  await drizzle(env.DB).update(runs).set({ deleted_at: clock.now });
+  clock.now += 60_000;
+  expect(await read(last)).toBe(404);
+});
+
+test("a repeat makes no second link and says none, and a run has a hundred at most", async () => {
+  const tenant = await openTenant();
+  const { call, token } = tenant;
+  const id = await endedRun(tenant);
+  const again = () => call(token, `POST /v1/runs/${id}/report-links`, {}, { "idempotency-key": "once" });
+  const first = (await again()).body;
+  expect((await again()).body).toEqual({ ...first, url: null });
+  expect((await call(token, `POST /v1/runs/${id}/report-links`, { expires_in_s: 91 * 86_400 })).status).toBe(400);
+  const row =
+    "insert into report_links select id || ?1, org_id, project_id, run_id, hash || ?1, created_by, created_at, expires_at";
+  const copy = env.DB.prepare(`${row} from report_links where id = ?2`);
+  await env.DB.batch(Array.from({ length: 99 }, (_, n) => copy.bind(`-${n}`, first.id)));
+  expect((await call(token, `POST /v1/runs/${id}/report-links`, {})).status).toBe(409);
+});
+
+test("guesses at links are counted by address", async () => {
+  const { app } = await openTenant();
+  const address = crypto.randomUUID();
+  const counted: string[] = [];
+  const limit = async ({ key }: RateLimitOptions) => {
+    counted.push(key);
+    return { success: counted.length < 3 };
+  };
+  const ask = async (token: string) => {
+    const headers = { "cf-connecting-ip": address };
+    return (await app.request(`/v1/shared-reports/${token}`, { headers }, { ...env, WRONG_KEYS: { limit } })).status;
+  };
+  const unknown = () => mintToken("rkr", minting(env, 0));
+  expect([await ask("guess"), await ask(unknown()), await ask(unknown())]).toEqual([404, 404, 429]);
+  expect(counted).toEqual([address, address, address]);
+});

@@ -1,0 +1,34 @@
+/** What is shown whole on pages of a hundred is short. */
+import { expect, test } from "vitest";
+import { FleetUpdate } from "../../src/contract/fleet.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { TriggerPatch } from "../../src/contract/trigger.ts";
+
+/** An object of exactly so many characters of JSON. */
+function objectOf(characters: number) {
+  return { a: "x".repeat(characters - '{"a":""}'.length) };
+}
+
+const SIZED = [
+  ["a trigger's run", LIMITS.triggerRunCharacters, (run: object) => TriggerPatch.safeParse({ run })],
+  [
+    "what goes to engines once",
+    LIMITS.fleetInitCharacters,
+    (init: object) => FleetUpdate.safeParse({ init_info: init }),
+  ],
+] as const;
+
+test.each(SIZED)("%s has so many characters of JSON, and not one more", (_what, most, parse) => {
+  expect(parse(objectOf(most)).success).toBe(true);
+  expect(parse(objectOf(most + 1)).error?.issues[0]?.message).toContain(`at most ${most} characters`);
+});
+
+test("a trigger's conditions are short together", () => {
+  const when = (conditions: number) => {
+    const values = Array.from({ length: 16 }, (_, at) => `${at}${"x".repeat(500)}`);
+    return TriggerPatch.safeParse({
+      when: Object.fromEntries(Array.from({ length: conditions }, (_, at) => [`$.a${at}`, values])),
+    });
+  };
+  expect([when(1).success, when(3).success]).toEqual([true, false]);
+});
