@@ -28,11 +28,13 @@ import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted } from "../contract/endpoint.ts";
 import type { AuditLogQuery, CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, type Requests, search } from "./requests.ts";
+import { SessionsClient } from "./sessions-client.ts";
 
-export class AccountsClient {
+export class AccountsClient extends SessionsClient {
   readonly #requests: Requests;
 
   constructor(requests: Requests) {
+    super(requests);
     this.#requests = requests;
   }
 

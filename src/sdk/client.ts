@@ -10,7 +10,7 @@
  */
 
 import type { RunAudit } from "../contract/audit.ts";
-import type { FlippedTask, RunComparison } from "../contract/comparison.ts";
+import type { ComparedTask, RunComparison } from "../contract/comparison.ts";
 import type { DeletionView } from "../contract/deletion.ts";
 import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
@@ -21,7 +21,6 @@ import type {
   EnvironmentView,
   Outcome,
   ResultRow,
-  RolloutInFlight,
   RolloutView,
   RunRequestInput,
   RunStatus,
@@ -34,7 +33,6 @@ import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/trai
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
-import { FleetsClient } from "./fleets-client.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
@@ -42,7 +40,6 @@ import type {
   ExportOptions,
   ExportRows,
   ExportRunQuery,
-  InFlightQuery,
   ListQuery,
   MetricsQuery,
   Page,
@@ -52,6 +49,7 @@ import type {
 } from "./options.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
+import { TurnsClient } from "./turns-client.ts";
 
 export type {
   AcceptedInvitation,
@@ -71,13 +69,33 @@ export type { AuditEntry } from "../contract/audit-log.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
 export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
-export type { RolloutFinished, RolloutInFlight } from "../contract/run.ts";
+export type { CreatedReportLink, ReportLinkView, SharedReport } from "../contract/report-link.ts";
+export type {
+  GroupSummary,
+  GroupSummaryList,
+  GroupView,
+  Histogram,
+  RolloutSummary,
+  RolloutSummaryList,
+} from "../contract/rollout-list.ts";
+export type { RolloutFinished } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../contract/trigger.ts";
+export type {
+  Outline,
+  OutlineTurn,
+  RolloutHead,
+  ShownTurn,
+  TurnPage,
+  TurnTokenPage,
+  WholeTurn,
+} from "../contract/turns.ts";
+export type { SessionView, SignInCode } from "../contract/web-session.ts";
 export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../contract/webhook.ts";
 export type * from "./options.ts";
 export type {
   ClientOptions,
+  ComparedTask,
   CreatedRun,
   DatasetRow,
   DatasetSource,
@@ -89,7 +107,6 @@ export type {
   EndpointView,
   EnvironmentView,
   ExportFormat,
-  FlippedTask,
   FollowOptions,
   ForkRequestInput,
   LeftOutNote,
@@ -116,7 +133,7 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends FleetsClient {
+export class RollcallClient extends TurnsClient {
   readonly #requests: Requests;
 
   constructor(options: ClientOptions) {
@@ -192,7 +209,7 @@ export class RollcallClient extends FleetsClient {
   }
 
   /**
-   * The paired difference between a run and a baseline, with one page of the tasks that flipped. Refused with `conflict`
+   * The paired difference between a run and a baseline, with one page of the tasks that flipped, or of others. Refused with `conflict`
    * where no task is scored in both.
    */
   compareRuns(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
@@ -237,16 +254,6 @@ export class RollcallClient extends FleetsClient {
     options: CallOptions = {},
   ): AsyncGenerator<ResultRow> {
     return this.#requests.rows(ofRun(runId, "results", query), options);
-  }
-
-  /** One page of a run's rollouts that have not ended, in the order they were dispatched. */
-  listInFlight(runId: string, query: InFlightQuery = {}, options: CallOptions = {}): Promise<Page<RolloutInFlight>> {
-    return this.#requests.json(ofRun(runId, "rollouts", query), options);
-  }
-
-  /** All of them, page after page. */
-  inFlight(runId: string, query: InFlightQuery = {}, options: CallOptions = {}): AsyncGenerator<RolloutInFlight> {
-    return eachOf(query, (page) => this.listInFlight(runId, page, options));
   }
 
   /** Rows for training, made of what had ended when the first page was asked for; page after page. */

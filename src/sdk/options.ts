@@ -1,8 +1,10 @@
 /** What the client's methods take beside the bodies of their requests. */
 
+import type { CompareQuery } from "../contract/comparison.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { EntryKind } from "../contract/money.ts";
-import type { RolloutInFlight, RunStatus, RunView } from "../contract/run.ts";
+import type { GroupSort } from "../contract/rollout-list.ts";
+import type { RunStatus, RunView } from "../contract/run.ts";
 import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
 import type { DeliveryState } from "../contract/webhook.ts";
 
@@ -108,7 +110,9 @@ export interface CompareRunsQuery {
   readonly baseline: string;
   /** Name of a score; default: the reward. */
   readonly metric?: string | undefined;
-  /** `next` of the page of flipped tasks before. */
+  /** Which matched tasks are listed; default `flipped`. */
+  readonly tasks?: CompareQuery["tasks"] | undefined;
+  /** `next` of the page of tasks before. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
@@ -127,12 +131,38 @@ export interface RowQuery {
   readonly limit?: number | undefined;
 }
 
-export interface InFlightQuery {
-  readonly status?: RolloutInFlight["status"] | undefined;
-  /** Id of the last rollout of the page before. */
+export interface RolloutListQuery {
+  /** As docs/filter.md has it; default: all. */
+  readonly filter?: string | undefined;
+  /** `dispatched` unless it says otherwise; `-reward`: the largest first. */
+  readonly sort?: string | undefined;
+  /** `last_id` of the page before. */
   readonly after?: string | undefined;
-  /** Rollouts a page: 1 to 1,000, default 100. */
+  /** Rollouts a page: 1 to 500, default 100. */
   readonly limit?: number | undefined;
+  /** True: count all that match. */
+  readonly matched?: boolean | undefined;
+}
+
+export interface GroupListQuery {
+  /** Groups with a member that passes it. */
+  readonly filter?: string | undefined;
+  readonly sort?: GroupSort | `-${GroupSort}` | undefined;
+  /** `last_id` of the page before. */
+  readonly after?: string | undefined;
+  /** Groups a page: 1 to 200, default 50. */
+  readonly limit?: number | undefined;
+}
+
+export interface HistogramQuery {
+  /** `reward`, `turns`, `calls`, `tokens`, `duration`, or the name of a score; default: the reward. */
+  readonly of?: string | undefined;
+  /** 1 to 30, default 20. */
+  readonly bins?: number | undefined;
+  readonly filter?: string | undefined;
+  /** Of a training run: by the step that shipped them, too. */
+  readonly by?: "step" | undefined;
+  readonly after_step?: number | undefined;
 }
 
 export interface ExportRunQuery<Format extends ExportFormat = ExportFormat> {
@@ -161,4 +191,31 @@ export interface DatasetOptions extends PostOptions {
   /** `id` or `id@version`: every row is checked against its row schema. */
   readonly environment?: string | undefined;
   readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Which turns of a rollout. */
+export interface TurnsQuery {
+  /** Turns behind this one. */
+  readonly after?: number | undefined;
+  /** Turns before this one; without `after` the last of them. */
+  readonly before?: number | undefined;
+  /** 1 to 100, default 20. */
+  readonly limit?: number | undefined;
+}
+
+export interface OutlineQuery {
+  /** Turns behind this one. */
+  readonly after?: number | undefined;
+  /** 1 to 5000, default 1000. */
+  readonly limit?: number | undefined;
+}
+
+/** Which tokens of a turn. */
+export interface TokensQuery {
+  /** Sampled ids that are passed over. */
+  readonly after?: number | undefined;
+  /** Ids of the prompt's suffix that are passed over. */
+  readonly prompt_after?: number | undefined;
+  /** Of each: 1 to 10,000, default 2000. */
+  readonly limit?: number | undefined;
 }

@@ -8,7 +8,8 @@
 import { ApiRequestError, requestErrorOf } from "./request-error.ts";
 
 export interface TransportOptions {
-  readonly apiKey: string;
+  /** Without one a call carries the session that a browser holds for the platform's own pages. */
+  readonly apiKey?: string | undefined;
   /** Id or name of the project, for a key of a whole organisation. */
   readonly project?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
@@ -88,7 +89,7 @@ export class Transport {
     const reply = await send(url, {
       method,
       headers: {
-        authorization: `Bearer ${apiKey}`,
+        ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
         ...(project !== undefined && { "rollcall-project": project }),
         ...headers,
       },

@@ -20,11 +20,28 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   compareRuns: (client) => client.compareRuns("x/y", { baseline: "b" }),
   streamEvents: (client) => collect(client.events("x/y")),
   listResults: (client) => collect(client.results("x/y")),
-  listInFlight: (client) => client.listInFlight("x/y"),
+  listRollouts: (client) => client.listRollouts("x/y"),
+  listGroups: (client) => client.listGroups("x/y"),
+  getGroup: (client) => client.getGroup("x/y", 3),
+  getHistogram: (client) => client.histogram("x/y"),
   exportRun: (client) => collect(client.exportRun("x/y")),
+  createReportLink: (client) => client.createReportLink("x/y", { expires_in_s: 60 }),
+  listReportLinks: (client) => client.listReportLinks("x/y"),
+  deleteReportLink: (client) => client.deleteReportLink("x/y"),
+  getSharedReport: (client) => client.sharedReport("x/y"),
+  createSignInCode: (client) => client.createSignInCode(),
+  createSession: (client) => client.signIn({ code: "c" }),
+  deleteSession: (client) => client.signOut(),
+  listSessions: (client) => client.listSessions(),
+  revokeSession: (client) => client.revokeSession("x/y"),
   listMetrics: (client) => client.runMetrics("x/y", { after_step: 1 }),
   rotateTrainerToken: (client) => client.rotateTrainerToken("x/y"),
   getRollout: (client) => client.getRollout("x/y"),
+  getRolloutHead: (client) => client.getRolloutHead("x/y"),
+  listTurns: (client) => client.listTurns("x/y", { before: 4 }),
+  getTurn: (client) => client.getTurn("x/y", 0),
+  getTurnTokens: (client) => client.getTurnTokens("x/y", 0, { after: 2 }),
+  getOutline: (client) => client.getOutline("x/y"),
   cancelRollout: (client) => client.cancelRollout("x/y"),
   forkRollout: (client) => client.forkRollout("x/y", { turn: 0 }),
   listEnvironments: (client) => client.environments(),
@@ -148,7 +165,10 @@ test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be as
   expect(asked.length).toBe(1);
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
-  const path = route.replaceAll(/\{(id|month|msg|replica)\}/g, "x%2Fy");
+  const path = route
+    .replaceAll(/\{(id|month|msg|replica|token)\}/g, "x%2Fy")
+    .replace("{turn}", "0")
+    .replace("{group}", "3");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);
   expect(request?.headers.get("authorization")).toBe("Bearer rk_test");
   const type = operation?.body && (operation.body.contentType ?? "application/json");

@@ -10,7 +10,10 @@ import { BillingClient } from "../../src/sdk/billing-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { FleetsClient } from "../../src/sdk/fleets-client.ts";
 import { LedgerClient } from "../../src/sdk/ledger-client.ts";
+import { RolloutsClient } from "../../src/sdk/rollouts-client.ts";
+import { SessionsClient } from "../../src/sdk/sessions-client.ts";
 import { TriggersClient } from "../../src/sdk/triggers-client.ts";
+import { TurnsClient } from "../../src/sdk/turns-client.ts";
 import { WebhooksClient } from "../../src/sdk/webhooks-client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { deathOf, endGroup, serve } from "../local/served-platform.ts";
@@ -52,7 +55,17 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
 }, 60_000);
 
 test("the page names every method of the client, and no other", () => {
-  const parts = [BillingClient, LedgerClient, AccountsClient, FleetsClient, TriggersClient, WebhooksClient];
+  const parts = [
+    SessionsClient,
+    RolloutsClient,
+    BillingClient,
+    LedgerClient,
+    AccountsClient,
+    FleetsClient,
+    TriggersClient,
+    TurnsClient,
+    WebhooksClient,
+  ];
   const classes = [RollcallClient, ...parts].map(({ prototype }) => prototype);
   const methods = classes.flatMap((one: object) => Object.getOwnPropertyNames(one));
   const [, table = ""] = /## Methods\n([\s\S]*?)\n\n`list/.exec(PAGE) ?? [];
