@@ -32,7 +32,7 @@ const ROOMS = [
  * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
  * them but in `object.ts`, which puts all together: they register with its ledger.
  */
-const INSIDE_RUN = ["judging", "training"].map((room) => `src/runtime/run/${room}`);
+const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
 
 /** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
@@ -53,8 +53,15 @@ const OWNERS = {
   jose: ["src/runtime"],
   standardwebhooks: ["src/runtime"],
   "@jax-js/jax": ["packages/trainer"],
+  ...Object.fromEntries(
+    [
+      ...["react", "react-dom", "uplot", "diff", "react-markdown", "remark-gfm", "remark-math", "rehype-katex"],
+      ...["@tanstack/react-router", "@tanstack/react-query", "@tanstack/react-table", "@tanstack/react-virtual"],
+    ].map((name) => [name, ["src/web"]]),
+  ),
   miniflare: ["src/local"],
   wrangler: ["src/local"],
+  esbuild: ["src/local"],
 };
 
 const PRODUCT = "^(src|packages|environments)/";
@@ -107,13 +114,13 @@ module.exports = {
       comment:
         "src/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
       severity: "error",
-      from: { path: PRODUCT, pathNot: "^src/db/(scoped|((deployment|doors)-)?schema)[.]ts$" },
+      from: { path: PRODUCT, pathNot: "^src/db/(scoped|((deployment|doors|page)-)?schema)[.]ts$" },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/index[.]" },
     },
     {
       name: "the schema reaches no database",
       severity: "error",
-      from: { path: "^src/db/(deployment-)?schema[.]ts$" },
+      from: { path: "^src/db/((deployment|doors|page)-)?schema[.]ts$" },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/(index[.]|sqlite-core/)" },
     },
     {

@@ -10,6 +10,7 @@ import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
 import ProcessesFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
+import { bundlePage } from "./src/local/page-bundle.ts";
 
 const platformFree = [
   "test/{contract,core,packages/math-equivalence}/**/*.test.ts",
@@ -35,6 +36,9 @@ process.env["ROLLCALL_CONFIG"] = join(tmpdir(), "rollcall-tests-have-no-profiles
 // The tests bring the secret that wrangler.toml requires; what wrangler says of it is noise.
 process.env["WRANGLER_LOG"] ??= "error";
 
+// The Worker's assets: without their folder no workerd starts.
+await bundlePage(import.meta.dirname);
+
 /** For machines that are slow or busy: a test that takes this long hangs. */
 const testTimeout = 30_000;
 
@@ -48,7 +52,7 @@ const nodeProject = {
     include: [
       ...platformFree,
       "test/{clients,cli,conformance,examples,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
-      "test/{api,db,runtime}/**/*.node.test.ts",
+      "test/{api,db,runtime,web}/**/*.node.test.ts",
     ],
   },
 };
@@ -73,6 +77,9 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
   },
 }));
 
+/** Measured inside workerd, and by name only: `npm run bench:lists`. */
+const benches = process.env["BENCHES"] === undefined ? [] : ["test/runtime/**/*.bench.ts"];
+
 const workerdProject = {
   resolve: { alias },
   plugins: [inWorkerd],
@@ -80,7 +87,7 @@ const workerdProject = {
     name: "workerd",
     testTimeout,
     isolate: false,
-    include: [...platformFree, "test/{api,db,runtime}/**/*.test.ts"],
+    include: [...platformFree, "test/{api,db,runtime}/**/*.test.ts", ...benches],
     exclude: nodeOnly,
     globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],

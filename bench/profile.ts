@@ -12,6 +12,7 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 import { bundleWorker } from "../src/local/bundle.ts";
 import { migrate, seedAccount } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare.ts";
+import { bundlePage } from "../src/local/page-bundle.ts";
 import { freePort, liveObjectCeiling, openFileLimit } from "../src/local/ports.ts";
 import { apiKeyOf, localAccount, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
 import { hottest, type IsolateProfile } from "./hottest.ts";
@@ -34,6 +35,7 @@ const inspectorPort = await freePort(FIRST_INSPECTOR_PORT);
 const runtime = await miniflareOptions({
   root: ROOT,
   bundle,
+  page: await bundlePage(ROOT),
   store: join(directory, "store"),
   port,
   lastEnd: async () => NO_DEATHS,

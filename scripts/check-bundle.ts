@@ -20,7 +20,9 @@ const ROOT = resolve(import.meta.dirname, "..");
 // Caps that hold while a run goes on, usage, metrics and traces came with 15.
 // Fleets and the drivers of engines of several ages came with 26. Triggers, webhooks and the library that signs them came
 // with 18, and batches in the shapes of other trainers with 8.
-const LIMIT_KB = 590;
+// The page's API came with 22: lists over a run's rollouts by a filter, a rollout a piece at a time, sessions, links to
+// reports. The page itself is no part of the Worker.
+const LIMIT_KB = 620;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

@@ -15,6 +15,7 @@ const LANES = 2;
 const GATES = {
   "types, whole tree": "tsc -p tsconfig.json",
   "types, core without a platform": "tsc -p tsconfig.core.json",
+  "types, the page": "tsc -p tsconfig.web.json",
   "types, the package": "tsc -p tsconfig.package.json --noEmit",
   lint: "biome check --error-on-warnings",
   "bundle size": "node scripts/check-bundle.ts",

@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleWorker } from "../src/local/bundle.ts";
 import { sourcesHash } from "../src/local/package-root.ts";
+import { bundlePage } from "../src/local/page-bundle.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
@@ -25,7 +26,7 @@ const COPIED = [
 ];
 /** The folders that are compiled run in Node alone. */
 const NOT_COPIED =
-  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk)|\.test\.ts|env\.d\.ts)$/;
+  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;
 
 /** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
 const ASSETS = ["{src/{cli,local},packages}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
@@ -75,6 +76,8 @@ function published(): object {
     ...{ name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
     files: [...COPIED, "dist"],
+    // wrangler.toml asks for it before each upload; here the page comes built.
+    scripts: { "build:page": "node -e 0" },
     dependencies,
     optionalDependencies,
   };
@@ -82,6 +85,7 @@ function published(): object {
 
 async function addBundle(folder: string): Promise<void> {
   copyFileSync(await bundleWorker(ROOT), join(folder, "dist", "index.js"));
+  cpSync(await bundlePage(ROOT), join(folder, "dist", "web"), { recursive: true });
   writeFileSync(join(folder, "dist", ".sources"), sourcesHash(folder));
 }
 

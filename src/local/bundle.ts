@@ -93,7 +93,9 @@ function configWithAliases(root: string, folder: string): string {
   ];
   // A string of JSON is a string of TOML.
   const lines = aliases.map(([name, file]) => `${JSON.stringify(name)} = ${JSON.stringify(file)}`);
-  return [readFileSync(join(root, "wrangler.toml"), "utf8"), "[alias]", ...lines, ""].join("\n");
+  // The page is built apart, and its paths are those of the root.
+  const config = readFileSync(join(root, "wrangler.toml"), "utf8").replaceAll(/^\[(assets|build)\]\n(.+\n)*/gm, "");
+  return [config, "[alias]", ...lines, ""].join("\n");
 }
 
 /** The registry and the environments are loaded before the module's own lines run, and no request comes before those. */

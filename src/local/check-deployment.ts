@@ -183,6 +183,9 @@ function checkVariables({ vars }: Deployment): Finding[] {
   if (String(vars["AT_REST"]) === "true") {
     found.push(error("AT_REST is true: nothing would be played", 'AT_REST = "false"'));
   }
+  if (Number(vars["LOCAL_PORT"] ?? 0) !== 0) {
+    found.push(error("LOCAL_PORT is set: browsers could sign in on loopback alone", "LOCAL_PORT = 0"));
+  }
   if (Number(vars["LIVE_OBJECT_CEILING"] ?? 0) !== 0) {
     const what = "LIVE_OBJECT_CEILING bounds the rollouts at once: it is for machines with few open files";
     found.push(warning(what, "LIVE_OBJECT_CEILING = 0"));

@@ -101,6 +101,7 @@ const TYPES: Readonly<Record<string, string>> = {
   Queue: "queue",
   R2Bucket: "r2_bucket",
   RateLimit: "ratelimit",
+  Fetcher: "assets",
 };
 
 /**

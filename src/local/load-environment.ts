@@ -72,6 +72,7 @@ async function tryInThread(entry: string, file: string, ms: number, signal: Abor
 async function bundle(entry: string, outfile: string): Promise<void> {
   // The failure is told once, in our own words; it has the same messages.
   await build({
+    absWorkingDir: process.cwd(),
     entryPoints: [entry],
     bundle: true,
     outfile,

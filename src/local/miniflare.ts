@@ -27,6 +27,8 @@ interface LocalRuntime {
   /** The folder of wrangler.toml. */
   readonly root: string;
   readonly bundle: string;
+  /** The folder of the built page (page-bundle.ts). */
+  readonly page: string;
   /** Where objects, D1 and R2 are kept. */
   readonly store: string;
   readonly port: number;
@@ -49,6 +51,7 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     ...worker,
     modules: [{ type: "ESModule", path: runtime.bundle }],
     modulesRoot: dirname(runtime.bundle),
+    ...(worker["assets"] !== undefined && { assets: { ...Object(worker["assets"]), directory: runtime.page } }),
     bindings: { ...Object(worker["bindings"]), ...runtime.bindings },
     serviceBindings: {
       ...Object(worker["serviceBindings"]),

@@ -8,7 +8,7 @@ import * as z from "zod";
 /** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
 const SOURCES = [
   "src/index.ts",
-  "src/{contract,core,db,clients,runtime,api,web}/**/*",
+  "src/{contract,core,db,clients,runtime,api}/**/*",
   "packages/math-equivalence/**/*.ts",
   "environments/**/*.{ts,json,md,jsonl}",
   "wrangler.toml",

@@ -17,6 +17,7 @@ import { healthOf } from "./healthz.ts";
 import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
+import { bundlePage } from "./page-bundle.ts";
 import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
 import {
   apiKeyOf,
@@ -135,6 +136,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   if (ceiling !== null) options.say(ceiling);
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
+  const page = await bundlePage(root);
   const bundle = await bundleFor(options, root, directory);
   options.signal?.throwIfAborted();
   const policy = await startPolicy(directory, options.say);
@@ -143,6 +145,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   const { url, miniflare, watch, letGoOn } = await launch(options, boot, {
     root,
     bundle,
+    page,
     directory,
     store: store.path,
     // What only reads ends nothing, and must not hide how the last one ended.
@@ -236,6 +239,7 @@ function faultOf(error: unknown, bundle: string, own: readonly EnvironmentPackag
 interface Launch {
   readonly root: string;
   readonly bundle: string;
+  readonly page: string;
   readonly directory: string;
   readonly store: string;
   /** Workerds before this boot's first that were not stopped in order, one soon after the other. */
@@ -298,6 +302,7 @@ async function launchOn(
   const { promise: begun, resolve: letGoOn } = Promise.withResolvers<void>();
   const runtime = await miniflareOptions({
     ...what,
+    bindings: { ...what.bindings, LOCAL_PORT: port },
     port,
     lastEnd: async () => {
       await begun;

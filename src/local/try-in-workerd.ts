@@ -55,6 +55,7 @@ function mainModule(entry: string): string {
 
 async function bundleAlone(main: string, outfile: string): Promise<void> {
   await build({
+    absWorkingDir: process.cwd(),
     ...{ entryPoints: [main], outfile, bundle: true, minify: true, keepNames: true },
     ...{ format: "esm", target: "es2024", sourcemap: true, logLevel: "silent" },
     conditions: ["workerd", "worker", "browser"],

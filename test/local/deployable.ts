@@ -10,6 +10,8 @@ export function configFor(root: string, changes: readonly (readonly [from: strin
   const elsewhere = [
     ['main = "src/index.ts"', `main = "${join(root, "src/index.ts")}"`],
     ['migrations_dir = "migrations"', `migrations_dir = "${join(root, "migrations")}"`],
+    ['directory = "dist/web"', `directory = "${join(root, "dist/web")}"`],
+    ["npm run --silent build:page", `npm --prefix ${root} run --silent build:page`],
     ["00000000-0000-0000-0000-000000000000", DATABASE_ID],
   ] as const;
   return [...elsewhere, ...changes].reduce(

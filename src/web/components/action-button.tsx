@@ -1,0 +1,30 @@
+/** A button that asks the platform for something: it waits for the answer, and shows a refusal where it stands. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ErrorNote } from "./error-note.tsx";
+
+interface ActionButtonProps<Answer> {
+  readonly children: ReactNode;
+  readonly act: () => Promise<Answer>;
+  /** The first parts of the keys of queries that are read again afterwards. */
+  readonly changes?: readonly string[];
+  /** What is said of the answer. */
+  readonly said?: (answer: Answer) => ReactNode;
+}
+
+export function ActionButton<Answer>({ children, act, changes = [], said }: ActionButtonProps<Answer>) {
+  const queries = useQueryClient();
+  const { mutate, isPending, error, data } = useMutation({
+    mutationFn: act,
+    onSuccess: () => Promise.all(changes.map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
+  });
+  return (
+    <span className="action">
+      <button type="button" disabled={isPending} onClick={() => mutate()}>
+        {children}
+      </button>
+      <span role="status">{data !== undefined && said?.(data)}</span>
+      {error !== null && <ErrorNote error={error} />}
+    </span>
+  );
+}

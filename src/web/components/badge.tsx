@@ -1,0 +1,34 @@
+/** A state in one word. Its shape says what its colour says, so that nothing hangs on the colour alone. */
+import { words } from "./format.ts";
+
+export type Tone = "good" | "bad" | "warn" | "busy" | "plain";
+
+const SIGNS: Readonly<Record<Tone, string>> = { good: "✓", bad: "✕", warn: "!", busy: "◌", plain: "·" };
+
+const TONES: Readonly<Record<string, Tone>> = {
+  completed: "good",
+  scored: "good",
+  delivered: "good",
+  ready: "good",
+  started: "good",
+  applied: "good",
+  running: "busy",
+  queued: "busy",
+  scoring: "busy",
+  pending: "busy",
+  updating: "busy",
+  paused: "warn",
+  unscored: "warn",
+  cancelled: "plain",
+  failed: "bad",
+  refused: "bad",
+};
+
+export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }) {
+  const shown = tone ?? TONES[state] ?? "plain";
+  return (
+    <span className={`badge ${shown}`}>
+      <span aria-hidden="true">{SIGNS[shown]}</span> {words(state)}
+    </span>
+  );
+}

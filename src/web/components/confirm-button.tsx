@@ -1,0 +1,48 @@
+/** A button for what cannot be undone: it asks first, and says what went wrong. */
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { Dialog } from "./dialog.tsx";
+import { ErrorNote } from "./error-note.tsx";
+
+interface ConfirmButtonProps {
+  /** As a verb: "Cancel run". */
+  readonly name: string;
+  /** What will happen. */
+  readonly children: ReactNode;
+  readonly act: () => Promise<unknown>;
+  readonly onDone?: () => void;
+}
+
+export function ConfirmButton({ name, children, act, onDone }: ConfirmButtonProps) {
+  const [open, setOpen] = useState(false);
+  const { mutate, isPending, error, reset } = useMutation({
+    mutationFn: act,
+    onSuccess: () => {
+      setOpen(false);
+      onDone?.();
+    },
+  });
+  const close = () => {
+    setOpen(false);
+    reset();
+  };
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        {name}
+      </button>
+      <Dialog title={`${name}?`} open={open} onClose={close}>
+        <div>{children}</div>
+        {error !== null && <ErrorNote error={error} />}
+        <p className="row">
+          <button type="button" className="danger" disabled={isPending} onClick={() => mutate()}>
+            {name}
+          </button>
+          <button type="button" onClick={close}>
+            Go back
+          </button>
+        </p>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,24 @@
+import { useState } from "react";
+
+/** Copies a text. What was copied is said, for a screen reader too. */
+export function CopyButton({ text, what }: { readonly text: string | (() => string); readonly what: string }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
+      setSaid("Copied");
+    } catch {
+      setSaid("The browser refused to copy");
+    }
+  };
+  return (
+    <>
+      <button type="button" className="quiet" onClick={copy}>
+        Copy {what}
+      </button>
+      <span role="status" className="soft">
+        {said}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,332 @@
+/**
+ * A table of any length: TanStack Virtual lays out the rows that are seen, TanStack Table their cells. Sorting is the
+ * server's, so a header only says what is asked for; the next page is asked for when its end comes near. A row that is
+ * known of and not loaded is undefined in `rows`.
+ *
+ * A row is chosen by j and k or the arrow keys and opened by Enter; the focus goes with it. Rows that come in before the
+ * first one that is seen move nothing.
+ */
+import { type ColumnDef, type RowData, tableFeatures, useTable } from "@tanstack/react-table";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { useKeys } from "../layout/keys.tsx";
+
+const features = tableFeatures({});
+const OVERSCAN = 10;
+const SPACE = " ";
+/** Characters of a column that takes what is left. */
+const LEAST = 20;
+/** Rows before the end at which more are asked for. */
+const NEAR = 20;
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** The server can sort by it, under this name. */
+  readonly sort?: string;
+  /** Numbers stand to the right. */
+  readonly numeric?: boolean;
+  /** In characters; default: what is left, and 20 at least. */
+  readonly width?: number;
+}
+
+/** `reward`, or `-reward` for the greatest first. */
+export type Sort = string | undefined;
+
+/** A key that does something with the chosen row; Space works on the row that has the focus only. */
+export interface RowKey<Row> {
+  readonly keys: string;
+  readonly label: string;
+  readonly run: (row: Row) => void;
+}
+
+interface DataTableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  /** Undefined: known of, and not loaded. */
+  readonly rows: readonly (Row | undefined)[];
+  readonly rowId: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  readonly rowKeys?: readonly RowKey<Row>[];
+  readonly sort?: Sort;
+  readonly onSort?: (sort: Sort) => void;
+  /** Called when the end comes near. */
+  readonly onEnd?: () => void;
+  /** Called with the rows that are laid out, whenever they are others. */
+  readonly onSeen?: (first: number, last: number) => void;
+  /** In pixels; all rows have it. */
+  readonly rowHeight?: number;
+  /** What is said where there is no row. */
+  readonly empty: ReactNode;
+}
+
+export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
+  const { label, columns, rows, rowHeight = 36, empty } = props;
+  const body = useRef<HTMLDivElement>(null);
+  const [chosen, setChosen] = useChosen(props);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => body.current,
+    estimateSize: () => rowHeight,
+    overscan: OVERSCAN,
+    // The chosen row stays laid out, wherever it went: the focus is on it.
+    rangeExtractor: (range) => {
+      const seen = defaultRangeExtractor(range);
+      return chosen.at === -1 || seen.includes(chosen.at) ? seen : [...seen, chosen.at].sort((a, b) => a - b);
+    },
+  });
+  useSeen(props, virtual.range);
+  useAnchor(props, body, rowHeight);
+  const choose = (index: number, focus: boolean) => {
+    const at = Math.max(0, Math.min(rows.length - 1, index));
+    const row = rows[at];
+    setChosen({ id: row === undefined ? null : props.rowId(row), at });
+    if (!focus) return;
+    virtual.scrollToIndex(at);
+    requestAnimationFrame(() => body.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)?.focus());
+  };
+  useRowKeys(props, chosen, choose);
+  const template = columns
+    .map(({ width }) => (width === undefined ? `minmax(${LEAST}ch, 1fr)` : `${width}ch`))
+    .join(" ");
+  const minWidth = `max(100%, ${columns.reduce((all, { width = LEAST }) => all + width, 0)}ch)`;
+  const height = `min(70vh, ${Math.max(3 * rowHeight, virtual.getTotalSize())}px)`;
+  const laidOut = { seen: virtual.getVirtualItems(), chosen, choose, template, rowHeight };
+  return (
+    <div className="data-table" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
+      <Header {...props} template={template} minWidth={minWidth} />
+      <div className="rows" role="rowgroup" ref={body} tabIndex={-1} style={{ height, minWidth }}>
+        <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="presentation">
+          <SeenRows {...props} {...laidOut} />
+        </div>
+        {rows.length === 0 && (
+          <div role="row" className="empty">
+            <div role="cell">{empty}</div>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** The chosen row, and where it stands now; -1: none is chosen. An id of null: that row is not loaded. */
+interface Chosen {
+  readonly id: string | null;
+  readonly at: number;
+}
+
+function useChosen<Row>({ rows, rowId }: DataTableProps<Row>): readonly [Chosen, (chosen: Chosen) => void] {
+  const [chosen, setChosen] = useState<Chosen>({ id: null, at: -1 });
+  const isIt = (row: Row | undefined) => row !== undefined && rowId(row) === chosen.id;
+  const there = rows[chosen.at];
+  const stays = chosen.id === null || isIt(there) || (there === undefined && chosen.at < rows.length);
+  return [{ id: chosen.id, at: stays ? chosen.at : rows.findIndex(isIt) }, setChosen];
+}
+
+type Choose = (index: number, focus: boolean) => void;
+
+function useRowKeys<Row>({ rows, onOpen, rowKeys = [] }: DataTableProps<Row>, { at }: Chosen, choose: Choose): void {
+  const withRow = (act: (row: Row) => void) => () => {
+    const row = rows[at];
+    if (row !== undefined) act(row);
+  };
+  const next = { label: "next row", run: () => choose(at + 1, true) };
+  const before = { label: "row before", run: () => choose(at - 1, true) };
+  useKeys([
+    ...["j", "n"].map((keys) => ({ keys, ...next })),
+    ...["k", "p"].map((keys) => ({ keys, ...before })),
+    ...(onOpen === undefined ? [] : [{ keys: "o", label: "open the row (or Enter)", run: withRow(onOpen) }]),
+    ...rowKeys.filter(({ keys }) => keys !== SPACE).map(({ keys, label, run }) => ({ keys, label, run: withRow(run) })),
+  ]);
+}
+
+interface Range {
+  readonly startIndex: number;
+  readonly endIndex: number;
+}
+
+function useSeen<Row>({ rows, onEnd, onSeen }: DataTableProps<Row>, range: Range | null): void {
+  const first = range?.startIndex ?? 0;
+  const last = range?.endIndex ?? -1;
+  useEffect(() => {
+    if (rows.length > 0 && last >= rows.length - NEAR) onEnd?.();
+  }, [last, rows.length, onEnd]);
+  useEffect(() => {
+    if (last >= first) onSeen?.(first, last);
+  }, [first, last, onSeen]);
+}
+
+/** Keeps what is seen where it is when rows come in before it; at the very top the new rows are what is wanted. */
+function useAnchor<Row>(
+  { rows, rowId }: DataTableProps<Row>,
+  body: RefObject<HTMLDivElement | null>,
+  rowHeight: number,
+): void {
+  const anchor = useRef<{ readonly id: string; readonly at: number } | null>(null);
+  useLayoutEffect(() => {
+    const element = body.current;
+    if (element === null) return;
+    const before = anchor.current;
+    const is = (row: Row | undefined) => row !== undefined && rowId(row) === before?.id;
+    if (before !== null && element.scrollTop >= rowHeight && !is(rows[before.at])) {
+      const at = rows.findIndex(is);
+      if (at !== -1) element.scrollTop += (at - before.at) * rowHeight;
+    }
+    const remember = () => {
+      const at = Math.ceil(element.scrollTop / rowHeight);
+      const row = rows[at];
+      anchor.current = row === undefined ? null : { id: rowId(row), at };
+    };
+    remember();
+    element.addEventListener("scroll", remember, { passive: true });
+    return () => element.removeEventListener("scroll", remember);
+  }, [rows, rowId, body, rowHeight]);
+}
+
+interface SeenRowsProps<Row> extends DataTableProps<Row> {
+  readonly seen: readonly { readonly index: number; readonly start: number }[];
+  readonly chosen: Chosen;
+  readonly choose: Choose;
+  readonly template: string;
+  readonly rowHeight: number;
+}
+
+function SeenRows<Row extends RowData>(props: SeenRowsProps<Row>) {
+  const { columns, rows, rowId, onOpen, rowKeys, seen, chosen, choose, template, rowHeight } = props;
+  const loaded = seen.flatMap(({ index, start }) => {
+    const row = rows[index];
+    return row === undefined ? [] : [{ index, start, row }];
+  });
+  const table = useTable({
+    features,
+    columns: useMemo(() => columns.map(columnDef<Row>), [columns]),
+    data: loaded.map(({ row }) => row),
+  });
+  const cells = table.getRowModel().rows;
+  const place = (start: number) => ({ height: rowHeight, transform: `translateY(${start}px)` });
+  const keys = new Set<string>();
+  const waiting = seen.filter(({ index }) => rows[index] === undefined);
+  return (
+    <>
+      {loaded.map(({ index, start, row }, nth) => {
+        const id = rowId(row);
+        // A list that is read while it changes may hold a row twice.
+        const key = keys.has(id) ? `${id} ${index}` : id;
+        keys.add(id);
+        const open = () => onOpen?.(row);
+        const space = () => rowKeys?.find(({ keys }) => keys === SPACE)?.run(row);
+        return (
+          <div
+            key={key}
+            role="row"
+            aria-rowindex={index + 2}
+            aria-selected={index === chosen.at}
+            data-row={index}
+            tabIndex={index === chosen.at || (chosen.at === -1 && nth === 0) ? 0 : -1}
+            className="tr"
+            style={{ gridTemplateColumns: template, ...place(start) }}
+            onClick={(event) => clicked(event.target, open)}
+            onFocus={() => choose(index, false)}
+            onKeyDown={(event) => pressed(event, { open, space, move: (step) => choose(index + step, true) })}
+          >
+            {cells[nth]?.getAllCells().map((cell) => (
+              <div key={cell.id} role="cell" className={numericClass(columns, cell.column.id)}>
+                <table.FlexRender cell={cell} />
+              </div>
+            ))}
+          </div>
+        );
+      })}
+      {waiting.map(({ index, start }) => (
+        <div key={index} role="row" aria-rowindex={index + 2} className="tr" style={place(start)}>
+          <div role="cell" className="td soft">
+            row {index + 1} is being loaded
+          </div>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function columnDef<Row extends RowData>({ id, header, cell }: Column<Row>): ColumnDef<typeof features, Row> {
+  return { id, header, cell: ({ row }) => cell(row.original) };
+}
+
+function numericClass<Row>(columns: readonly Column<Row>[], id: string): string {
+  return columns.find((column) => column.id === id)?.numeric ? "td numeric" : "td";
+}
+
+/** A link or a button in the row is its own. */
+function clicked(target: EventTarget, open: () => void): void {
+  if (target instanceof Element && target.closest("a, button, input, label") === null) open();
+}
+
+interface RowActs {
+  readonly open: () => void;
+  readonly space: () => void;
+  readonly move: (step: number) => void;
+}
+
+function pressed(event: KeyboardEvent, { open, space, move }: RowActs): void {
+  if (event.target !== event.currentTarget) return;
+  if (event.key === "Enter") open();
+  else if (event.key === SPACE) space();
+  else if (event.key === "ArrowDown") move(1);
+  else if (event.key === "ArrowUp") move(-1);
+  else return;
+  event.preventDefault();
+}
+
+interface HeaderProps<Row> extends DataTableProps<Row> {
+  readonly template: string;
+  readonly minWidth: string;
+}
+
+function Header<Row>({ columns, sort, onSort, template, minWidth }: HeaderProps<Row>) {
+  return (
+    <div role="rowgroup" className="thead" style={{ minWidth }}>
+      <div role="row" className="tr head" style={{ gridTemplateColumns: template }}>
+        {columns.map((column) => (
+          <HeaderCell key={column.id} column={column} sort={sort} onSort={onSort} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface HeaderCellProps<Row> {
+  readonly column: Column<Row>;
+  readonly sort: Sort;
+  readonly onSort: ((sort: Sort) => void) | undefined;
+}
+
+function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
+  const { header, numeric, sort: by } = column;
+  const className = numeric ? "td numeric" : "td";
+  if (by === undefined || onSort === undefined) {
+    return (
+      <div role="columnheader" className={className}>
+        {header}
+      </div>
+    );
+  }
+  const direction = sort === by ? "ascending" : sort === `-${by}` ? "descending" : "none";
+  const next = direction === "none" ? `-${by}` : direction === "descending" ? by : undefined;
+  return (
+    <div role="columnheader" className={className} aria-sort={direction}>
+      <button type="button" className="link" onClick={() => onSort(next)}>
+        {header} <span aria-hidden="true">{{ ascending: "▲", descending: "▼", none: "" }[direction]}</span>
+      </button>
+    </div>
+  );
+}

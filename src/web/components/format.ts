@@ -1,0 +1,73 @@
+/** Numbers, money and times as the pages write them. What is null was not produced, and is never shown as 0. */
+
+export const NOTHING = "–";
+
+export function countText(n: number): string {
+  return n.toLocaleString("en");
+}
+
+/** Three significant digits; whole numbers whole. */
+export function numberText(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  if (Number.isInteger(value)) return countText(value);
+  return Math.abs(value) >= 1000 ? countText(Math.round(value)) : Number(value.toPrecision(3)).toString();
+}
+
+/** Rewards, scores: three decimals. */
+export function scoreText(value: number | null | undefined): string {
+  return value === null || value === undefined ? NOTHING : value.toFixed(3);
+}
+
+/** `micros`: micro-dollars. Below a cent with all that is there. */
+export function dollarsText(micros: number | null | undefined): string {
+  if (micros === null || micros === undefined) return NOTHING;
+  const dollars = micros / 1_000_000;
+  if (micros === 0) return "$0";
+  return Math.abs(dollars) >= 0.01 ? `$${dollars.toFixed(2)}` : `$${dollars.toPrecision(2)}`;
+}
+
+export function percentText(share: number | null | undefined): string {
+  return share === null || share === undefined ? NOTHING : `${Number((share * 100).toPrecision(3))} %`;
+}
+
+export function durationText(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return NOTHING;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function bytesText(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return NOTHING;
+  const units = ["B", "kB", "MB", "GB", "TB"] as const;
+  let at = 0;
+  let value = bytes;
+  for (; value >= 1000 && at < units.length - 1; at += 1) value /= 1000;
+  return `${Number(value.toPrecision(3))} ${units[at]}`;
+}
+
+/** `seconds` since the epoch, in the reader's own zone. */
+export function timeText(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return NOTHING;
+  return new Date(seconds * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
+export function agoText(seconds: number | null | undefined, now: number = Date.now()): string {
+  if (seconds === null || seconds === undefined) return NOTHING;
+  const ago = Math.max(0, now / 1000 - seconds);
+  if (ago < 60) return `${Math.floor(ago)} s ago`;
+  if (ago < 3600) return `${Math.floor(ago / 60)} min ago`;
+  if (ago < 86_400) return `${Math.floor(ago / 3600)} h ago`;
+  return `${Math.floor(ago / 86_400)} d ago`;
+}
+
+export function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, n) => total + n, 0);
+}
+
+/** `max_turns_reached` → `max turns reached`. */
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}

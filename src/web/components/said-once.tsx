@@ -1,0 +1,28 @@
+/** A secret that is shown once: it is on the page until the reader closes it, and is kept nowhere. */
+import { CopyButton } from "./copy-button.tsx";
+
+interface SaidOnceProps {
+  readonly what: string;
+  readonly value: string | null;
+  readonly onClose: () => void;
+}
+
+export function SaidOnce({ what, value, onClose }: SaidOnceProps) {
+  if (value === null) return <p role="status">The {what} was said in an earlier answer, and is kept nowhere.</p>;
+  return (
+    <div className="note warn" role="status">
+      <p>
+        <strong>The {what}, shown this once:</strong>
+      </p>
+      <p>
+        <code>{value}</code>
+      </p>
+      <p className="row">
+        <CopyButton text={value} what={what} />
+        <button type="button" onClick={onClose}>
+          I have kept it
+        </button>
+      </p>
+    </div>
+  );
+}

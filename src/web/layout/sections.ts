@@ -1,0 +1,14 @@
+/** The pages that the navigation names, in its order, and the key behind `g` that opens each. */
+export const SECTIONS = [
+  { name: "Runs", path: "/", key: "r" },
+  { name: "New run", path: "/runs/new", key: "n" },
+  { name: "Compare", path: "/compare", key: "c" },
+  { name: "Environments", path: "/environments", key: "e" },
+  { name: "Datasets", path: "/datasets", key: "d" },
+  { name: "Endpoints", path: "/endpoints", key: "p" },
+  { name: "Fleets", path: "/fleets", key: "f" },
+  { name: "Triggers", path: "/triggers", key: "t" },
+  { name: "Webhooks", path: "/webhooks", key: "w" },
+  { name: "Keys", path: "/keys", key: "k" },
+  { name: "Usage", path: "/usage", key: "u" },
+] as const;

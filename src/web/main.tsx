@@ -1,0 +1,20 @@
+/** The page that people look at: what the browser runs first. */
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { queryClient } from "./client.ts";
+import { router } from "./router.tsx";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/components.css";
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("the page has no place for its program");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,37 @@
+/** What the address of the page of comparisons asks for. */
+import type { CompareQuery } from "../../../contract/comparison.ts";
+import type { Search } from "../../address.ts";
+
+export const MOST_RUNS = 8;
+
+export const KINDS = [
+  { kind: "flipped", says: "pass in one and fail in the other (a mean of 0.5 passes)" },
+  { kind: "different", says: "differ" },
+  { kind: "worse", says: "got worse" },
+  { kind: "better", says: "got better" },
+  { kind: "all", says: "match, all of them" },
+] as const satisfies readonly { readonly kind: CompareQuery["tasks"]; readonly says: string }[];
+
+export interface Asked {
+  /** All that are named, in their order. */
+  readonly runs: readonly string[];
+  readonly baseline: string;
+  /** Without the baseline. */
+  readonly others: readonly string[];
+  readonly metric: string;
+  readonly kind: CompareQuery["tasks"];
+}
+
+/** `?runs=a,b&baseline=a&metric=reward&only=different`. The first run is the baseline where none of them is named. */
+export function askedOf(search: Search): Asked {
+  const named = (search["runs"] ?? "").split(",").filter((one) => one !== "");
+  const runs = [...new Set(named)].slice(0, MOST_RUNS);
+  const baseline = runs.find((one) => one === search["baseline"]) ?? runs[0] ?? "";
+  return {
+    runs,
+    baseline,
+    others: runs.filter((one) => one !== baseline),
+    metric: search["metric"] || "reward",
+    kind: KINDS.find(({ kind }) => kind === search["only"])?.kind ?? "flipped",
+  };
+}

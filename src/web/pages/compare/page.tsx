@@ -1,0 +1,240 @@
+/**
+ * Two to eight runs compared task by task with one of them, the baseline, which is always named. Which runs, which
+ * baseline, what is compared and which tasks are listed stand in the address.
+ */
+import { useQueries } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import type { RunComparison } from "../../../contract/comparison.ts";
+import { useAddress } from "../../address.ts";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, NOTHING, numberText, scoreText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { Scroll } from "../../components/scroll.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { useDocumentTitle } from "../../layout/title.ts";
+import { type Asked, askedOf, KINDS, MOST_RUNS } from "./asked.ts";
+import { TaskDifferences } from "./task-differences.tsx";
+import "./compare.css";
+
+export function Page() {
+  useDocumentTitle("Compare");
+  const [search, change] = useAddress();
+  const asked = askedOf(search);
+  return (
+    <main>
+      <h1>Compare runs</h1>
+      <RunPicker asked={asked} onChange={(runs) => change({ runs: runs.join(",") }, { replace: false })} />
+      {asked.others.length === 0 ? (
+        <p>
+          Name two runs, or mark them in the list of runs and press c. The first is the baseline until you choose
+          another.
+        </p>
+      ) : (
+        <Comparisons asked={asked} />
+      )}
+    </main>
+  );
+}
+
+interface RunPickerProps {
+  readonly asked: Asked;
+  readonly onChange: (runs: readonly string[]) => void;
+}
+
+function RunPicker({ asked, onChange }: RunPickerProps) {
+  const [, change] = useAddress();
+  const [text, setText] = useState("");
+  const { runs, baseline } = asked;
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    const named = text.split(/[\s,]+/).filter((one) => one !== "");
+    setText("");
+    onChange([...new Set([...runs, ...named])].slice(0, MOST_RUNS));
+  };
+  return (
+    <section aria-label="Which runs">
+      <ul className="picked">
+        {runs.map((run) => (
+          <li key={run} className="row">
+            <label className="row">
+              <input
+                type="radio"
+                name="baseline"
+                checked={run === baseline}
+                onChange={() => change({ baseline: run }, { replace: false })}
+              />
+              baseline
+            </label>
+            <Link to="/runs/$id" params={{ id: run }} search={{}}>
+              <code>
+                <Shown text={run} />
+              </code>
+            </Link>
+            <button type="button" className="quiet" onClick={() => onChange(runs.filter((one) => one !== run))}>
+              Leave out<span className="visually-hidden"> {run}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {runs.length < MOST_RUNS && (
+        <form className="row" onSubmit={add}>
+          <label className="row">
+            Another run
+            <input type="text" value={text} placeholder="run_…" onChange={(event) => setText(event.target.value)} />
+          </label>
+          <button type="submit">Add</button>
+        </form>
+      )}
+    </section>
+  );
+}
+
+function Comparisons({ asked }: { readonly asked: Asked }) {
+  const { baseline, others, metric } = asked;
+  const queries = useQueries({
+    queries: others.map((run) => ({
+      queryKey: ["compare", run, baseline, metric],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        api.compareRuns(run, { baseline, metric, limit: 1 }, { signal }),
+    })),
+  });
+  const known = queries.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  return (
+    <>
+      <MetricChoice asked={asked} known={known} />
+      {queries.map(({ error, refetch }, index) => {
+        if (error === null) return null;
+        return <ErrorNote key={others[index]} error={error} onRetry={() => refetch()} />;
+      })}
+      {queries.some(({ isPending }) => isPending) && <Loading what="the comparisons" />}
+      {known.length > 0 && <Summary known={known} />}
+      <h2>Tasks</h2>
+      <TaskKind asked={asked} />
+      {known.map((comparison) => (
+        <TaskDifferences key={comparison.run.id} asked={asked} comparison={comparison} />
+      ))}
+    </>
+  );
+}
+
+interface ChoiceProps {
+  readonly asked: Asked;
+  readonly known: readonly RunComparison[];
+}
+
+/** The scores that the runs' reports have. */
+function MetricChoice({ asked, known }: ChoiceProps) {
+  const [, change] = useAddress();
+  const ids = [asked.baseline, ...asked.others];
+  const runs = useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["run", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) => api.getRun(id, { signal }),
+    })),
+  });
+  const names = runs.map(({ data }) => Object.keys(data?.report.metrics ?? {}));
+  const shared = (names[0] ?? []).filter((name) => names.every((of) => of.includes(name)));
+  const [first] = known;
+  return (
+    <p className="row">
+      <label className="row">
+        Compare
+        <select value={asked.metric} onChange={(event) => change({ metric: event.target.value })}>
+          <option>reward</option>
+          {shared.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+          {asked.metric !== "reward" && !shared.includes(asked.metric) && <option>{asked.metric}</option>}
+        </select>
+      </label>
+      {first !== undefined && (
+        <span className="soft">
+          with the baseline <Shown text={`${first.baseline.environment} ${first.baseline.model}`} />, mean{" "}
+          {scoreText(first.baseline.reward.mean)} of {countText(first.baseline.reward.n_rollouts)} scored rollouts
+        </span>
+      )}
+    </p>
+  );
+}
+
+function TaskKind({ asked }: { readonly asked: Asked }) {
+  const [, change] = useAddress();
+  return (
+    <label className="row">
+      Show the tasks that
+      <select value={asked.kind} onChange={(event) => change({ only: event.target.value })}>
+        {KINDS.map(({ kind, says }) => (
+          <option key={kind} value={kind}>
+            {says}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** One line a run: the paired difference to the baseline, and what it rests on. */
+function Summary({ known }: { readonly known: readonly RunComparison[] }) {
+  return (
+    <Scroll label="Differences to the baseline">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Run</th>
+            <th scope="col">Mean</th>
+            <th scope="col">Baseline's</th>
+            <th scope="col">Difference, 95 % interval</th>
+            <th scope="col">p</th>
+            <th scope="col">Better, worse, the same</th>
+            <th scope="col">Flipped</th>
+            <th scope="col">Tasks matched, left out</th>
+            <th scope="col">What else differs</th>
+          </tr>
+        </thead>
+        <tbody>
+          {known.map((comparison) => (
+            <SummaryRow key={comparison.run.id} comparison={comparison} />
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
+  const { run, baseline, difference, differs } = comparison;
+  const { ci95 } = difference;
+  return (
+    <tr>
+      <th scope="row">
+        <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
+          <Shown text={`${run.model}, …${run.id.slice(-6)}`} />
+        </Link>
+      </th>
+      <td className="numeric">{scoreText(run.mean)}</td>
+      <td className="numeric">{scoreText(baseline.mean)}</td>
+      <td className="numeric">
+        <strong className={difference.mean < 0 ? "worse" : "better"}>{signed(difference.mean)}</strong>{" "}
+        {ci95 !== null && `${signed(ci95[0])} to ${signed(ci95[1])}`}
+      </td>
+      <td className="numeric">{difference.p === null ? NOTHING : numberText(difference.p)}</td>
+      <td>
+        {countText(comparison.wins)} better, {countText(comparison.losses)} worse, {countText(comparison.ties)} the same
+        {comparison.mcnemar_p !== null && <span className="soft">; McNemar p {numberText(comparison.mcnemar_p)}</span>}
+      </td>
+      <td className="numeric">{countText(comparison.n_flipped)}</td>
+      <td>
+        {countText(comparison.n_matched)} matched
+        {comparison.n_unmatched > 0 &&
+          `; scored in the run only ${countText(comparison.n_only_run)}, in the baseline only ${countText(comparison.n_only_baseline)}`}
+      </td>
+      <td>{differs.join(", ") || "nothing"}</td>
+    </tr>
+  );
+}
+
+function signed(value: number): string {
+  return `${value > 0 ? "+" : ""}${value.toFixed(3)}`;
+}

@@ -1,0 +1,123 @@
+/** The tasks on which a run and the baseline differ, and for one of them what each of the two said. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { ComparedTask, RunComparison } from "../../../contract/comparison.ts";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, scoreText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { Scroll } from "../../components/scroll.tsx";
+import { Shown } from "../../components/shown.tsx";
+import type { Asked } from "./asked.ts";
+import { OutputDiff } from "./output-diff.tsx";
+
+const PAGE = 50;
+
+interface TaskDifferencesProps {
+  readonly asked: Asked;
+  readonly comparison: RunComparison;
+}
+
+export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
+  const { baseline, metric, kind } = asked;
+  const { run } = comparison;
+  const { data, error, refetch, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
+    queryKey: ["compare", run.id, baseline, metric, kind, "tasks"],
+    queryFn: ({ pageParam, signal }) =>
+      api.compareRuns(run.id, { baseline, metric, tasks: kind, limit: PAGE, after: pageParam }, { signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+  });
+  const tasks = data?.pages.flatMap((page) => page.tasks) ?? [];
+  return (
+    <section>
+      <h3>
+        <Shown text={`${run.model}, …${run.id.slice(-6)}`} />
+      </h3>
+      {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
+      {data === undefined && error === null && <Loading what="tasks" />}
+      {data !== undefined && tasks.length === 0 && <p>No task is like that.</p>}
+      {tasks.length > 0 && <TaskTable tasks={tasks} />}
+      {hasNextPage && (
+        <p>
+          <button type="button" disabled={isFetching} onClick={() => fetchNextPage().catch(reportError)}>
+            More tasks
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function TaskTable({ tasks }: { readonly tasks: readonly ComparedTask[] }) {
+  const [open, setOpen] = useState<string | null>(null);
+  return (
+    <Scroll label="Tasks">
+      <table className="tasks">
+        <thead>
+          <tr>
+            <th scope="col">Task</th>
+            <th scope="col">Baseline</th>
+            <th scope="col">Run</th>
+            <th scope="col">Change</th>
+            <th scope="col">Rollouts</th>
+            <th scope="col">What they said</th>
+          </tr>
+        </thead>
+        {tasks.map((task) => (
+          <tbody key={task.task_key}>
+            <TaskRow
+              task={task}
+              open={open === task.task_key}
+              onOpen={() => setOpen(open === task.task_key ? null : task.task_key)}
+            />
+            {open === task.task_key && (
+              <tr>
+                <td colSpan={6}>
+                  <OutputDiff baseline={task.baseline_rollout_id} run={task.rollout_id} />
+                </td>
+              </tr>
+            )}
+          </tbody>
+        ))}
+      </table>
+    </Scroll>
+  );
+}
+
+interface TaskRowProps {
+  readonly task: ComparedTask;
+  readonly open: boolean;
+  readonly onOpen: () => void;
+}
+
+function TaskRow({ task, open, onOpen }: TaskRowProps) {
+  const change = task.run === task.baseline ? "same" : task.run < task.baseline ? "worse" : "better";
+  return (
+    <tr>
+      <th scope="row">
+        {countText(task.example_id)} <code className="soft">{task.task_key.slice(0, 8)}</code>
+      </th>
+      <td className="numeric">{scoreText(task.baseline)}</td>
+      <td className="numeric">{scoreText(task.run)}</td>
+      <td>
+        <span className={change}>{{ same: "= the same", worse: "▼ worse", better: "▲ better" }[change]}</span>
+      </td>
+      <td>
+        <Link to="/rollouts/$id" params={{ id: task.baseline_rollout_id }} search={{}}>
+          baseline's
+        </Link>
+        ,{" "}
+        <Link to="/rollouts/$id" params={{ id: task.rollout_id }} search={{}}>
+          run's
+        </Link>
+      </td>
+      <td>
+        <button type="button" aria-expanded={open} onClick={onOpen}>
+          {open ? "Hide" : "Show the difference"}
+        </button>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,98 @@
+/** One dataset: what was uploaded, and its first rows. */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useParam } from "../../address.ts";
+import { api, queryClient } from "../../client.ts";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { Fact, Facts } from "../../components/facts.tsx";
+import { bytesText, countText, timeText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { ShownBlock } from "../../components/shown.tsx";
+import { ThingPage } from "../../components/thing.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+/** Rows that are shown at once. */
+const ROWS = 20;
+
+export function Page() {
+  const id = useParam("id");
+  const navigate = useNavigate();
+  const mayWrite = useMay("datasets:write");
+  const gone = () => {
+    queryClient.removeQueries({ queryKey: ["dataset"] });
+    navigate({ to: "/datasets", search: {} as never }).catch(reportError);
+  };
+  return (
+    <ThingPage
+      noun="dataset"
+      id={id}
+      load={(options) => api.getDataset(id, options)}
+      nameOf={(dataset) => dataset.name ?? dataset.id}
+    >
+      {(dataset) => (
+        <>
+          <Facts>
+            <Fact name="Id">
+              <code>{dataset.id}</code>
+            </Fact>
+            <Fact name="Rows">{countText(dataset.rows)}</Fact>
+            <Fact name="Size">{bytesText(dataset.bytes)}</Fact>
+            <Fact name="SHA-256">
+              <code>{dataset.sha256}</code>
+            </Fact>
+            <Fact name="Checked for">{dataset.environment?.id ?? "no environment"}</Fact>
+            <Fact name="Uploaded">{timeText(dataset.created_at)}</Fact>
+          </Facts>
+          {mayWrite && (
+            <p>
+              <ConfirmButton name="Delete dataset" act={() => api.deleteDataset(dataset.id)} onDone={gone}>
+                Runs that have ended keep their results. A run that goes on with it refuses this.
+              </ConfirmButton>
+            </p>
+          )}
+          <h2>Rows</h2>
+          <Rows id={dataset.id} rows={dataset.rows} />
+        </>
+      )}
+    </ThingPage>
+  );
+}
+
+async function readRows(id: string, from: number, signal: AbortSignal) {
+  const rows = [];
+  for await (const row of api.datasetRows(id, { after: from === 0 ? undefined : from - 1, limit: ROWS }, { signal })) {
+    rows.push(row);
+    if (rows.length === ROWS) break;
+  }
+  return rows;
+}
+
+function Rows({ id, rows }: { readonly id: string; readonly rows: number }) {
+  const [from, setFrom] = useState(0);
+  const { data, error, refetch } = useQuery({
+    queryKey: ["dataset", id, "rows", from],
+    queryFn: ({ signal }) => readRows(id, from, signal),
+  });
+  return (
+    <>
+      {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
+      {data === undefined && error === null && <Loading what="rows" />}
+      {data?.map(({ index, row }) => (
+        <section key={index} aria-label={`Row ${index}`}>
+          <h3>Row {countText(index)}</h3>
+          <ShownBlock text={JSON.stringify(row, null, 2)} />
+        </section>
+      ))}
+      <p className="row">
+        <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - ROWS))}>
+          Earlier rows
+        </button>
+        <button type="button" disabled={from + ROWS >= rows} onClick={() => setFrom(from + ROWS)}>
+          Later rows
+        </button>
+      </p>
+    </>
+  );
+}

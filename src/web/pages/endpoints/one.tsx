@@ -1,0 +1,79 @@
+/** One endpoint: where it is, what a probe of it showed. */
+import { useNavigate } from "@tanstack/react-router";
+import type { EndpointView } from "../../../contract/endpoint.ts";
+import { useParam } from "../../address.ts";
+import { api, queryClient } from "../../client.ts";
+import { ActionButton } from "../../components/action-button.tsx";
+import { Capabilities } from "../../components/capabilities.tsx";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { Fact, Facts } from "../../components/facts.tsx";
+import { countText, dollarsText, timeText } from "../../components/format.ts";
+import { Shown } from "../../components/shown.tsx";
+import { ThingPage } from "../../components/thing.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+export function Page() {
+  const id = useParam("id");
+  return (
+    <ThingPage
+      noun="endpoint"
+      id={id}
+      load={(options) => api.getEndpoint(id, options)}
+      nameOf={(endpoint) => endpoint.name}
+    >
+      {(endpoint) => (
+        <>
+          <EndpointFacts endpoint={endpoint} />
+          <EndpointActions endpoint={endpoint} />
+          <h2>What it can do</h2>
+          <Capabilities seen={endpoint.capabilities} />
+        </>
+      )}
+    </ThingPage>
+  );
+}
+
+function EndpointFacts({ endpoint }: { readonly endpoint: EndpointView }) {
+  const { prices } = endpoint;
+  return (
+    <Facts>
+      <Fact name="Id">
+        <code>{endpoint.id}</code>
+      </Fact>
+      <Fact name="Address">
+        <Shown text={endpoint.base_url} />
+      </Fact>
+      <Fact name="Key">{endpoint.api_key_last4 === null ? "none" : `…${endpoint.api_key_last4}`}</Fact>
+      <Fact name="Rollouts at once">
+        {endpoint.max_concurrent === null ? "each run's own number" : countText(endpoint.max_concurrent)}
+      </Fact>
+      <Fact name="Requests a minute">{endpoint.rpm === null ? "no limit" : countText(endpoint.rpm)}</Fact>
+      <Fact name="Prices">
+        {prices === null
+          ? "not said"
+          : `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, for a million tokens`}
+      </Fact>
+      <Fact name="Changed">{timeText(endpoint.updated_at)}</Fact>
+    </Facts>
+  );
+}
+
+function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
+  const navigate = useNavigate();
+  const mayWrite = useMay("endpoints:write");
+  if (!mayWrite) return null;
+  const gone = () => {
+    queryClient.removeQueries({ queryKey: ["endpoint"] });
+    navigate({ to: "/endpoints", search: {} as never }).catch(reportError);
+  };
+  return (
+    <p className="row">
+      <ActionButton act={() => api.probeEndpoint(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
+        Probe it
+      </ActionButton>
+      <ConfirmButton name="Delete endpoint" act={() => api.deleteEndpoint(endpoint.id)} onDone={gone}>
+        A run that goes on with it refuses this.
+      </ConfirmButton>
+    </p>
+  );
+}

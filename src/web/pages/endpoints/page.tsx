@@ -1,0 +1,92 @@
+/** Servers that runs call, and a form that names another. */
+import { useState } from "react";
+import type { EndpointView } from "../../../contract/endpoint.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, numberOf, TextField, textOf } from "../../components/form.tsx";
+import { countText, NOTHING } from "../../components/format.ts";
+import { Shown } from "../../components/shown.tsx";
+import { ThingsPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+const COLUMNS: readonly Column<EndpointView>[] = [
+  { id: "name", header: "Endpoint", cell: ({ name }) => <Shown text={name} /> },
+  { id: "url", header: "Address", cell: ({ base_url }) => <Shown text={base_url} /> },
+  { id: "key", header: "Key", width: 10, cell: ({ api_key_last4 }) => (api_key_last4 ? `…${api_key_last4}` : "none") },
+  {
+    id: "limit",
+    header: "At once",
+    width: 10,
+    numeric: true,
+    cell: ({ max_concurrent }) => (max_concurrent === null ? NOTHING : countText(max_concurrent)),
+  },
+  { id: "probe", header: "Probe", width: 16, cell: ({ capabilities }) => <Probed error={capabilities?.error} /> },
+  { id: "updated", header: "Changed", width: 14, cell: ({ updated_at }) => <Ago at={updated_at} /> },
+];
+
+function Probed({ error }: { readonly error: string | null | undefined }) {
+  if (error === undefined) return "never";
+  return error === null ? <Badge state="answered" tone="good" /> : <Badge state="failed" />;
+}
+
+export function Page() {
+  const [open, setOpen] = useState(false);
+  const mayWrite = useMay("endpoints:write");
+  return (
+    <ThingsPage
+      title="Endpoints"
+      noun="endpoint"
+      list={(query, options) => api.listEndpoints(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/endpoints"
+      empty={<p>No endpoint has a name yet. A run may also be given one with itself.</p>}
+    >
+      {mayWrite && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            Add an endpoint
+          </button>
+        </p>
+      )}
+      <Dialog title="Add an endpoint" open={open} onClose={() => setOpen(false)}>
+        <Form
+          submit="Add"
+          changes={["endpoint"]}
+          fields={["name", "base_url", "api_key", "max_concurrent", "model"]}
+          onDone={() => setOpen(false)}
+          act={createEndpoint}
+        >
+          <TextField name="name" label="Name" required />
+          <TextField name="base_url" label="Address" type="url" required placeholder="https://gpu.example/v1" />
+          <TextField
+            name="api_key"
+            label="Key"
+            type="password"
+            help="Sealed before it is stored, and never read back."
+          />
+          <TextField
+            name="max_concurrent"
+            label="Rollouts at once"
+            type="number"
+            help="Of all runs on it together. Empty: each run's own number."
+          />
+          <TextField name="model" label="Model to probe" help="Empty: the first that it lists." />
+        </Form>
+      </Dialog>
+    </ThingsPage>
+  );
+}
+
+function createEndpoint(fields: FormData): Promise<EndpointView> {
+  return api.createEndpoint({
+    name: textOf(fields, "name") ?? "",
+    base_url: textOf(fields, "base_url") ?? "",
+    api_key: textOf(fields, "api_key"),
+    max_concurrent: numberOf(fields, "max_concurrent") ?? null,
+    model: textOf(fields, "model"),
+  });
+}

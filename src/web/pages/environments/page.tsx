@@ -1,0 +1,60 @@
+/** What a run may name. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { Scroll } from "../../components/scroll.tsx";
+import { useDocumentTitle } from "../../layout/title.ts";
+
+export function Page() {
+  useDocumentTitle("Environments");
+  const { data, error, refetch } = useQuery({
+    queryKey: ["environments"],
+    queryFn: ({ signal }) => api.environments({ signal }),
+    staleTime: 60_000,
+  });
+  return (
+    <main>
+      <h1>Environments</h1>
+      {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
+      {data === undefined && error === null && <Loading what="environments" />}
+      {data !== undefined && (
+        <Scroll label="Environments">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Environment</th>
+                <th scope="col">Version</th>
+                <th scope="col">Tasks</th>
+                <th scope="col">Judges</th>
+                <th scope="col">Needs</th>
+                <th scope="col">Runs</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.map(({ id, version, dataset, judges, needs }) => (
+                <tr key={`${id}@${version}`}>
+                  <th scope="row">
+                    <Link to="/environments/$id" params={{ id: `${id}@${version}` }} search={{}}>
+                      {id}
+                    </Link>
+                  </th>
+                  <td>{version}</td>
+                  <td>{dataset ?? "once its arguments are given"}</td>
+                  <td>{judges.join(", ") || "none"}</td>
+                  <td>{needs.join(", ") || "nothing"}</td>
+                  <td>
+                    <Link to="/runs/new" search={{ environment: `${id}@${version}` } as never}>
+                      New run
+                    </Link>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </main>
+  );
+}

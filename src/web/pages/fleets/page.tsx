@@ -1,0 +1,80 @@
+/** Fleets of engines that serve one policy, and a form that makes another. */
+import { useState } from "react";
+import { type FleetView, UPDATE_MODES } from "../../../contract/fleet.ts";
+import { api } from "../../client.ts";
+import type { Column } from "../../components/data-table.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Field, Form, TextField, textOf } from "../../components/form.tsx";
+import { countText } from "../../components/format.ts";
+import { Shown } from "../../components/shown.tsx";
+import { ThingsPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+const COLUMNS: readonly Column<FleetView>[] = [
+  { id: "name", header: "Fleet", cell: ({ name }) => <Shown text={name} /> },
+  { id: "mode", header: "Updated by", width: 18, cell: ({ update }) => update.mode },
+  {
+    id: "replicas",
+    header: "Replicas ready",
+    width: 16,
+    numeric: true,
+    cell: ({ replicas }) => `${replicas.filter(({ state }) => state === "ready").length} of ${replicas.length}`,
+  },
+  { id: "at-once", header: "At once", width: 12, numeric: true, cell: (fleet) => countText(fleet.max_concurrent) },
+  {
+    id: "weights",
+    header: "Weights",
+    cell: ({ weights }) => (weights === null ? "of no training run" : `version ${weights.version}`),
+  },
+  { id: "updated", header: "Changed", width: 14, cell: ({ updated_at }) => <Ago at={updated_at} /> },
+];
+
+export function Page() {
+  const [open, setOpen] = useState(false);
+  const mayWrite = useMay("endpoints:write");
+  return (
+    <ThingsPage
+      title="Fleets"
+      noun="fleet"
+      list={(query, options) => api.listFleets(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/fleets"
+      empty={<p>There is no fleet yet.</p>}
+    >
+      {mayWrite && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a fleet
+          </button>
+        </p>
+      )}
+      <Dialog title="Make a fleet" open={open} onClose={() => setOpen(false)}>
+        <Form
+          submit="Make it"
+          changes={["fleet"]}
+          fields={["name", "update"]}
+          onDone={() => setOpen(false)}
+          act={createFleet}
+        >
+          <TextField name="name" label="Name" required />
+          <Field name="update" label="How its engines get new weights">
+            {(control) => (
+              <select {...control} defaultValue="reported">
+                {UPDATE_MODES.map((mode) => (
+                  <option key={mode}>{mode}</option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </Form>
+      </Dialog>
+    </ThingsPage>
+  );
+}
+
+function createFleet(fields: FormData): Promise<FleetView> {
+  const mode = UPDATE_MODES.find((one) => one === textOf(fields, "update"));
+  return api.createFleet({ name: textOf(fields, "name") ?? "", ...(mode !== undefined && { update: { mode } }) });
+}

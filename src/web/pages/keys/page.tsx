@@ -1,0 +1,129 @@
+/** API keys: who may do what, and forms that make, rotate and revoke them. A key itself is shown once. */
+import { useState } from "react";
+import type { ApiKeyView, CreatedKey } from "../../../contract/accounts.ts";
+import { PERMISSIONS, type Permission } from "../../../contract/identity.ts";
+import { api, queryClient } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, TextField, textOf } from "../../components/form.tsx";
+import { NOTHING, timeText } from "../../components/format.ts";
+import { SaidOnce } from "../../components/said-once.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { ThingsPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay, useSession } from "../../layout/session.tsx";
+
+export function Page() {
+  const [open, setOpen] = useState(false);
+  const [made, setMade] = useState<CreatedKey | null>(null);
+  const mayAdmin = useMay("admin");
+  const done = (key: CreatedKey) => {
+    setMade(key);
+    setOpen(false);
+  };
+  return (
+    <ThingsPage
+      title="Keys"
+      noun="key"
+      list={(query, options) => api.listKeys(query, options)}
+      columns={columnsOf(mayAdmin, setMade)}
+      idOf={({ id }) => id}
+      empty={<p>There is no key.</p>}
+    >
+      {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
+      {mayAdmin && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a key
+          </button>
+        </p>
+      )}
+      <Dialog title="Make a key" open={open} onClose={() => setOpen(false)}>
+        <KeyForm onDone={done} />
+      </Dialog>
+    </ThingsPage>
+  );
+}
+
+function KeyForm({ onDone }: { readonly onDone: (key: CreatedKey) => void }) {
+  const { scopes } = useSession();
+  const held = scopes.includes("admin") ? PERMISSIONS.filter((one) => one !== "operator" && one !== "metrics") : scopes;
+  return (
+    <Form submit="Make it" changes={["key"]} fields={["name", "project"]} onDone={onDone} act={createKey}>
+      <TextField name="name" label="Name" required placeholder="nightly evals" />
+      <TextField name="project" label="Project" help="The one project it may touch. Empty: any of the organisation." />
+      <fieldset>
+        <legend>What it may do</legend>
+        {held.map((scope) => (
+          <label key={scope} className="check">
+            <input type="checkbox" name="scopes" value={scope} /> {scope}
+          </label>
+        ))}
+      </fieldset>
+    </Form>
+  );
+}
+
+function createKey(fields: FormData): Promise<CreatedKey> {
+  const asked = fields.getAll("scopes");
+  const scopes: Permission[] = PERMISSIONS.filter((one) => asked.includes(one));
+  return api.createKey({ name: textOf(fields, "name") ?? "", project: textOf(fields, "project") ?? null, scopes });
+}
+
+function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readonly Column<ApiKeyView>[] {
+  const read: readonly Column<ApiKeyView>[] = [
+    { id: "name", header: "Key", cell: ({ name }) => <Shown text={name} /> },
+    {
+      id: "shown",
+      header: "Begins, ends",
+      width: 18,
+      cell: ({ prefix, last4 }) => <code>{`${prefix}…${last4}`}</code>,
+    },
+    { id: "scopes", header: "May", cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span> },
+    { id: "project", header: "Project", cell: ({ project_id }) => project_id ?? "any" },
+    { id: "state", header: "State", width: 14, cell: (key) => <KeyState of={key} /> },
+    { id: "expires", header: "Ends", width: 14, cell: ({ expires_at }) => timeOr(expires_at) },
+    { id: "made", header: "Made", width: 12, cell: ({ created_at }) => <Ago at={created_at} /> },
+  ];
+  if (!mayAdmin) return read;
+  return [
+    ...read,
+    { id: "change", header: "Change", width: 22, cell: (key) => <KeyActions of={key} onMade={onMade} /> },
+  ];
+}
+
+function timeOr(at: number | null): string {
+  return at === null ? "never" : timeText(at);
+}
+
+function isOver({ revoked_at, expires_at }: ApiKeyView): boolean {
+  return revoked_at !== null || (expires_at !== null && expires_at * 1000 <= Date.now());
+}
+
+function KeyState({ of }: { readonly of: ApiKeyView }) {
+  if (of.revoked_at !== null) return <Badge state="revoked" tone="plain" />;
+  return isOver(of) ? <Badge state="expired" tone="plain" /> : <Badge state="ready" />;
+}
+
+interface KeyActionsProps {
+  readonly of: ApiKeyView;
+  readonly onMade: (key: CreatedKey) => void;
+}
+
+function KeyActions({ of, onMade }: KeyActionsProps) {
+  if (isOver(of)) return NOTHING;
+  const changed = () => queryClient.invalidateQueries({ queryKey: ["key"] });
+  const rotate = async () => onMade(await api.rotateKey(of.id));
+  return (
+    <span className="row">
+      <ConfirmButton name="Rotate" act={rotate} onDone={changed}>
+        Another key takes its place. This one works for an hour more.
+      </ConfirmButton>
+      <ConfirmButton name="Revoke" act={() => api.revokeKey(of.id)} onDone={changed}>
+        It is refused everywhere within 5 seconds, and so are the sessions that were begun with it.
+      </ConfirmButton>
+    </span>
+  );
+}

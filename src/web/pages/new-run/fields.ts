@@ -1,0 +1,202 @@
+/** The fields of the form that begins a run: each has the place of its value in the request. Pure. */
+import type { EnvironmentView } from "../../../contract/run.ts";
+
+export type FieldKind = "text" | "secret" | "long" | "number" | "integer" | "choice" | "json" | "dollars" | "pairs";
+
+export interface Field {
+  /** Where its value stands in the request, name by name. */
+  readonly path: readonly string[];
+  readonly label: string;
+  readonly kind: FieldKind;
+  readonly help?: string | undefined;
+  /** Of a choice: the values. */
+  readonly options?: readonly unknown[];
+  /** What is shown where nothing is written: the default. */
+  readonly placeholder?: string | undefined;
+  readonly required?: boolean;
+  /** What is known and may be written. */
+  readonly known?: "endpoints" | "fleets" | "datasets" | "models";
+}
+
+/** As the API names it when it refuses a value. */
+export function paramOf({ path }: Pick<Field, "path">): string {
+  return path.join(".");
+}
+
+export type Kind = "eval" | "training";
+export const PLACES = ["endpoint", "url", "fleet"] as const;
+export type Place = (typeof PLACES)[number];
+
+export interface Section {
+  readonly name: string;
+  readonly fields: readonly Field[];
+}
+
+/** The fields that count for what is chosen; a value of any other is not sent. */
+export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentView | undefined): readonly Section[] {
+  return [
+    { name: "Arguments of the environment", fields: argumentFields(environment?.args ?? {}) },
+    { name: "Tasks", fields: [...datasetFields(environment), ...(kind === "eval" ? EVAL_TASKS : []), ...ORDER] },
+    { name: "Model", fields: [...PLACE_FIELDS[place], MODEL] },
+    { name: "Judges", fields: judgeFields(environment) },
+    { name: "Sampling", fields: SAMPLING },
+    ...(kind === "training" ? [{ name: "Training", fields: TRAINING }] : []),
+    { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS },
+    { name: "To find it again", fields: FOUND_BY },
+  ].filter(({ fields }) => fields.length > 0);
+}
+
+const MODEL: Field = { path: ["model"], label: "Model", kind: "text", required: true, known: "models" };
+
+const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
+  endpoint: [
+    { path: ["endpoint"], label: "Endpoint", kind: "text", required: true, known: "endpoints", help: "name or id" },
+  ],
+  url: [
+    {
+      ...{ path: ["endpoint", "base_url"], label: "Base URL", kind: "text", required: true },
+      help: "OpenAI-compatible, up to and including /v1",
+    },
+    { path: ["endpoint", "api_key"], label: "Its key", kind: "secret", help: "sealed, and never shown again" },
+  ],
+  fleet: [{ path: ["fleet"], label: "Fleet", kind: "text", required: true, known: "fleets", help: "name or id" }],
+};
+
+function datasetFields(environment: EnvironmentView | undefined): readonly Field[] {
+  if (environment !== undefined && environment.dataset !== "uploaded" && environment.dataset !== null) return [];
+  return [
+    { path: ["dataset"], label: "Dataset", kind: "text", known: "datasets", help: "an uploaded one, by name or id" },
+    {
+      path: ["dataset", "rows"],
+      label: "Or rows",
+      kind: "json",
+      help: "a list of rows in JSON, in place of a dataset",
+    },
+  ];
+}
+
+const EVAL_TASKS: readonly Field[] = [
+  {
+    ...{ path: ["num_examples"], label: "Tasks", kind: "integer", placeholder: "-1" },
+    help: "-1: all; an environment whose tasks never end needs a number",
+  },
+  { path: ["rollouts_per_example"], label: "Rollouts of each task", kind: "integer", placeholder: "1" },
+];
+const ORDER: readonly Field[] = [
+  { path: ["shuffle"], label: "Shuffle the tasks", kind: "choice", options: [true, false], placeholder: "false" },
+  { path: ["seed"], label: "Seed of the order", kind: "integer", placeholder: "0" },
+];
+
+const SAMPLING: readonly Field[] = [
+  { path: ["sampling", "temperature"], label: "Temperature", kind: "number", placeholder: "the environment's" },
+  {
+    path: ["sampling", "max_tokens"],
+    label: "Most tokens of a reply",
+    kind: "integer",
+    placeholder: "the environment's",
+  },
+  { path: ["sampling", "top_p"], label: "Top p", kind: "number" },
+  { path: ["sampling", "seed"], label: "Seed of the draws", kind: "integer" },
+  { path: ["sampling"], label: "More sampling", kind: "json", help: 'an object in JSON, as {"stop": ["\\n"]}' },
+];
+
+const TRAINING: readonly Field[] = [
+  { path: ["max_steps"], label: "Steps", kind: "integer", required: true },
+  { path: ["group_size"], label: "Rollouts of each task", kind: "integer", placeholder: "8" },
+  { path: ["batch_size", "rollouts"], label: "Rollouts of a step", kind: "integer", placeholder: "128" },
+  {
+    ...{ path: ["advantage", "name"], label: "Advantage", kind: "choice", placeholder: "mean" },
+    options: ["mean", "mean_std", "rloo", "max_rl", "none"],
+  },
+  {
+    ...{ path: ["filters", "zero_variance"], label: "Groups whose rewards are all alike", kind: "choice" },
+    ...{ options: ["drop", "refill", "keep"], placeholder: "drop" },
+  },
+  { path: ["lead"], label: "Batches ahead of the weights", kind: "integer", placeholder: "1" },
+  { path: ["max_off_policy_steps"], label: "Most off-policy steps", kind: "integer", placeholder: "8" },
+  { path: ["holdout"], label: "Tasks held out", kind: "integer", placeholder: "0" },
+  { path: ["eval", "every"], label: "Steps between evals", kind: "integer", help: "nothing: no evals" },
+  { path: ["eval", "num_examples"], label: "Tasks of an eval", kind: "integer", placeholder: "200" },
+  {
+    ...{ path: ["trainer", "delivery"], label: "Batches to the trainer", kind: "choice", placeholder: "pull" },
+    options: ["pull", "push", "both"],
+  },
+  { path: ["trainer", "url"], label: "The trainer's URL", kind: "text", help: "for push and both" },
+];
+
+const LIMIT_FIELDS: readonly Field[] = [
+  { path: ["max_concurrent"], label: "Rollouts at once", kind: "integer", placeholder: "32" },
+  {
+    ...{ path: ["max_cost_micros"], label: "Cap, in dollars", kind: "dollars" },
+    help: "with what it cannot go beyond, the rest ends as cancelled; needs tokens of a reply, and prices",
+  },
+  { path: ["limits", "call_timeout_s"], label: "Seconds of a call", kind: "number", placeholder: "600" },
+  { path: ["limits", "rollout_timeout_s"], label: "Seconds of a rollout", kind: "number" },
+  { path: ["limits", "deadline_s"], label: "Seconds of the run", kind: "number" },
+  { path: ["limits", "max_retries"], label: "Retries of a call", kind: "integer", placeholder: "2" },
+];
+const MIN_SCORED: Field = {
+  ...{ path: ["min_scored"], label: "Share that must be scored", kind: "number", placeholder: "0.95" },
+  help: "else the run fails",
+};
+
+const FOUND_BY: readonly Field[] = [
+  { path: ["name"], label: "Name", kind: "text" },
+  { path: ["metadata"], label: "Metadata", kind: "pairs", help: "a line each, as branch=main" },
+];
+
+function judgeFields(environment: EnvironmentView | undefined): readonly Field[] {
+  const named = (environment?.judges ?? []).flatMap((judge): readonly Field[] => [
+    {
+      ...{ path: ["judges", judge, "endpoint"], label: `Endpoint of judge ${judge}`, kind: "text" },
+      ...{ required: true, known: "endpoints", help: "name or id" },
+    },
+    { path: ["judges", judge, "model"], label: `Model of judge ${judge}`, kind: "text", required: true },
+  ]);
+  return [
+    ...named,
+    { path: ["judges"], label: named.length === 0 ? "Judges" : "More judges", kind: "json", help: MORE_JUDGES },
+  ];
+}
+const MORE_JUDGES = 'an object in JSON, as {"strict": {"endpoint": "gpu", "model": "qwen3-32b"}}';
+
+interface Property {
+  readonly type?: unknown;
+  readonly enum?: unknown;
+  readonly default?: unknown;
+  readonly description?: unknown;
+}
+
+/** From the JSON Schema of an environment's arguments. What is no single value is written as JSON. */
+export function argumentFields(schema: Readonly<Record<string, unknown>>): readonly Field[] {
+  const properties = schema["properties"];
+  if (typeof properties !== "object" || properties === null) return [];
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  return Object.entries(properties).map(([name, given]) => {
+    const property: Property = typeof given === "object" && given !== null ? given : {};
+    const { description } = property;
+    return {
+      path: ["environment_args", name],
+      label: name,
+      ...kindOf(property),
+      help: typeof description === "string" ? description : undefined,
+      placeholder: property.default === undefined ? undefined : written(property.default),
+      required: required.includes(name) && property.default === undefined,
+    };
+  });
+}
+
+const LONG = 60;
+
+function kindOf({ type, enum: options, default: preset }: Property): Pick<Field, "kind" | "options"> {
+  if (Array.isArray(options)) return { kind: "choice", options };
+  if (type === "boolean") return { kind: "choice", options: [true, false] };
+  if (type === "integer" || type === "number") return { kind: type };
+  if (type === "string") return { kind: typeof preset === "string" && preset.length > LONG ? "long" : "text" };
+  return { kind: "json" };
+}
+
+/** A value as it is written into its field. */
+export function written(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,112 @@
+/** From what is written in the form to the request it stands for, and from a refusal to its field. Pure. */
+import type { Json, JsonObject } from "../../../contract/json.ts";
+import { type Field, type Kind, paramOf, written } from "./fields.ts";
+
+/** What is written, by the name of the field's param. What is absent or empty is left to its default. */
+export type Written = Readonly<Record<string, string>>;
+
+export interface Built {
+  readonly request: JsonObject;
+  /** What cannot be sent, by param. */
+  readonly wrong: Readonly<Record<string, string>>;
+}
+
+interface Asked {
+  readonly kind: Kind;
+  readonly environment: string;
+  readonly fields: readonly Field[];
+  readonly written: Written;
+}
+
+export function buildRequest({ kind, environment, fields, written: texts }: Asked): Built {
+  const wrong: Record<string, string> = {};
+  const request: Draft = { ...(kind === "training" && { kind }), environment };
+  if (environment === "") wrong["environment"] = "is required";
+  for (const field of fields) {
+    const text = (texts[paramOf(field)] ?? "").trim();
+    if (text === "") {
+      if (field.required) wrong[paramOf(field)] = "is required";
+      continue;
+    }
+    const read = readField(field, text);
+    if ("wrong" in read) wrong[paramOf(field)] = read.wrong;
+    else put(request, placeOf(field), read.value);
+  }
+  return { request: request as JsonObject, wrong };
+}
+
+/** A part of a request that is being made. */
+type Draft = { [name: string]: Json | Draft };
+
+/** Rows stand where the name of a dataset would. */
+function placeOf({ path }: Field): readonly string[] {
+  return path[0] === "dataset" ? ["dataset"] : path;
+}
+
+/** A field of one value wins over what an object that was written as JSON has of its name. */
+function put(draft: Draft, [name = "", ...inner]: readonly string[], value: Json): void {
+  const there = draft[name];
+  if (inner.length === 0) {
+    draft[name] = isObject(value) && isObject(there) ? { ...value, ...there } : value;
+    return;
+  }
+  const part: Draft = isObject(there) ? { ...there } : {};
+  put(part, inner, value);
+  draft[name] = part;
+}
+
+function isObject(value: unknown): value is Draft {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+type Read = { readonly value: Json } | { readonly wrong: string };
+
+function readField({ kind, options = [], path }: Field, text: string): Read {
+  if (kind === "integer" || kind === "number") return readNumber(kind, text);
+  if (kind === "dollars") {
+    const dollars = Number(text);
+    return dollars > 0 ? { value: Math.round(dollars * 1_000_000) } : { wrong: "is an amount of dollars, as 2.50" };
+  }
+  if (kind === "choice") {
+    const chosen = options.find((option) => written(option) === text);
+    return chosen === undefined ? { wrong: "is none of the choices" } : { value: chosen as Json };
+  }
+  if (kind === "pairs") return readPairs(text);
+  return kind === "json" ? readJson(text, path) : { value: text };
+}
+
+function readNumber(kind: "integer" | "number", text: string): Read {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return { wrong: "is a number" };
+  return kind === "integer" && !Number.isInteger(value) ? { wrong: "is a whole number" } : { value };
+}
+
+function readPairs(text: string): Read {
+  const pairs: Record<string, string> = {};
+  for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
+    const at = line.indexOf("=");
+    if (at < 1) return { wrong: `“${line}” is no pair such as branch=main` };
+    pairs[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+  }
+  return { value: pairs };
+}
+
+function readJson(text: string, path: readonly string[]): Read {
+  try {
+    const value: Json = JSON.parse(text);
+    const isWhole = path.length === 1;
+    return isWhole && !isObject(value) ? { wrong: "is an object in JSON" } : { value };
+  } catch (error) {
+    return { wrong: `is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** The param of the field that a refusal is about: the field itself, else the nearest one it stands in; null: none. */
+export function fieldOf(param: string | null, fields: readonly Field[]): string | null {
+  if (param === null) return null;
+  if (param === "environment") return param;
+  const params = fields.map(paramOf);
+  const inside = params.filter((one) => param === one || param.startsWith(`${one}.`) || param.startsWith(`${one}[`));
+  const around = params.filter((one) => one.startsWith(`${param}.`));
+  return inside.sort((a, b) => b.length - a.length)[0] ?? around[0] ?? null;
+}

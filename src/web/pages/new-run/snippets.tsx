@@ -1,0 +1,26 @@
+/** The run that is written in the form, as it is begun elsewhere. */
+import { useState } from "react";
+import type { JsonObject } from "../../../contract/json.ts";
+import { CopyButton } from "../../components/copy-button.tsx";
+import { ShownBlock } from "../../components/shown.tsx";
+import { SNIPPETS, snippetOf } from "./print-snippet.ts";
+
+export function Snippets({ request }: { readonly request: JsonObject }) {
+  const [kind, setKind] = useState<(typeof SNIPPETS)[number]>("CLI");
+  const text = snippetOf(kind, request, location.origin);
+  return (
+    <aside className="snippets" aria-labelledby="same-run">
+      <h2 id="same-run">The same run as</h2>
+      <div className="row">
+        {SNIPPETS.map((one) => (
+          <button key={one} type="button" aria-pressed={one === kind} onClick={() => setKind(one)}>
+            {one}
+          </button>
+        ))}
+        <CopyButton text={text} what={kind} />
+      </div>
+      <ShownBlock text={text} label={kind} />
+      <p className="soft">Keys are in variables, and never in the text.</p>
+    </aside>
+  );
+}

@@ -1,0 +1,203 @@
+/** What was made of a rollout, beside what it did: outcome, scores, what judges said and why, errors, cost. */
+import { Link } from "@tanstack/react-router";
+import type { RolloutHead } from "../../../contract/turns.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Fact, Facts } from "../../components/facts.tsx";
+import { countText, dollarsText, durationText, NOTHING, scoreText, timeText, words } from "../../components/format.ts";
+import { Shown, ShownBlock } from "../../components/shown.tsx";
+import { inOrder } from "./in-order.ts";
+
+export function Evidence({ head }: { readonly head: RolloutHead }) {
+  return (
+    <>
+      <Scores head={head} />
+      <Judgements judgements={head.judgements} />
+      <Errors head={head} />
+      {head.answer !== null && (
+        <>
+          <h2>Answer of the row</h2>
+          <ShownBlock text={head.answer.text} />
+        </>
+      )}
+      <HeadFacts head={head} />
+    </>
+  );
+}
+
+function Scores({ head: { scores, scoring_errors } }: { readonly head: RolloutHead }) {
+  return (
+    <>
+      <h2>Scores</h2>
+      {scores.length === 0 && <p className="soft">None yet.</p>}
+      {scores.length > 0 && (
+        <table className="scores">
+          <thead>
+            <tr>
+              <th scope="col">function</th>
+              <th scope="col" className="numeric">
+                score
+              </th>
+              <th scope="col" className="numeric">
+                weight
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {scores.map(({ name, score, weight }) => (
+              <tr key={name}>
+                <th scope="row">
+                  <Shown text={name} most={200} />
+                </th>
+                <td className="numeric">{scoreText(score)}</td>
+                <td className="numeric">{weight === 0 ? "metric" : String(weight)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {scoring_errors.map(({ function: name, error }) => (
+        <div key={name} className="note bad">
+          <Shown text={name} most={200} /> gave no score:
+          <ShownBlock text={error} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
+  if (judgements.length === 0) return null;
+  return (
+    <>
+      <h2>Judges</h2>
+      {judgements.map(({ judge, model, verdict, reason, error, key, pass, left_out, cached, cost_micros }) => (
+        <article key={`${key}-${pass}`} className="judgement">
+          <h3>
+            <Shown text={judge} most={200} />
+          </h3>
+          <p>
+            verdict{" "}
+            <Shown
+              text={verdict === null ? "none" : typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict)}
+            />
+          </p>
+          {reason !== null && <ShownBlock text={reason} />}
+          {error !== null && (
+            <div className="note bad">
+              <ShownBlock text={error} />
+            </div>
+          )}
+          <p className="soft">
+            <Shown text={model} most={200} />
+            {cached ? ", known already" : `, ${dollarsText(cost_micros)}`}
+            {left_out > 0 && `, ${countText(left_out)} characters of the evidence were left out`}
+          </p>
+        </article>
+      ))}
+    </>
+  );
+}
+
+function Errors({ head: { error, cleanup_errors } }: { readonly head: RolloutHead }) {
+  const errors = [...(error === null ? [] : [error]), ...cleanup_errors];
+  if (errors.length === 0) return null;
+  return (
+    <>
+      <h2>Errors</h2>
+      {inOrder(errors).map(({ place, item: one }) => (
+        <div key={place} className="note bad">
+          <p>
+            <b>
+              <Shown text={one.error} most={100} />
+            </b>
+          </p>
+          <ShownBlock text={one.message} />
+          {one.error_chain_str !== one.message && (
+            <details>
+              <summary>All causes</summary>
+              <ShownBlock text={one.error_chain_str} />
+            </details>
+          )}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function HeadFacts({ head }: { readonly head: RolloutHead }) {
+  const { usage, cost, forked_from, rescored_from, superseded_by, tools } = head;
+  return (
+    <>
+      <h2>Facts</h2>
+      <Facts>
+        <Fact name="Stopped by">{head.stop_condition === null ? NOTHING : words(head.stop_condition)}</Fact>
+        <Fact name="Took">{head.duration_ms === null ? NOTHING : durationText(head.duration_ms / 1000)}</Fact>
+        <Fact name="Started">{timeText(head.started_at)}</Fact>
+        <Fact name="Tokens">
+          {countText(usage.prompt_tokens)} in, {countText(usage.completion_tokens)} out
+        </Fact>
+        <Fact name="Policy, judges">
+          {dollarsText(cost.policy_micros)}, {dollarsText(cost.judge_micros)}
+        </Fact>
+        <Fact name="Charged">{dollarsText(cost.charged_micros)}</Fact>
+        <Fact name="Task">
+          <Shown text={head.task_key ?? NOTHING} />
+        </Fact>
+        <Fact name="Group, slot, attempt">
+          {head.group}, {head.slot}, {head.attempt}
+        </Fact>
+        {tools.length > 0 && (
+          <Fact name="Tools">
+            <Shown text={tools.join(", ")} most={1000} />
+          </Fact>
+        )}
+        {forked_from !== null && (
+          <Fact name="Forked from">
+            <RolloutLink id={forked_from.rollout_id} turn={forked_from.turn} />
+          </Fact>
+        )}
+        {rescored_from !== null && (
+          <Fact name="Takes over">
+            <RolloutLink id={rescored_from} />
+          </Fact>
+        )}
+        {superseded_by !== null && (
+          <Fact name="Superseded by">
+            <RolloutLink id={superseded_by} />
+          </Fact>
+        )}
+      </Facts>
+    </>
+  );
+}
+
+function RolloutLink({ id, turn }: { readonly id: string; readonly turn?: number }) {
+  return (
+    <Link
+      to="/rollouts/$id"
+      params={{ id } as never}
+      search={(turn === undefined ? {} : { turn: String(turn) }) as never}
+    >
+      {id}
+      {turn !== undefined && `, turn ${turn}`}
+    </Link>
+  );
+}
+
+/** The outcome in one line. */
+export function OutcomeLine({
+  head: { status, outcome, reason, reward, advantage, is_truncated },
+}: {
+  readonly head: RolloutHead;
+}) {
+  return (
+    <p className="row">
+      <Badge state={outcome ?? status} /> {reason !== null && <Shown text={words(reason)} most={200} />}
+      <span>
+        reward <b>{scoreText(reward)}</b>
+      </span>
+      <span className="soft">advantage {scoreText(advantage)}</span>
+      {is_truncated && <Badge state="truncated" tone="warn" />}
+    </p>
+  );
+}

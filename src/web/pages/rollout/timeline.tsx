@@ -1,0 +1,115 @@
+/** When each turn was sampled and how long it took: what is wide was slow, what is between is the environment's time. */
+import { useEffect, useRef, useState } from "react";
+import type { RolloutHead } from "../../../contract/turns.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, durationText } from "../../components/format.ts";
+import { type OutlineData, turnAt } from "./outline.ts";
+import { useOutline } from "./outline-data.ts";
+
+const HEIGHT = 56;
+/** A turn as any other, a slow one, one where something failed: each taller than the one before, and of another colour. */
+const KINDS = [
+  { colour: "--series-0", top: 20 },
+  { colour: "--series-1", top: 10 },
+  { colour: "--bad", top: 4 },
+] as const;
+
+interface TimelineProps {
+  readonly head: RolloutHead;
+  readonly turn: number;
+  readonly onTurn: (turn: number) => void;
+}
+
+export function Timeline({ head, turn, onTurn }: TimelineProps) {
+  const { data, error, refetch } = useOutline(head);
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  return (
+    <section aria-label="Timeline" className="timeline">
+      <div className="canvas">{data !== undefined && <Bars data={data} turn={turn} onTurn={onTurn} />}</div>
+      {data !== undefined && <Marks data={data} onTurn={onTurn} />}
+    </section>
+  );
+}
+
+function Bars({ data, turn, onTurn }: { readonly data: OutlineData } & Pick<TimelineProps, "turn" | "onTurn">) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const parent = canvas.current?.parentElement;
+    if (!parent) return;
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    observer.observe(parent);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    if (canvas.current !== null && width > 0) draw(canvas.current, { data, turn, width });
+  }, [data, turn, width]);
+  const { from, to } = data;
+  const label = `${countText(data.at.length)} turns over ${durationText((to - from) / 1000)}; the slowest and those with errors are listed below`;
+  return (
+    <canvas
+      ref={canvas}
+      role="img"
+      aria-label={label}
+      height={HEIGHT}
+      width={Math.max(1, width)}
+      onClick={({ nativeEvent: { offsetX } }) =>
+        onTurn(turnAt(data, from + (offsetX / Math.max(1, width)) * (to - from)))
+      }
+    />
+  );
+}
+
+interface Drawn {
+  readonly data: OutlineData;
+  readonly turn: number;
+  readonly width: number;
+}
+
+function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
+  const context = canvas.getContext("2d");
+  if (context === null) return;
+  const style = getComputedStyle(canvas);
+  const { at, took, failed, from, to, slowest } = data;
+  const slow = Math.max(1, (slowest[0]?.ms ?? 0) / 2);
+  const x = (ms: number) => ((ms - from) / Math.max(1, to - from)) * width;
+  context.clearRect(0, 0, width, HEIGHT);
+  const colours = KINDS.map(({ colour }) => style.getPropertyValue(colour));
+  for (const [index, end] of at.entries()) {
+    const ms = took[index] ?? 0;
+    const kind = failed[index] === 1 ? 2 : Number(ms >= slow);
+    const top = KINDS[kind]?.top ?? 0;
+    const left = x(end - ms);
+    context.fillStyle = colours[kind] ?? "";
+    context.fillRect(left, top, Math.max(1, x(end) - left), HEIGHT - 12 - top);
+  }
+  context.fillStyle = style.getPropertyValue("--ink");
+  context.fillRect(x(at[turn] ?? 0) - 1, 0, 2, HEIGHT);
+}
+
+function Marks({ data, onTurn }: { readonly data: OutlineData } & Pick<TimelineProps, "onTurn">) {
+  const { slowest, failures, failures_left_out } = data;
+  return (
+    <>
+      <p className="row marks">
+        <span className="soft">Slowest calls:</span>
+        {slowest.map(({ index, ms }) => (
+          <button key={index} type="button" className="link" onClick={() => onTurn(index)}>
+            turn {index}, {durationText(ms / 1000)}
+          </button>
+        ))}
+      </p>
+      {failures.length > 0 && (
+        <p className="row marks">
+          <span className="soft">Failed:</span>
+          {failures.map(({ index, why }) => (
+            <button key={index} type="button" className="link" title={why} onClick={() => onTurn(index)}>
+              turn {index}
+            </button>
+          ))}
+          {failures_left_out > 0 && <span className="soft">and {countText(failures_left_out)} more</span>}
+        </p>
+      )}
+    </>
+  );
+}

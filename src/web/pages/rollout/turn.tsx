@@ -1,0 +1,227 @@
+/** One turn: what its prompt appends, what the model said, its calls with their results, and what is known of the call. */
+import { type ReactNode, useState } from "react";
+import type { MessageBeginning, RolloutHead, ShownTurn } from "../../../contract/turns.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, durationText, scoreText } from "../../components/format.ts";
+import { JsonView } from "../../components/json-view.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { ForkButton } from "./actions.tsx";
+import { inOrder } from "./in-order.ts";
+import { CallView, MessageView } from "./message.tsx";
+import { TokensView } from "./tokens.tsx";
+import { plainText, type TurnTexts, textIn, textsOf, useTurn, useWholeTurn, wholeTexts } from "./turn-data.ts";
+
+/** Messages and calls that are laid out before the reader asks for more, and at a time from then on. */
+const AT_FIRST = 12;
+const MORE = 50;
+
+interface TurnProps {
+  readonly head: RolloutHead;
+  readonly index: number;
+  readonly open: boolean;
+  readonly markdown: boolean;
+  readonly onToggle: () => void;
+}
+
+export function TurnView({ head, index, ...props }: TurnProps) {
+  const { data: turn, error, refetch } = useTurn(head.id, index, head.n_turns);
+  const next = useTurn(head.id, index + 1, head.n_turns);
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  if (turn === undefined) return <p className="waiting soft">Turn {index} …</p>;
+  const after = index + 1 < head.n_turns ? next.data?.prompt.append : head.final_env_response;
+  return <TurnBody head={head} turn={turn} after={after} {...props} />;
+}
+
+interface BodyProps extends Omit<TurnProps, "index"> {
+  readonly turn: ShownTurn;
+  /** What came after it; undefined while that is read. */
+  readonly after: readonly MessageBeginning[] | undefined;
+}
+
+function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
+  const [wholeWanted, setWhole] = useState(false);
+  const [layer, setLayer] = useState<"tokens" | "json" | null>(null);
+  const whole = useWholeTurn(head.id, turn.index, wholeWanted || layer === "json");
+  const texts = wholeWanted && whole.data !== undefined ? wholeTexts(whole.data) : textsOf(turn);
+  const toggle = (one: "tokens" | "json") => setLayer(layer === one ? null : one);
+  return (
+    <>
+      <TurnHeading turn={turn} open={open} onToggle={onToggle} />
+      <FailedCalls head={head} index={turn.index} />
+      {open ? (
+        <>
+          <Texts texts={texts} turn={turn} after={after} markdown={markdown} />
+          <p className="row tools">
+            {texts.cut && (
+              <button type="button" onClick={() => setWhole(true)} disabled={wholeWanted}>
+                Read it whole
+              </button>
+            )}
+            <CopyTurn id={head.id} index={turn.index} />
+            {turn.tokens !== null && (
+              <button type="button" aria-expanded={layer === "tokens"} onClick={() => toggle("tokens")}>
+                Tokens
+              </button>
+            )}
+            <button type="button" aria-expanded={layer === "json"} onClick={() => toggle("json")}>
+              JSON
+            </button>
+            <ForkButton head={head} turn={turn.index} />
+          </p>
+          {wholeWanted && whole.isPending && <Loading what="the turn" />}
+          {whole.error !== null && <ErrorNote error={whole.error} onRetry={() => whole.refetch()} />}
+          {layer === "tokens" && <TokensView id={head.id} turn={turn.index} />}
+          {layer === "json" && whole.data !== undefined && <JsonView value={whole.data} what={`turn ${turn.index}`} />}
+        </>
+      ) : (
+        <p className="preview">
+          <Shown text={previewOf(turn)} most={240} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function previewOf({ completion }: ShownTurn): string {
+  const calls = (completion.tool_calls ?? []).slice(0, 5).map(({ name }) => `${name}()`);
+  return [textIn(completion).slice(0, 240), ...calls].filter((part) => part !== "").join(" · ");
+}
+
+function TurnHeading({
+  turn,
+  open,
+  onToggle,
+}: {
+  readonly turn: ShownTurn;
+  readonly open: boolean;
+  readonly onToggle: () => void;
+}) {
+  const { index, at_ms, latency_ms, usage, finish_reason, calls, is_truncated, tokens, prompt } = turn;
+  return (
+    <header className="row turn-head">
+      <h3>
+        <button type="button" className="link" aria-expanded={open} onClick={onToggle}>
+          Turn {index}
+        </button>
+      </h3>
+      <span className="soft">at {durationText(at_ms / 1000)}</span>
+      <span className="soft">took {durationText(latency_ms / 1000)}</span>
+      {usage !== null && (
+        <span className="soft">
+          {countText(usage.prompt_tokens)} in, {countText(usage.completion_tokens)} out
+        </span>
+      )}
+      {finish_reason !== null && <Badge state={finish_reason} tone={finish_reason === "length" ? "warn" : "plain"} />}
+      {is_truncated && <Badge state="truncated" tone="warn" />}
+      {calls > 1 && <Badge state={`sent ${calls} times`} tone="warn" />}
+      {tokens?.forked === true && index > 0 && <Badge state="forked" tone="warn" />}
+      <Weights turn={turn} />
+      {index > 0 && <span className="soft">keeps {countText(prompt.keep)} messages</span>}
+      <span className="soft">
+        reward {scoreText(turn.reward)}
+        {turn.advantage !== null && `, advantage ${scoreText(turn.advantage)}`}
+      </span>
+    </header>
+  );
+}
+
+function Weights({
+  turn: { policy_version, first_policy_version, dispatch_version, replica },
+}: {
+  readonly turn: ShownTurn;
+}) {
+  const parts: ReactNode[] = [];
+  if (policy_version !== null)
+    parts.push(`weights ${first_policy_version === undefined ? "" : `${first_policy_version} to `}${policy_version}`);
+  if (dispatch_version !== undefined) parts.push(`dispatched by ${dispatch_version}`);
+  if (replica !== undefined) parts.push(replica);
+  return parts.length === 0 ? null : <Shown text={parts.join(", ")} most={200} />;
+}
+
+/** Of this turn: tries that came to nothing. */
+function FailedCalls({ head, index }: { readonly head: RolloutHead; readonly index: number }) {
+  const failed = head.failed_calls.filter(({ turn }) => turn === index);
+  if (failed.length === 0) return null;
+  return (
+    <ul className="note bad plain">
+      {failed.map(({ call, reason, error, message, status }) => (
+        <li key={call}>
+          Call {call} failed: {reason} <Shown text={error} most={100} /> {status} <Shown text={message} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface TextsProps {
+  readonly texts: TurnTexts;
+  readonly turn: ShownTurn;
+  readonly after: readonly MessageBeginning[] | undefined;
+  readonly markdown: boolean;
+}
+
+function Texts({ texts, turn, after, markdown }: TextsProps) {
+  const [most, setMost] = useState(AT_FIRST);
+  const { completion } = texts;
+  const results = new Map(
+    after?.flatMap((message) => (message.tool_call_id === undefined ? [] : [[message.tool_call_id, message]])),
+  );
+  // Results stand beside the calls they answer, in the turn before.
+  const said = turn.index === 0 ? texts.append : texts.append.filter(({ tool_call_id }) => tool_call_id === undefined);
+  const elsewhere = texts.append.length - said.length;
+  const calls = completion.tool_calls ?? [];
+  const hidden = Math.max(0, said.length - most) + Math.max(0, calls.length - most);
+  return (
+    <>
+      {elsewhere > 0 && (
+        <p className="soft">
+          {countText(elsewhere)} results are shown with their calls, in turn {turn.index - 1}.
+        </p>
+      )}
+      {inOrder(said.slice(0, most)).map(({ place, item }) => (
+        <MessageView key={place} message={item} markdown={markdown} />
+      ))}
+      {(completion.content.length > 0 || calls.length === 0) && (
+        <MessageView message={completion} markdown={markdown} />
+      )}
+      {inOrder(calls.slice(0, most)).map(({ place, item: call }) => (
+        <CallView key={place} call={call} result={after === undefined ? undefined : (results.get(call.id) ?? null)} />
+      ))}
+      {hidden > 0 && (
+        <button type="button" onClick={() => setMost(most + MORE)}>
+          Show more of {countText(hidden)} messages and calls
+        </button>
+      )}
+      {texts.appendLeftOut + completion.left_out > 0 && (
+        <p className="soft">{countText(texts.appendLeftOut + completion.left_out)} more are only in the whole turn.</p>
+      )}
+    </>
+  );
+}
+
+/** Copies all of a turn, as text. */
+export async function copyTurn(id: string, index: number): Promise<void> {
+  await navigator.clipboard.writeText(plainText(await api.getTurn(id, index)));
+}
+
+function CopyTurn({ id, index }: { readonly id: string; readonly index: number }) {
+  const [said, setSaid] = useState("");
+  const copy = () =>
+    copyTurn(id, index).then(
+      () => setSaid("Copied"),
+      () => setSaid("It could not be copied"),
+    );
+  return (
+    <>
+      <button type="button" onClick={copy}>
+        Copy
+      </button>
+      <span role="status" className="soft">
+        {said}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,107 @@
+/** A run's rollouts, filtered and sorted by the platform; only the pages about what is seen are kept. */
+import { useQueries } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import type { RolloutSummary, RolloutSummaryList } from "../../../contract/rollout-list.ts";
+import { api } from "../../client.ts";
+import { useLastLook } from "../run/use-last-look.ts";
+import { FIRST, PAGE_ROWS, pagesAt, startsOf, withRead } from "./known-pages.ts";
+
+/** Rows beyond those that are laid out whose pages are read too. */
+const AROUND = 50;
+/** A page that nobody looks at any more is forgotten. */
+const FORGET_MS = 5000;
+const LIVE_MS = 4000;
+/** A search that has not read every prompt goes on with each request. */
+const SEARCH_MS = 1000;
+
+export interface Asked {
+  readonly run: string;
+  readonly filter: string;
+  readonly sort: string | undefined;
+  /** True while rollouts come and end. */
+  readonly live: boolean;
+}
+
+export function useRollouts({ run, filter, sort, live }: Asked) {
+  const [pages, setPages] = useState(FIRST);
+  const [[first, last], setSeen] = useState<readonly [first: number, last: number]>([0, 0]);
+  const wanted = useMemo(
+    () => [...new Set([0, ...pagesAt(pages, Math.max(0, first - AROUND), last + AROUND)])],
+    [pages, first, last],
+  );
+  useLastLook(run, live);
+  const results = useQueries({
+    queries: wanted.map((at) => {
+      const after = pages[at]?.after;
+      return {
+        queryKey: ["rollouts", run, filter, sort, after],
+        queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
+          api.listRollouts(run, { filter, sort, after, limit: PAGE_ROWS, matched: at === 0 }, { signal }),
+        gcTime: FORGET_MS,
+        staleTime: live ? LIVE_MS : Number.POSITIVE_INFINITY,
+        refetchInterval: ({ state }: { readonly state: { readonly data?: RolloutSummaryList | undefined } }) =>
+          isSearching(state.data) ? SEARCH_MS : live && LIVE_MS,
+      };
+    }),
+    combine: combined,
+  });
+  useEffect(() => {
+    setPages((known) => {
+      return wanted.reduce((then, at, nth) => {
+        const read = results.data[nth];
+        return read === undefined ? then : withRead(then, at, read);
+      }, known);
+    });
+  }, [wanted, results]);
+  const rows = useMemo(() => {
+    const starts = startsOf(pages);
+    const list: (RolloutSummary | undefined)[] = new Array(starts.at(-1) ?? 0).fill(undefined);
+    wanted.forEach((at, nth) => {
+      const start = starts[at] ?? 0;
+      results.data[nth]?.data.forEach((row, index) => {
+        if (start + index < list.length) list[start + index] = row;
+      });
+    });
+    return list;
+  }, [pages, wanted, results]);
+  const onSeen = useCallback((from: number, to: number) => setSeen([from, to]), []);
+  const top = results.data[0];
+  return {
+    rows: top === undefined ? NONE : rows,
+    onSeen,
+    isLoading: top === undefined,
+    matched: top?.matched ?? null,
+    searched: top?.searched ?? null,
+    error: results.error,
+    refetch: results.refetch,
+  };
+}
+
+const NONE: readonly undefined[] = [];
+
+interface Results {
+  readonly data: readonly (RolloutSummaryList | undefined)[];
+  readonly error: Error | null;
+  readonly refetch: () => void;
+}
+
+interface Result {
+  readonly data: RolloutSummaryList | undefined;
+  readonly error: Error | null;
+  readonly refetch: () => Promise<unknown>;
+}
+
+function combined(results: readonly Result[]): Results {
+  return {
+    data: results.map(({ data }) => data),
+    error: results.find(({ error }) => error !== null)?.error ?? null,
+    refetch: () => {
+      for (const { refetch } of results) refetch().catch(reportError);
+    },
+  };
+}
+
+function isSearching(list: RolloutSummaryList | undefined): boolean {
+  const searched = list?.searched ?? null;
+  return searched !== null && searched.rollouts < searched.of;
+}

@@ -1,0 +1,111 @@
+/** What can be done with a run as it stands, by whoever may. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import type { RunView } from "../../../contract/run.ts";
+import { api } from "../../client.ts";
+import { ActionButton } from "../../components/action-button.tsx";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { countText, sum } from "../../components/format.ts";
+import { useMay } from "../../layout/session.tsx";
+import { ExportRun } from "./export.tsx";
+import { hasEnded } from "./progress.ts";
+
+export function RunActions({ run }: { readonly run: RunView }) {
+  const mayWrite = useMay("runs:write");
+  const [exporting, setExporting] = useState(false);
+  return (
+    <div className="row">
+      {mayWrite && <Steering run={run} />}
+      {mayWrite && hasEnded(run) && <After run={run} />}
+      <button type="button" onClick={() => setExporting(true)}>
+        Share or export
+      </button>
+      <Dialog title="Share or export" open={exporting} onClose={() => setExporting(false)}>
+        <ExportRun run={run} />
+      </Dialog>
+      {mayWrite && hasEnded(run) && <DeleteRun run={run} />}
+    </div>
+  );
+}
+
+function useAgain(id: string): () => void {
+  const queries = useQueryClient();
+  return () => {
+    queries.invalidateQueries({ queryKey: ["run", id] }).catch(reportError);
+  };
+}
+
+/** A run that has not ended is paused, resumed, cancelled. */
+function Steering({ run }: { readonly run: RunView }) {
+  const { id, status, counts } = run;
+  const again = useAgain(id);
+  if (hasEnded(run)) return null;
+  return (
+    <>
+      {status === "paused" ? (
+        <ActionButton act={() => api.resumeRun(id)} changes={["run"]}>
+          Resume
+        </ActionButton>
+      ) : (
+        <ActionButton act={() => api.pauseRun(id)} changes={["run"]}>
+          Pause
+        </ActionButton>
+      )}
+      <ConfirmButton name="Cancel run" act={() => api.cancelRun(id)} onDone={again}>
+        <p>
+          {countText(counts.in_flight)} rollouts in flight end as cancelled, and {countText(counts.pending)} are never
+          begun. What has ended stays. A run that was cancelled cannot go on.
+        </p>
+      </ConfirmButton>
+    </>
+  );
+}
+
+/** A run that has ended is tried again where it failed, or scored anew. */
+function After({ run }: { readonly run: RunView }) {
+  const { id, counts, status } = run;
+  const navigate = useNavigate();
+  const again = useAgain(id);
+  const missing = sum(counts.failed) + sum(counts.unscored) + (counts.cancelled["deadline"] ?? 0);
+  const rescore = async () => {
+    const { id: made } = await api.rescoreRun(id);
+    await navigate({ to: "/runs/$id", params: { id: made }, search: {} });
+  };
+  return (
+    <>
+      {missing > 0 && status !== "cancelled" && (
+        <ConfirmButton name="Retry" act={() => api.retryRun(id)} onDone={again}>
+          <p>
+            {countText(missing)} rollouts that failed, have no score or were cut off by the deadline get another
+            attempt, which counts in their place.
+          </p>
+        </ConfirmButton>
+      )}
+      {counts.scored + sum(counts.unscored) > 0 && (
+        <ConfirmButton name="Rescore" act={rescore}>
+          <p>
+            A new run scores what this one left behind, by the newest rubric of its environment. The model is not
+            called; judges are. Another environment or other judges are named by <code>rollcall rescore {id}</code>.
+          </p>
+        </ConfirmButton>
+      )}
+    </>
+  );
+}
+
+function DeleteRun({ run: { id, counts } }: { readonly run: RunView }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const gone = async () => {
+    await navigate({ to: "/", search: {} });
+    queries.removeQueries({ queryKey: ["run", id] });
+    await queries.invalidateQueries({ queryKey: ["runs"] });
+  };
+  return (
+    <ConfirmButton name="Delete run" act={() => api.deleteRun(id)} onDone={() => gone().catch(reportError)}>
+      <p>The run, its {countText(counts.dispatched)} rollouts, its results and its exports are deleted for good.</p>
+    </ConfirmButton>
+  );
+}

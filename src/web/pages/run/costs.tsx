@@ -1,0 +1,111 @@
+/** What a run cost and how long it took, by who did the work. What nobody can know is said so, and is never 0. */
+import type { RunView } from "../../../contract/run.ts";
+import { countText, dollarsText, NOTHING, numberText } from "../../components/format.ts";
+import { Scroll } from "../../components/scroll.tsx";
+
+interface Role {
+  readonly name: string;
+  readonly calls: number | null;
+  readonly input: number | null;
+  readonly output: number | null;
+  readonly micros: number | null;
+  readonly unknown: string;
+}
+
+function rolesOf({ report, cost }: RunView): readonly Role[] {
+  const { judge } = report.usage;
+  return [
+    {
+      name: "Policy",
+      calls: report.calls,
+      input: report.usage.prompt_tokens,
+      output: report.usage.completion_tokens,
+      micros: cost.policy_micros,
+      unknown: "not known: its endpoint has no prices",
+    },
+    {
+      name: "Judges",
+      calls: judge?.calls ?? 0,
+      input: judge?.prompt_tokens ?? 0,
+      output: judge?.completion_tokens ?? 0,
+      micros: cost.judge_micros,
+      unknown: "not known: an endpoint has no prices, or a reply came without usage",
+    },
+    { name: "Platform", calls: null, input: null, output: null, micros: cost.charged_micros, unknown: "" },
+  ];
+}
+
+export function CostByRole({ run }: { readonly run: RunView }) {
+  const { lost } = run.report.usage;
+  const text = (n: number | null) => (n === null ? NOTHING : countText(n));
+  return (
+    <section aria-labelledby="costs">
+      <h2 id="costs">Cost</h2>
+      <Scroll label="Table of costs">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Of what has ended</th>
+              <th scope="col" className="numeric">
+                Calls
+              </th>
+              <th scope="col" className="numeric">
+                Tokens in
+              </th>
+              <th scope="col" className="numeric">
+                Tokens out
+              </th>
+              <th scope="col" className="numeric">
+                Cost
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rolesOf(run).map(({ name, calls, input, output, micros, unknown }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td className="numeric">{text(calls)}</td>
+                <td className="numeric">{text(input)}</td>
+                <td className="numeric">{text(output)}</td>
+                <td className="numeric">{micros === null ? unknown : dollarsText(micros)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {lost !== undefined && (
+        <p className="soft">
+          {countText(lost.calls)} calls were lost: nobody knows what they took
+          {lost.micros !== null && `, ${dollarsText(lost.micros)} at most`}.
+        </p>
+      )}
+    </section>
+  );
+}
+
+export function LatencyByRole({ run: { report } }: { readonly run: RunView }) {
+  const added = report.latency?.platform_ms;
+  return (
+    <section aria-labelledby="latency">
+      <h2 id="latency">Latency</h2>
+      {added === undefined ? (
+        <p className="soft">No rollout has answered yet.</p>
+      ) : (
+        <dl className="facts">
+          <dt>The platform adds to a turn</dt>
+          <dd>
+            {milliseconds(added.p50)} (p50), {milliseconds(added.p99)} (p99), at most
+          </dd>
+        </dl>
+      )}
+      <p className="soft">
+        How long whole rollouts took, the model's time with it, is a choice of “How it is spread”; each turn's own time
+        stands on its rollout.
+      </p>
+    </section>
+  );
+}
+
+function milliseconds(value: number | null): string {
+  return value === null ? NOTHING : `${numberText(value)} ms`;
+}

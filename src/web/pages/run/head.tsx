@@ -1,0 +1,174 @@
+/** What a run is and how it stands, and what can be done with it. */
+import { Link } from "@tanstack/react-router";
+import type { RunView } from "../../../contract/run.ts";
+import { Badge } from "../../components/badge.tsx";
+import { dollarsText, words } from "../../components/format.ts";
+import { Shown } from "../../components/shown.tsx";
+import { Ago } from "../../components/time.tsx";
+import { RunActions } from "./actions.tsx";
+import { hasEnded } from "./progress.ts";
+import type { Live } from "./use-run.ts";
+
+const SAID: Readonly<Record<Live, string>> = {
+  no: "",
+  live: "live",
+  lost: "the stream of events was lost; read again every few seconds",
+};
+
+export function RunHead({ run, live }: { readonly run: RunView; readonly live: Live }) {
+  const { id, name, kind, status } = run;
+  return (
+    <header className="run-head">
+      <div className="row spread">
+        <h1>
+          <Shown text={name ?? id} />
+        </h1>
+        <RunActions run={run} />
+      </div>
+      <p className="row">
+        <Badge state={status} />
+        <span>{kind}</span>
+        <code>{id}</code>
+        {live !== "no" && <span className="soft">{SAID[live]}</span>}
+        <Links run={run} />
+      </p>
+      <Why run={run} />
+      <dl className="facts run-facts">
+        <Facts run={run} />
+      </dl>
+    </header>
+  );
+}
+
+/** Why it waits, or why it failed. */
+function Why({ run: { error, flow, status } }: { readonly run: RunView }) {
+  if (error !== null) {
+    return (
+      <div className="note bad" role="alert">
+        <code>{error.code}</code>: <Shown text={error.message} most={2000} />
+      </div>
+    );
+  }
+  if (flow === null || (flow.state === "active" && flow.reason === null)) return null;
+  return (
+    <div className={flow.state === "active" ? "note" : "note warn"} role="status">
+      {words(flow.state)}
+      {flow.reason !== null && (
+        <>
+          : <Shown text={flow.reason} most={2000} />
+        </>
+      )}
+      {status === "paused" && ". Nothing is dispatched until it is resumed."}
+    </div>
+  );
+}
+
+function Links({ run }: { readonly run: RunView }) {
+  const { id, forked_from, rescored_from } = run;
+  return (
+    <>
+      <Link to="/runs/$id/rollouts" params={{ id }} search={{}}>
+        All rollouts
+      </Link>
+      {hasEnded(run) && (
+        <Link to="/compare" search={{ runs: id } as never}>
+          Compare
+        </Link>
+      )}
+      {rescored_from !== null && (
+        <Link to="/runs/$id" params={{ id: rescored_from }} search={{}}>
+          Scores anew what another run left
+        </Link>
+      )}
+      {forked_from !== null && (
+        <Link
+          to="/rollouts/$id"
+          params={{ id: forked_from.rollout_id }}
+          search={{ turn: `${forked_from.turn}` } as never}
+        >
+          Goes on behind turn {forked_from.turn} of a rollout
+        </Link>
+      )}
+    </>
+  );
+}
+
+function Facts({ run }: { readonly run: RunView }) {
+  const { environment, model, dataset, seed, sampling, max_cost_micros, report, created_at, finished_at } = run;
+  return (
+    <>
+      <dt>Environment</dt>
+      <dd>
+        <Link to="/environments/$id" params={{ id: environment.id }} search={{}}>
+          <Shown text={`${environment.id}@${environment.version}`} />
+        </Link>
+      </dd>
+      <dt>Model</dt>
+      <dd>
+        <Shown text={model} /> <Place run={run} />
+      </dd>
+      {dataset !== null && (
+        <>
+          <dt>Dataset</dt>
+          <dd>
+            <Link to="/datasets/$id" params={{ id: dataset }} search={{}}>
+              <Shown text={dataset} />
+            </Link>
+          </dd>
+        </>
+      )}
+      <dt>Sampling</dt>
+      <dd>
+        <Shown text={Object.keys(sampling).length === 0 ? "the environment's" : printed(sampling)} />, order by seed{" "}
+        {seed}
+      </dd>
+      <dt>Charged</dt>
+      <dd>
+        {dollarsText(run.cost.charged_micros)}
+        {max_cost_micros !== null &&
+          `; ${dollarsText(report.counted_micros ?? 0)} of its cap of ${dollarsText(max_cost_micros)} counted`}
+      </dd>
+      <dt>Begun</dt>
+      <dd>
+        <Ago at={created_at} />
+        {finished_at !== null && (
+          <>
+            , ended <Ago at={finished_at} />
+          </>
+        )}
+      </dd>
+    </>
+  );
+}
+
+function Place({ run: { endpoint, fleet } }: { readonly run: RunView }) {
+  if (fleet !== null) {
+    return (
+      <>
+        on fleet{" "}
+        <Link to="/fleets/$id" params={{ id: fleet.id }} search={{}}>
+          <Shown text={fleet.name ?? fleet.id} />
+        </Link>
+      </>
+    );
+  }
+  if (endpoint === null) return null;
+  return endpoint.name === null ? (
+    <>
+      at <Shown text={endpoint.base_url} />
+    </>
+  ) : (
+    <>
+      at endpoint{" "}
+      <Link to="/endpoints/$id" params={{ id: endpoint.id }} search={{}}>
+        <Shown text={endpoint.name} />
+      </Link>
+    </>
+  );
+}
+
+function printed(value: Readonly<Record<string, unknown>>): string {
+  return Object.entries(value)
+    .map(([name, one]) => `${name} ${JSON.stringify(one)}`)
+    .join(", ");
+}

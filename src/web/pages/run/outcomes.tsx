@@ -1,0 +1,91 @@
+/** How rollouts ended, class by class, with the first error of each that did not end well. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { RunView } from "../../../contract/run.ts";
+import { type BadEnd, badEndsOf } from "../../../sdk/report-file.ts";
+import { api } from "../../client.ts";
+import { countText, words } from "../../components/format.ts";
+import { Shown } from "../../components/shown.tsx";
+import { useFrozen } from "../../frozen.ts";
+import { hasEnded } from "./progress.ts";
+import { COUNTED, RolloutsLink, wordFilter } from "./rollout-links.tsx";
+
+/** What is said here of a run. */
+type Ends = Pick<RunView, "id" | "counts" | "report" | "status">;
+
+export function Outcomes({ run }: { readonly run: Ends }) {
+  const { id, report } = run;
+  const classes = badEndsOf(run);
+  const stops = Object.entries(report.stop_conditions).sort(([, a], [, b]) => b - a);
+  return (
+    <>
+      {classes.length === 0 && <p>No rollout failed, was cancelled or is without a score.</p>}
+      <ul className="plain outcome-classes">
+        {classes.map((one) => (
+          <li key={`${one.outcome} ${one.reason}`}>
+            <RolloutsLink run={id} filter={one.filter}>
+              {countText(one.n)} {one.outcome}: {words(one.reason)}
+            </RolloutsLink>
+            <FirstError run={run} of={one} />
+          </li>
+        ))}
+      </ul>
+      {stops.length > 0 && (
+        <>
+          <h3>Why they stopped</h3>
+          <ul className="plain">
+            {stops.map(([stop, n]) => (
+              <li key={stop}>
+                <RolloutsLink run={id} filter={`${wordFilter("stop", stop)} ${COUNTED}`}>
+                  {countText(n)} {words(stop)}
+                </RolloutsLink>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Where the cache has it: what it was when the run had ended stays so. */
+export function firstKey(run: Pick<Ends, "id" | "status">, filter: string): readonly unknown[] {
+  return ["rollouts", run.id, "first", filter, hasEnded(run)];
+}
+
+/** Asked for once: a class's first error stays its first. */
+function FirstError({ run, of }: { readonly run: Ends; readonly of: BadEnd }) {
+  const { filter } = of;
+  const frozen = useFrozen();
+  const { data } = useQuery({
+    queryKey: firstKey(run, filter),
+    queryFn: async ({ signal }) => {
+      const page = await api.listRollouts(run.id, { filter, sort: "ended", limit: 1 }, { signal });
+      return page.data[0] ?? null;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    // A file brings it along; a link to a report shows none.
+    enabled: !frozen,
+  });
+  const first = data ?? null;
+  if (first === null) return null;
+  return (
+    <p className="soft first-error">
+      {first.error !== null && (
+        <>
+          <code>
+            <Shown text={first.error.error} />
+          </code>
+          : <Shown text={first.error.message} />{" "}
+        </>
+      )}
+      {frozen ? (
+        <code>{first.id}</code>
+      ) : (
+        <Link to="/rollouts/$id" params={{ id: first.id }} search={{}}>
+          The first of them
+        </Link>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,144 @@
+/** What came of a run: its report, and the counts behind every number of it. */
+import { Link } from "@tanstack/react-router";
+import type { RunReport } from "../../../contract/report.ts";
+import type { RunView } from "../../../contract/run.ts";
+import { countText, NOTHING, percentText, scoreText, sum } from "../../components/format.ts";
+import { OutcomeBar } from "../../components/outcome-bar.tsx";
+import { Stat, Stats } from "../../components/stat.tsx";
+import { useFrozen } from "../../frozen.ts";
+import { CostByRole, LatencyByRole } from "./costs.tsx";
+import { Members, MetricTable, PassTable } from "./metrics.tsx";
+import { Outcomes } from "./outcomes.tsx";
+import { hasEnded, leftText, progressOf, secondsLeft } from "./progress.ts";
+import { CountLink, RolloutsLink } from "./rollout-links.tsx";
+import { RunHistogram } from "./run-histogram.tsx";
+
+export function EvalOverview({ run }: { readonly run: RunView }) {
+  return (
+    <>
+      {!hasEnded(run) && <UnderWay run={run} />}
+      <Numbers run={run} />
+      <OutcomeBar counts={run.counts} />
+      <div className="columns">
+        <section aria-labelledby="spread">
+          <h2 id="spread">How it is spread</h2>
+          <RunHistogram run={run} />
+        </section>
+        <section aria-labelledby="outcomes">
+          <h2 id="outcomes">Outcomes</h2>
+          <Outcomes run={run} />
+        </section>
+      </div>
+      <MetricTable run={run.id} metrics={run.report.metrics} />
+      <PassTable report={run.report} />
+      <Members run={run} />
+      <div className="columns">
+        <CostByRole run={run} />
+        <LatencyByRole run={run} />
+      </div>
+    </>
+  );
+}
+
+function UnderWay({ run }: { readonly run: RunView }) {
+  const { counts, id } = run;
+  const progress = progressOf(run);
+  const left = secondsLeft(run, Date.now() / 1000);
+  return (
+    <section className="under-way" aria-label="Progress">
+      {progress !== null && (
+        <>
+          <progress value={progress.done} max={Math.max(1, progress.all)} aria-label="ended so far" />
+          <p>
+            {countText(progress.done)} of {countText(progress.all)} {progress.unit}
+            {left !== null && `, ${leftText(left)} left`};{" "}
+            <CountLink run={id} n={counts.in_flight} what="in flight" filter="-status:done" />,{" "}
+            {countText(counts.pending)} not begun
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
+export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" | "report"> }) {
+  const { id, counts, report } = run;
+  const { reward } = report;
+  return (
+    <Stats>
+      <Stat name="Mean reward" value={scoreText(reward.mean)} behind={<Behind run={id} reward={reward} />} />
+      <Stat
+        name="Scored"
+        value={
+          <RolloutsLink run={id} filter="outcome:scored superseded:false">
+            {countText(counts.scored)}
+          </RolloutsLink>
+        }
+        behind={`of ${countText(counts.planned)} planned, ${percentText(shareOf(counts.scored, counts.planned))}`}
+      />
+      <Stat
+        name="Unscored"
+        value={<Total run={id} outcome="unscored" counts={counts.unscored} />}
+        behind="ended well, and no score was produced"
+      />
+      <Stat
+        name="Failed"
+        value={<Total run={id} outcome="failed" counts={counts.failed} />}
+        behind="an error, never a score"
+      />
+      <Stat
+        name="Truncated"
+        value={<CountLink run={id} n={reward.n_truncated} what="" filter="truncated:true" />}
+        behind="cut off by a limit; scored as they stand"
+      />
+      <Stat
+        name="Turns"
+        value={countText(report.turns)}
+        behind={`answered; ${countText(report.calls)} calls were sent to the model`}
+      />
+    </Stats>
+  );
+}
+
+function shareOf(n: number, all: number): number | null {
+  return all === 0 ? null : n / all;
+}
+
+interface TotalProps {
+  readonly run: string;
+  readonly outcome: "unscored" | "failed";
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+function Total({ run, outcome, counts }: TotalProps) {
+  return <CountLink run={run} n={sum(counts)} what="" filter={`outcome:${outcome}`} />;
+}
+
+/** What the mean rests on. */
+function Behind({ run, reward }: { readonly run: string; readonly reward: RunReport["reward"] }) {
+  const { mean, se, ci95, wilson95, range, n_tasks, n_rollouts } = reward;
+  const frozen = useFrozen();
+  if (mean === null) return <>nothing was scored</>;
+  const between = (interval: readonly [number, number]) => `${scoreText(interval[0])} to ${scoreText(interval[1])}`;
+  return (
+    <>
+      {ci95 !== null && <span className="line">95 %: {between(ci95)} (Student t)</span>}
+      {wilson95 != null && <span className="line">95 %: {between(wilson95)} (Wilson)</span>}
+      <span className="line">
+        standard error {se === null ? NOTHING : scoreText(se)}
+        {range != null && `; rewards from ${scoreText(range[0])} to ${scoreText(range[1])}`}
+      </span>
+      <span className="line">
+        mean of {countText(n_tasks)}{" "}
+        {frozen ? (
+          "tasks"
+        ) : (
+          <Link to="/runs/$id" params={{ id: run }} search={{ tab: "groups" } as never}>
+            tasks
+          </Link>
+        )}
+        , {countText(n_rollouts)} rollouts
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * How rewards are spread in each step, as a table of squares: a column a step, a row a bin. A square says its count in
+ * words, and opens its rollouts.
+ */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Fragment } from "react";
+import type { Histogram } from "../../../contract/rollout-list.ts";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, numberText } from "../../components/format.ts";
+import "./reward-by-step.css";
+
+const BINS = 10;
+/** Steps that are drawn: the latest. */
+const STEPS = 120;
+const REFETCH_MS = 10_000;
+
+export function RewardByStep({ runId, live }: { readonly runId: string; readonly live: boolean }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["run", runId, "reward-by-step"],
+    queryFn: ({ signal }) => api.histogram(runId, { of: "reward", bins: BINS, by: "step" }, { signal }),
+    refetchInterval: live ? REFETCH_MS : false,
+  });
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  if (data?.by_step == null || data.by_step.length === 0) return null;
+  return <Squares runId={runId} histogram={data} steps={data.by_step.slice(-STEPS)} />;
+}
+
+interface SquaresProps {
+  readonly runId: string;
+  readonly histogram: Histogram;
+  readonly steps: NonNullable<Histogram["by_step"]>;
+}
+
+function Squares({ runId, histogram, steps }: SquaresProps) {
+  const navigate = useNavigate();
+  const most = Math.max(1, ...steps.flatMap(({ bins }) => bins));
+  const bins = histogram.bins.map((bin, index) => ({ ...bin, index })).reverse();
+  const left = histogram.steps_before + (histogram.by_step?.length ?? 0) - steps.length;
+  const open = (step: number, { from, to, index }: (typeof bins)[number]) => {
+    const upper = index === histogram.bins.length - 1 ? "<=" : "<";
+    const filter = `step:${step} reward>=${from} reward${upper}${to} superseded:false`;
+    navigate({ to: "/runs/$id/rollouts", params: { id: runId }, search: { filter } } as never).catch(reportError);
+  };
+  return (
+    <figure className="squares">
+      <figcaption>
+        Rewards of each step's rollouts
+        {left > 0 && `, the last ${countText(steps.length)} steps; ${countText(left)} came before`}
+      </figcaption>
+      <div className="scroll">
+        <div
+          className="grid"
+          style={{ gridTemplateColumns: `max-content repeat(${steps.length}, minmax(10px, 28px))` }}
+        >
+          {bins.map((bin) => (
+            <Fragment key={bin.from}>
+              <span className="soft numeric">{numberText(bin.from)}</span>
+              {steps.map(({ step, bins: counts }) => {
+                const n = counts[bin.index] ?? 0;
+                const text = `step ${step}, ${numberText(bin.from)} to ${numberText(bin.to)}: ${countText(n)}`;
+                return (
+                  <button
+                    key={step}
+                    type="button"
+                    title={text}
+                    aria-label={text}
+                    disabled={n === 0}
+                    onClick={() => open(step, bin)}
+                    style={{ opacity: n === 0 ? 1 : 0.25 + (0.75 * n) / most }}
+                  />
+                );
+              })}
+            </Fragment>
+          ))}
+        </div>
+      </div>
+      <p className="soft">
+        Steps {steps[0]?.step} to {steps.at(-1)?.step}. Without a reward in them:{" "}
+        {countText(steps.reduce((all, step) => all + step.null, 0))}; failed in them:{" "}
+        {countText(steps.reduce((all, { failed }) => all + failed, 0))}.
+      </p>
+    </figure>
+  );
+}

@@ -1,0 +1,20 @@
+import type { RunReport } from "../../../contract/report.ts";
+import { NOTHING, scoreText } from "../../components/format.ts";
+
+/** A mean with its interval of 95 %: Wilson's where there is one, since it stays within what a reward can be. */
+export function RewardText({ reward }: { readonly reward: Pick<RunReport["reward"], "mean" | "ci95" | "wilson95"> }) {
+  const { mean, ci95, wilson95 } = reward;
+  if (mean === null) return NOTHING;
+  const interval = wilson95 ?? ci95;
+  return (
+    <>
+      {scoreText(mean)}
+      {interval !== null && (
+        <span className="soft interval">
+          {" "}
+          {scoreText(interval[0])} to {scoreText(interval[1])}
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+/** The charts of a training run by step. What is smoothed is drawn beside what was measured, and says so. */
+import { useNavigate } from "@tanstack/react-router";
+import { useAddress } from "../../address.ts";
+import { Plot, type Series } from "../../components/plot.tsx";
+import { type RunSeries, smooth } from "./series.ts";
+
+/** Weights of what was before, that a reader may choose. */
+const SMOOTHING = ["0", "0.6", "0.8", "0.9", "0.95", "0.99"] as const;
+
+interface TrainingPlotsProps {
+  readonly runId: string;
+  readonly series: RunSeries;
+}
+
+export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
+  const [search, change] = useAddress();
+  const navigate = useNavigate();
+  const chosen = SMOOTHING.find((one) => one === search["smooth"]) ?? "0.6";
+  const openStep = (step: number) => {
+    const to = { to: "/runs/$id/rollouts", params: { id: runId }, search: { filter: `step:${step}` } } as const;
+    navigate(to as never).catch(reportError);
+  };
+  return (
+    <section>
+      <h2>By step</h2>
+      <label className="row">
+        Smoothing of the reward
+        <select value={chosen} onChange={(event) => change({ smooth: event.target.value })}>
+          {SMOOTHING.map((one) => (
+            <option key={one} value={one}>
+              {one === "0" ? "none" : one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Plot
+        title="Reward of the rollouts that arrived: mean, and from the 10th to the 90th percentile of them. A click opens a step's rollouts"
+        x="step"
+        at={series.steps}
+        height={280}
+        series={rewardSeries(series, Number(chosen))}
+        onPick={openStep}
+      />
+      <div className="columns">
+        <Chart
+          title="Lag of what was shipped, in versions"
+          series={series}
+          names={["off_policy/mean", "off_policy/max"]}
+        />
+        <Chart
+          title="KL between the weights that sampled and those that trained"
+          series={series}
+          names={["trainer/kl", "trainer/mismatch_kl"]}
+        />
+        <Chart
+          title="Seconds: a step, training in it, waiting for its batch"
+          series={series}
+          names={["time/step", "trainer/train_s", "trainer/wait_s"]}
+        />
+        <Chart
+          title="Tokens: in the batch, and sampled in a rollout on average"
+          series={series}
+          names={["batch/tokens", "train/agg/all/num_output_tokens/mean"]}
+        />
+        <Chart
+          title="Groups: none solved, some solved, all solved, as shares"
+          series={series}
+          names={["train/agg/all/solved_none", "train/agg/all/solved_some", "train/agg/all/solved_all"]}
+        />
+        <AnySeries series={series} />
+      </div>
+    </section>
+  );
+}
+
+function rewardSeries(series: RunSeries, weight: number): readonly Series[] {
+  const mean = series.of("train/agg/all/reward/mean");
+  const low = series.of("train/agg/all/reward/p10");
+  const high = series.of("train/agg/all/reward/p90");
+  const evals = series.names.filter((name) => /^eval\/.*\/reward$/.test(name));
+  const measured = { name: "mean of the step", values: mean, low, high };
+  const others = evals.map((name) => ({
+    name: `held out: ${name.split("/").slice(1, -1).join("/")}`,
+    values: series.of(name),
+  }));
+  if (weight === 0) return [measured, ...others];
+  return [measured, { name: `smoothed by ${weight}`, values: smooth(mean, weight) }, ...others];
+}
+
+interface ChartProps {
+  readonly title: string;
+  readonly series: RunSeries;
+  readonly names: readonly string[];
+}
+
+function Chart({ title, series, names }: ChartProps) {
+  const shown = names.filter((name) => series.names.includes(name));
+  return (
+    <Plot
+      title={title}
+      x="step"
+      at={series.steps}
+      height={180}
+      series={shown.map((name) => ({ name, values: series.of(name) }))}
+    />
+  );
+}
+
+/** One that the reader names. */
+function AnySeries({ series }: { readonly series: RunSeries }) {
+  const [search, change] = useAddress();
+  const named = series.names.find((name) => name === search["series"]) ?? "trainer/loss";
+  return (
+    <div>
+      <label className="row">
+        Any other
+        <select value={named} onChange={(event) => change({ series: event.target.value })}>
+          {!series.names.includes(named) && <option>{named}</option>}
+          {series.names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <Chart title={named} series={series} names={[named]} />
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+/** The report of a run, for anybody who has its link, until that ends or is taken back. */
+import { useQuery } from "@tanstack/react-query";
+import type { SharedReport } from "../../../contract/report-link.ts";
+import { useParam } from "../../address.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { Fact, Facts } from "../../components/facts.tsx";
+import { timeText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { Frozen } from "../../frozen.ts";
+import { useDocumentTitle } from "../../layout/title.ts";
+import { Members, MetricTable, PassTable } from "../run/metrics.tsx";
+import { Outcomes } from "../run/outcomes.tsx";
+import { Numbers } from "../run/overview.tsx";
+import "../run/run.css";
+
+export function Page() {
+  const token = useParam("token");
+  const { data, error } = useQuery({
+    queryKey: ["shared", token],
+    queryFn: ({ signal }) => api.sharedReport(token, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  useDocumentTitle(data === undefined ? "Report" : nameOf(data));
+  return (
+    <main className="run">
+      {data === undefined && <h1>Report</h1>}
+      {error !== null && <ErrorNote error={error} />}
+      {data === undefined && error === null && <Loading what="the report" />}
+      {data !== undefined && (
+        <Frozen value={true}>
+          <Report report={data} />
+        </Frozen>
+      )}
+    </main>
+  );
+}
+
+function nameOf({ name, kind, environment }: SharedReport): string {
+  return name ?? `${kind} of ${environment.id}`;
+}
+
+function Report({ report: shared }: { readonly report: SharedReport }) {
+  const { environment, counts, report } = shared;
+  const run = { id: "", counts, report, status: shared.status };
+  return (
+    <>
+      <h1 className="row">
+        <Shown text={nameOf(shared)} /> <Badge state={shared.status} />
+      </h1>
+      <Facts>
+        <Fact name="Environment">
+          <Shown text={`${environment.id}@${environment.version}`} />
+        </Fact>
+        <Fact name="Model">
+          <Shown text={shared.model} />
+        </Fact>
+        <Fact name="Begun">{timeText(shared.created_at)}</Fact>
+        <Fact name="Ended">{shared.finished_at === null ? "not yet" : timeText(shared.finished_at)}</Fact>
+      </Facts>
+      <Numbers run={run} />
+      <h2>Outcomes</h2>
+      <Outcomes run={run} />
+      <MetricTable run="" metrics={report.metrics} />
+      <PassTable report={report} />
+      <Members run={run} />
+      <p className="soft">This link ends {timeText(shared.expires_at)}.</p>
+    </>
+  );
+}

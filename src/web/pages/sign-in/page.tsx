@@ -1,0 +1,90 @@
+/**
+ * Signing in, by the one-time code of a link or by an API key. Either becomes a cookie that no program on a page can
+ * read; neither is kept here. The code stands behind the `#` of the address, and leaves it before anything is asked.
+ */
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useState } from "react";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { useDocumentTitle } from "../../layout/title.ts";
+import { destinationOf } from "./destination.ts";
+
+/** What the address says: read once, and taken out of it. */
+function takeAddress(): { readonly code: string | null; readonly to: string } {
+  const behind = new URLSearchParams(location.hash.slice(1));
+  const to = destinationOf(behind.get("to") ?? new URLSearchParams(location.search).get("to"));
+  if (location.hash !== "") history.replaceState(null, "", location.pathname + location.search);
+  return { code: behind.get("code"), to };
+}
+
+/** A page that is drawn twice still has one code. */
+let taken: ReturnType<typeof takeAddress> | null = null;
+
+export function Page() {
+  useDocumentTitle("Sign in");
+  const [{ code, to }] = useState(() => {
+    taken ??= takeAddress();
+    return taken;
+  });
+  const { mutate, error, isPending, isSuccess } = useMutation({
+    mutationFn: (by: { readonly code: string } | { readonly key: string }) => api.signIn(by),
+    // The page begins anew, as who it is now.
+    onSuccess: () => location.replace(to),
+  });
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (code === null) return;
+    taken = { code: null, to };
+    // Somebody else's link must not take the place of a session without a word.
+    api.whoAmI().then(
+      () => setAsked(true),
+      () => mutate({ code }),
+    );
+  }, [code, to, mutate]);
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const key = new FormData(event.currentTarget).get("key");
+    if (typeof key === "string" && key.trim() !== "") mutate({ key: key.trim() });
+  };
+  return (
+    <main className="narrow">
+      <h1>Sign in to Rollcall</h1>
+      {(isPending || isSuccess) && <Loading what="your session" />}
+      {error !== null && <ErrorNote error={error} />}
+      {asked && code !== null && !isPending && !isSuccess && (
+        <div className="note warn">
+          <p>You are signed in already. The link that you opened signs you in as whoever made it.</p>
+          <p className="row">
+            <button type="button" onClick={() => mutate({ code })}>
+              Sign in by the link
+            </button>
+            <a href={to}>Stay as you are</a>
+          </p>
+        </div>
+      )}
+      {!asked && !isPending && !isSuccess && (
+        <>
+          <form className="fields" onSubmit={submit}>
+            <div className="field">
+              <label htmlFor="key">API key</label>
+              <input id="key" name="key" type="password" autoComplete="off" required placeholder="rk_…" />
+              <span className="soft">
+                It is exchanged for a cookie that ends in 12 hours, or with the key, and is kept nowhere in this
+                browser.
+              </span>
+            </div>
+            <p>
+              <button type="submit" className="primary">
+                Sign in
+              </button>
+            </p>
+          </form>
+          <p className="soft">
+            Or run <code>rollcall view</code> where you use the command line: it prints a link that signs you in once.
+          </p>
+        </>
+      )}
+    </main>
+  );
+}

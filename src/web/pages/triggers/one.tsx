@@ -1,0 +1,167 @@
+/** One trigger: its address, what it begins, what came to it, and what a payload would do. */
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import type { TriggerDelivery, TriggerTest, TriggerView } from "../../../contract/trigger.ts";
+import { useParam } from "../../address.ts";
+import { api, queryClient } from "../../client.ts";
+import { ActionButton } from "../../components/action-button.tsx";
+import { Badge } from "../../components/badge.tsx";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { CopyButton } from "../../components/copy-button.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { DeliveryLog } from "../../components/delivery-log.tsx";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { Fact, Facts } from "../../components/facts.tsx";
+import { NOTHING } from "../../components/format.ts";
+import { JsonView } from "../../components/json-view.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { ThingPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+export function Page() {
+  const id = useParam("id");
+  return (
+    <ThingPage noun="trigger" id={id} load={(options) => api.getTrigger(id, options)} nameOf={({ name }) => name}>
+      {(trigger) => <Trigger trigger={trigger} />}
+    </ThingPage>
+  );
+}
+
+function Trigger({ trigger }: { readonly trigger: TriggerView }) {
+  const mayWrite = useMay("triggers:write");
+  return (
+    <>
+      <Facts>
+        <Fact name="Address">
+          <code>{trigger.url}</code> <CopyButton text={trigger.url} what="address" />
+        </Fact>
+        <Fact name="Signed as">{trigger.verify.scheme}</Fact>
+        <Fact name="While one goes on">{trigger.concurrency}</Fact>
+        <Fact name="Its runs are of">
+          <code>{trigger.created_by}</code>
+        </Fact>
+        <Fact name="State">{trigger.disabled ? "disabled: deliveries are refused" : "ready"}</Fact>
+      </Facts>
+      {mayWrite && <TriggerActions trigger={trigger} />}
+      <h2>Deliveries</h2>
+      <DeliveryLog
+        label="Deliveries"
+        queryKey={["trigger", trigger.id, "deliveries"]}
+        list={(after, limit, options) => api.listTriggerDeliveries(trigger.id, { after, limit }, options)}
+        columns={COLUMNS}
+        empty={<p>Nothing came to it yet.</p>}
+      />
+      <h2>Try a payload</h2>
+      <TryPayload id={trigger.id} />
+      <h2>The run it begins</h2>
+      <JsonView value={{ run: trigger.run, map: trigger.map, when: trigger.when }} what="template" />
+    </>
+  );
+}
+
+function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
+  const navigate = useNavigate();
+  const gone = () => {
+    queryClient.removeQueries({ queryKey: ["trigger"] });
+    navigate({ to: "/triggers", search: {} as never }).catch(reportError);
+  };
+  return (
+    <p className="row">
+      <ActionButton act={() => api.updateTrigger(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
+        {trigger.disabled ? "Enable it" : "Disable it"}
+      </ActionButton>
+      <ConfirmButton name="Delete trigger" act={() => api.deleteTrigger(trigger.id)} onDone={gone}>
+        Deliveries to its address are 404 from then on. Runs that it began go on.
+      </ConfirmButton>
+    </p>
+  );
+}
+
+const COLUMNS: readonly Column<TriggerDelivery>[] = [
+  { id: "at", header: "Came", width: 14, cell: ({ at }) => <Ago at={at} /> },
+  { id: "event", header: "Event", width: 14, cell: ({ event }) => (event === null ? NOTHING : <Shown text={event} />) },
+  {
+    id: "state",
+    header: "State",
+    width: 16,
+    cell: ({ state, more }) => (
+      <>
+        <Badge state={state} />
+        {more > 0 && ` and ${more} like it`}
+      </>
+    ),
+  },
+  {
+    id: "run",
+    header: "Run",
+    cell: ({ run_id }) =>
+      run_id === null ? (
+        NOTHING
+      ) : (
+        <Link to="/runs/$id" params={{ id: run_id }} search={{}}>
+          {run_id}
+        </Link>
+      ),
+  },
+  {
+    id: "why",
+    header: "Why",
+    cell: ({ error, superseded_by }) => {
+      if (superseded_by !== null) return `delivery ${superseded_by} took its place`;
+      return error === null ? NOTHING : <Shown text={error.message} />;
+    },
+  },
+];
+
+function TryPayload({ id }: { readonly id: string }) {
+  const [text, setText] = useState("{}");
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => api.testTrigger(id, { payload: JSON.parse(text) }),
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    mutate();
+  };
+  return (
+    <form className="fields" onSubmit={send}>
+      <label>
+        A payload, as its sender would post it (JSON)
+        <textarea rows={5} value={text} spellCheck={false} onChange={(event) => setText(event.target.value)} />
+      </label>
+      <p>
+        <button type="submit" disabled={isPending}>
+          Say what it would do
+        </button>
+      </p>
+      {error !== null && <ErrorNote error={error} />}
+      {data !== undefined && <Would test={data} />}
+    </form>
+  );
+}
+
+function Would({ test }: { readonly test: TriggerTest }) {
+  return (
+    <div role="status">
+      <p>
+        It would <strong>{test.would}</strong>
+        {test.would === "begin" ? " this run:" : "."}
+      </p>
+      <ul>
+        {test.when.map(({ path, holds, found }) => (
+          <li key={path}>
+            <code>{path}</code> is <Shown text={JSON.stringify(found)} />:{" "}
+            {holds ? "as it must be" : "not what it must be"}
+          </li>
+        ))}
+        {test.errors.map(({ code, message }) => (
+          <li key={code + message}>
+            <Shown text={message} />
+          </li>
+        ))}
+      </ul>
+      {test.request !== null && <JsonView value={test.request} what="run" />}
+    </div>
+  );
+}

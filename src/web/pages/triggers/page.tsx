@@ -1,0 +1,140 @@
+/** Addresses at which somebody else's webhook begins a run, and a form that makes another. */
+import { useState } from "react";
+import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../../contract/trigger.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Field, Form, TextField, textOf } from "../../components/form.tsx";
+import { SaidOnce } from "../../components/said-once.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { ThingsPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+const COLUMNS: readonly Column<TriggerView>[] = [
+  { id: "name", header: "Trigger", cell: ({ name }) => <Shown text={name} /> },
+  { id: "scheme", header: "Signed as", width: 14, cell: ({ verify }) => verify.scheme },
+  {
+    id: "run",
+    header: "Begins",
+    cell: ({ run }) => <Shown text={String(run["environment"] ?? run["kind"] ?? "a run")} />,
+  },
+  { id: "concurrency", header: "While one goes on", width: 18, cell: ({ concurrency }) => concurrency },
+  {
+    id: "state",
+    header: "State",
+    width: 14,
+    cell: ({ disabled }) => (disabled ? <Badge state="disabled" tone="warn" /> : <Badge state="ready" />),
+  },
+  { id: "updated", header: "Changed", width: 14, cell: ({ updated_at }) => <Ago at={updated_at} /> },
+];
+
+export function Page() {
+  const [open, setOpen] = useState(false);
+  const [made, setMade] = useState<CreatedTrigger | null>(null);
+  const mayWrite = useMay("triggers:write");
+  return (
+    <ThingsPage
+      title="Triggers"
+      noun="trigger"
+      list={(query, options) => api.listTriggers(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/triggers"
+      empty={<p>There is no trigger yet.</p>}
+    >
+      {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
+      {mayWrite && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a trigger
+          </button>
+        </p>
+      )}
+      <Dialog title="Make a trigger" open={open} onClose={() => setOpen(false)}>
+        <TriggerForm
+          onDone={(trigger) => {
+            setMade(trigger);
+            setOpen(false);
+          }}
+        />
+      </Dialog>
+    </ThingsPage>
+  );
+}
+
+const TEMPLATE = '{"environment": "gsm8k@1", "model": "qwen3-4b", "endpoint": "qwen"}';
+
+function TriggerForm({ onDone }: { readonly onDone: (trigger: CreatedTrigger) => void }) {
+  return (
+    <Form
+      submit="Make it"
+      changes={["trigger"]}
+      fields={["name", "verify", "run", "map", "when"]}
+      onDone={onDone}
+      act={createTrigger}
+    >
+      <TextField name="name" label="Name" required placeholder="on-merge" />
+      <Field name="verify" label="Who signs deliveries">
+        {(control) => (
+          <select {...control} defaultValue="github">
+            {TRIGGER_SCHEMES.map((scheme) => (
+              <option key={scheme}>{scheme}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <TextField
+        name="secret"
+        label="Shared secret"
+        type="password"
+        help="Give it to the sender too. Of standard it is made here where you leave it out."
+      />
+      <JsonField
+        name="run"
+        label="The run it begins"
+        value={TEMPLATE}
+        help="As POST /v1/runs takes it, without keys."
+      />
+      <JsonField name="map" label="Fields filled from the payload" value="{}" help='{"metadata.sha": "$.after"}' />
+      <JsonField name="when" label="What the payload must hold" value="{}" help='{"$.ref": "refs/heads/main"}' />
+    </Form>
+  );
+}
+
+interface JsonFieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly help: string;
+}
+
+function JsonField({ name, label, value, help }: JsonFieldProps) {
+  return (
+    <Field name={name} label={`${label} (JSON)`} help={help}>
+      {(control) => <textarea {...control} rows={3} defaultValue={value} spellCheck={false} />}
+    </Field>
+  );
+}
+
+/** What a field holds as JSON. Throws SyntaxError with the field's name. */
+function jsonOf<Value>(fields: FormData, name: string): Value {
+  const text = textOf(fields, name) ?? "{}";
+  try {
+    return JSON.parse(text) as Value;
+  } catch (error) {
+    throw new SyntaxError(`${name} is no JSON: ${error instanceof Error ? error.message : text}`, { cause: error });
+  }
+}
+
+async function createTrigger(fields: FormData): Promise<CreatedTrigger> {
+  const scheme = TRIGGER_SCHEMES.find((one) => one === textOf(fields, "verify")) ?? "standard";
+  return await api.createTrigger({
+    name: textOf(fields, "name") ?? "",
+    verify: { scheme, secret: textOf(fields, "secret") },
+    run: jsonOf(fields, "run"),
+    map: jsonOf(fields, "map"),
+    when: jsonOf(fields, "when"),
+  });
+}

@@ -1,0 +1,89 @@
+/** Addresses that are told of events, and a form that adds another. */
+import { useState } from "react";
+import type { CreatedWebhook, WebhookRequestInput, WebhookView } from "../../../contract/webhook.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, TextField, textOf } from "../../components/form.tsx";
+import { countText } from "../../components/format.ts";
+import { SaidOnce } from "../../components/said-once.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { ThingsPage } from "../../components/thing.tsx";
+import { Ago } from "../../components/time.tsx";
+import { useMay } from "../../layout/session.tsx";
+
+const COLUMNS: readonly Column<WebhookView>[] = [
+  { id: "url", header: "Address", cell: ({ url }) => <Shown text={url} /> },
+  { id: "description", header: "What for", cell: ({ description }) => <Shown text={description} /> },
+  { id: "events", header: "Events", cell: ({ events }) => events?.join(", ") ?? "all" },
+  { id: "waiting", header: "Waiting", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.pending) },
+  { id: "failed", header: "Given up", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.failed) },
+  {
+    id: "state",
+    header: "State",
+    width: 14,
+    cell: ({ disabled_at }) =>
+      disabled_at === null ? <Badge state="ready" /> : <Badge state="disabled" tone="warn" />,
+  },
+  { id: "updated", header: "Changed", width: 14, cell: ({ updated_at }) => <Ago at={updated_at} /> },
+];
+
+export function Page() {
+  const [open, setOpen] = useState(false);
+  const [made, setMade] = useState<CreatedWebhook | null>(null);
+  const mayWrite = useMay("webhooks:write");
+  const done = (webhook: CreatedWebhook) => {
+    setMade(webhook);
+    setOpen(false);
+  };
+  return (
+    <ThingsPage
+      title="Webhooks"
+      noun="webhook"
+      list={(query, options) => api.listWebhookEndpoints(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/webhooks"
+      empty={<p>Nobody is told of events yet.</p>}
+    >
+      {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
+      {mayWrite && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            Add an address
+          </button>
+        </p>
+      )}
+      <Dialog title="Add an address" open={open} onClose={() => setOpen(false)}>
+        <Form
+          submit="Add"
+          changes={["webhook"]}
+          fields={["url", "description", "events"]}
+          onDone={done}
+          act={createWebhook}
+        >
+          <TextField name="url" label="Address" type="url" required placeholder="https://hooks.example/rollcall" />
+          <TextField name="description" label="What for" />
+          <TextField
+            name="events"
+            label="Events"
+            help="Names with commas between them; run.* for all of runs. Empty: all."
+          />
+        </Form>
+      </Dialog>
+    </ThingsPage>
+  );
+}
+
+type Events = NonNullable<WebhookRequestInput["events"]>;
+
+function createWebhook(fields: FormData): Promise<CreatedWebhook> {
+  // The API says which name it does not know.
+  const events = textOf(fields, "events")?.split(/[\s,]+/) as Events | undefined;
+  return api.createWebhookEndpoint({
+    url: textOf(fields, "url") ?? "",
+    description: textOf(fields, "description"),
+    events,
+  });
+}

@@ -1,0 +1,66 @@
+/** Every page, at three widths and in both themes: nothing serious for whoever cannot see it, and nothing in the console. */
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { inPage } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const { before, after, hostile, training, longRollout } = stage;
+const PATHS = [
+  ...["/", "/sign-in", "/runs/new?environment=judged-qa", "/runs/new?kind=training", `/runs/${before}`],
+  ...["groups", "settings", "json"].map((tab) => `/runs/${before}?tab=${tab}`),
+  ...[`/runs/${training}`, `/runs/${training}?tab=report`, `/runs/${hostile}`, `/runs/${before}/rollouts`],
+  ...[`/runs/${before}/rollouts?filter=x`, `/runs/${before}/groups/1`, `/rollouts/${longRollout}`],
+  ...[`/compare?runs=${before},${after}&baseline=${before}`, "/compare", "/environments", "/environments/judged-qa"],
+  ...["/datasets", `/datasets/${stage.dataset}`, "/endpoints", `/endpoints/${stage.endpoint}`, "/fleets"],
+  ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],
+  ...["/keys", "/usage", new URL(stage.report).pathname],
+];
+
+interface Violation {
+  readonly impact: string;
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+async function violationsIn(page: Page): Promise<readonly Violation[]> {
+  await inPage(page, `${axe.source}; 0`);
+  const found = await inPage(
+    page,
+    "axe.run(document, {resultTypes: ['violations']}).then((found) => JSON.stringify(found.violations))",
+  );
+  return JSON.parse(String(found));
+}
+
+/** A folder for a picture of each page, to look at. */
+const shots = process.env["SHOTS"];
+
+for (const scheme of ["light", "dark"] as const) {
+  test.each([380, 1280, 1920])(
+    `in ${scheme}, %d pixels wide, no page has a serious fault`,
+    async (width) => {
+      const { page, wrong } = await tabAt("/", { width, scheme });
+      const faults: string[] = [];
+      for (const path of PATHS) {
+        await page.goto(stage.url + path);
+        await page.locator("h1").first().waitFor();
+        await expect.poll(() => page.locator(".loading").count(), { timeout: 20_000 }).toBe(0);
+        for (const { impact, id, nodes } of await violationsIn(page)) {
+          if (!/serious|critical/.test(impact)) continue;
+          const [first] = nodes;
+          faults.push(`${path}: ${id}, ${nodes.length} times: ${first?.html.slice(0, 200)} ${first?.failureSummary}`);
+        }
+        const over = await inPage(page, "document.documentElement.scrollWidth - innerWidth");
+        if (Number(over) > 0) faults.push(`${path}: ${over} pixels wider than the window`);
+        if (shots !== undefined) {
+          const name = path.replaceAll(/[^\w]+/g, "-").slice(0, 60);
+          await page.screenshot({ path: `${shots}/${scheme}-${width}${name}.png`, fullPage: true });
+        }
+      }
+      expect([...faults, ...wrong]).toEqual([]);
+    },
+    180_000,
+  );
+}

@@ -1,0 +1,81 @@
+/** What an address holds comes back with it, and a number leads to the rows that it counts. */
+import { expect, test } from "vitest";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { textOf } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const { before, after } = stage;
+const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+
+test("filter, sort and columns come back with the address", async () => {
+  const asked = "filter=reward%3C0.5+outcome%3Ascored&sort=-turns&columns=reward%2Cturns";
+  const { page, wrong } = await tabAt(`/runs/${before}/rollouts?${asked}`);
+  const seen = async () => ({
+    found: await textOf(page.locator(".found-rollouts")),
+    heads: await page.getByRole("columnheader").allInnerTexts(),
+    sorted: await textOf(page.locator('[aria-sort="descending"]')),
+    rows: await page.locator("[data-row] a").allInnerTexts(),
+    filter: await page.getByLabel("Filter", { exact: true }).inputValue(),
+  });
+  await page.locator("[data-row]").first().waitFor();
+  await expect.poll(async () => (await seen()).found).toBe("22 rollouts");
+  const first = await seen();
+  expect(first).toMatchObject({ filter: "reward<0.5 outcome:scored" });
+  expect(first.heads).toEqual(["Reward", "Turns ▼"]);
+  await page.reload();
+  await page.locator("[data-row]").first().waitFor();
+  await expect.poll(seen).toEqual(first);
+  expect(wrong).toEqual([]);
+});
+
+test("the baseline and the kind of tasks of a comparison come back with the address, and so does a turn", async () => {
+  const { page } = await tabAt(`/compare?runs=${before},${after}&baseline=${before}`);
+  await page.locator("table").first().waitFor();
+  await page.getByRole("radio").nth(1).check();
+  await page.getByLabel("Show the tasks that").selectOption("flipped");
+  await expect.poll(() => page.url()).toContain("only=flipped");
+  await page.reload();
+  await page.locator("table").first().waitFor();
+  expect(await page.getByRole("radio").nth(1).isChecked()).toBe(true);
+  expect(await page.getByLabel("Show the tasks that").inputValue()).toBe("flipped");
+
+  await page.goto(`${stage.url}/rollouts/${stage.longRollout}?turn=700`);
+  await page.locator('article[data-index="700"] .turn-head').waitFor();
+  await page.reload();
+  await page.locator('article[data-index="700"] .turn-head').waitFor();
+  expect(new URL(page.url()).searchParams.get("turn")).toBe("700");
+});
+
+test("each count of a run leads to as many rollouts", async () => {
+  const { page, wrong } = await tabAt(`/runs/${before}`);
+  await page.getByRole("heading", { name: "Outcomes" }).waitFor();
+  await page.locator(".histogram").waitFor();
+  const links = page.locator('main a[href*="/rollouts?filter="]');
+  await expect.poll(() => links.count()).toBeGreaterThan(3);
+  const counted: { readonly text: string; readonly href: string }[] = [];
+  for (const link of await links.all()) {
+    const text = (await textOf(link)).trim();
+    if (/^[\d,]+( |$)/.test(text)) counted.push({ text, href: (await link.getAttribute("href")) ?? "" });
+  }
+  expect(counted.map(({ text }) => text)).toContain("46");
+  for (const { text, href } of counted) {
+    const n = Number(/^[\d,]+/.exec(text)?.[0].replaceAll(",", ""));
+    await page.goto(stage.url + href);
+    const found = page.getByText(`${n} ${n === 1 ? "rollout" : "rollouts"}`, { exact: true });
+    await expect.poll(() => found.count(), { message: `${text}: ${href}`, timeout: 20_000 }).toBe(1);
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("the bins of the histogram hold what the API counts, and each leads to its rollouts", async () => {
+  const { page } = await tabAt(`/runs/${before}`);
+  const bins = page.locator(".histogram li button");
+  await bins.first().waitFor();
+  const texts = await bins.allInnerTexts();
+  const { bins: known } = await client.histogram(before, { of: "reward" });
+  expect(texts.map((text) => Number(/: ([\d,]+)/.exec(text)?.[1]))).toEqual(known.map(({ n }) => n));
+  await bins.last().click();
+  await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe(`${known.at(-1)?.n} rollouts`);
+});

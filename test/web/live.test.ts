@@ -1,0 +1,96 @@
+/** A run that goes on while somebody looks. */
+import { expect, test } from "vitest";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { inPage, textOf } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+const ALL = 160;
+
+/** A model that answers as many calls as it is let. */
+async function startHeldModel() {
+  let allowed = 0;
+  const waiting: (() => void)[] = [];
+  const model = await startScriptedModel({
+    async reply() {
+      if (allowed === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+      else allowed -= 1;
+      return "gnihton";
+    },
+  });
+  const release = (calls: number) => {
+    const now = waiting.splice(0, calls);
+    allowed += calls - now.length;
+    for (const go of now) go();
+  };
+  return { url: model.url, release, stop: () => model.stop() };
+}
+
+async function startRun(url: string, num_examples = ALL) {
+  return await client.createRun({
+    ...{ environment: "reverse-text", model: "m", endpoint: { base_url: url }, max_concurrent: 40 },
+    num_examples,
+  });
+}
+
+test("a list that grows keeps its place and its chosen row", async () => {
+  const model = await startHeldModel();
+  try {
+    const { id } = await startRun(model.url, 90);
+    model.release(60);
+    const { page, wrong } = await tabAt(`/runs/${id}/rollouts?filter=status%3Adone&sort=-reward`);
+    await expect.poll(() => textOf(page.locator(".found-rollouts")), { timeout: 20_000 }).toBe("60 rollouts");
+    for (let at = 0; at < 31; at += 1) await page.keyboard.press("j");
+    const chosen = page.locator('[aria-selected="true"] a').first();
+    await expect.poll(() => page.locator('[aria-selected="true"]').getAttribute("data-row")).toBe("30");
+    const name = await textOf(chosen);
+    const place = () => page.locator('[aria-selected="true"]').boundingBox();
+    const y = (await place())?.y ?? 0;
+    model.release(ALL);
+    await expect.poll(() => textOf(page.locator(".found-rollouts")), { timeout: 30_000 }).toBe("90 rollouts");
+    expect(await textOf(chosen)).toBe(name);
+    expect(Math.abs(((await place())?.y ?? 0) - y)).toBeLessThan(40);
+    expect(wrong).toEqual([]);
+  } finally {
+    await model.stop();
+  }
+});
+
+test("a run page goes on by itself where it was scrolled to, and a stream that is cut resumes behind its last event", async () => {
+  const model = await startHeldModel();
+  try {
+    const { id } = await startRun(model.url);
+    const { page } = await tabAt("/", { height: 500 });
+    const asked: (string | undefined)[] = [];
+    // The stream ends after its first events, as one does whose platform goes away.
+    await page.route(`**/v1/runs/${id}/events*`, async (route) => {
+      asked.push(route.request().headers()["last-event-id"]);
+      if (asked.length > 1) return await route.continue();
+      const events = [];
+      for await (const event of client.events(id)) {
+        events.push(`id: ${event.id}\nevent: ${event.event}\nretry: 50\ndata: ${JSON.stringify(event.data)}\n\n`);
+        if (events.length === 5) break;
+      }
+      await route.fulfill({ contentType: "text/event-stream", body: events.join("") });
+    });
+    model.release(20);
+    await page.goto(`${stage.url}/runs/${id}`);
+    const progress = page.locator(".under-way p");
+    await progress.waitFor();
+    await inPage(page, "scrollTo(0, 200)");
+    const scrolled = await inPage(page, "scrollY");
+    await expect.poll(() => asked.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    expect(Number(asked[1])).toBeGreaterThan(0);
+    await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^20 of 160/);
+    model.release(40);
+    await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^60 of 160/);
+    expect(await inPage(page, "scrollY")).toBe(scrolled);
+    model.release(ALL);
+    await expect.poll(() => textOf(page.locator(".run-head")), { timeout: 30_000 }).toMatch(/completed/);
+  } finally {
+    await model.stop();
+  }
+});

@@ -1,0 +1,118 @@
+/** Reading by keys alone, reading what was written to do harm, and reading a report with the network off. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { rollcall } from "../cli/run-rollcall.ts";
+import { inPage, textOf } from "./browser.ts";
+import { stage, tabAt, theBrowser, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const { before, after, hostile } = stage;
+const focused = (page: Page, attribute: string) => inPage(page, `document.activeElement.getAttribute("${attribute}")`);
+
+async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key);
+}
+
+test("by keys alone: a run's rollout, its judge's reason, a copy of the turn, and the comparison", async () => {
+  const { page, wrong } = await tabAt(`/runs/${before}`);
+  await page.getByRole("link", { name: "All rollouts" }).waitFor();
+  const tabTo = async (name: string) => {
+    const isThere = `document.activeElement.textContent === ${JSON.stringify(name)}`;
+    for (let pressed = 0; pressed < 60 && (await inPage(page, isThere)) !== true; pressed += 1)
+      await press(page, "Tab");
+    expect(await inPage(page, "document.activeElement.textContent")).toBe(name);
+  };
+  await tabTo("All rollouts");
+  await press(page, "Enter");
+  await page.locator("[data-row]").first().waitFor();
+  await press(page, "j", "j");
+  await expect.poll(() => focused(page, "data-row")).toBe("1");
+  await press(page, "Enter");
+  await page.locator(".judgement").waitFor();
+  expect(await textOf(page.locator(".judgement pre"))).toMatch(/the reply names/);
+  await press(page, "c");
+  await page.getByText("Turn 0 was copied").waitFor();
+  const copied = await inPage(page, "navigator.clipboard.readText()");
+  expect(copied).toMatch(/What is item \d+\?[\s\S]*(It is answer|I do not know)/);
+  await press(page, "g", "r");
+  await page.locator("[data-row]").first().waitFor();
+  // Newest first: the two evals are the last of the stage's five runs.
+  await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThanOrEqual(5);
+  const at = async (name: string) =>
+    Number(await page.locator("[data-row]", { hasText: name }).getAttribute("data-row"));
+  const [old, newer] = [await at("the old model"), await at("the new model")];
+  const rows = async (steps: number, key: string) => {
+    for (let step = 0; step < steps; step += 1) await press(page, key);
+  };
+  await rows(newer + 1, "j");
+  await expect.poll(() => focused(page, "data-row")).toBe(String(newer));
+  await press(page, "x");
+  await rows(old - newer, "j");
+  await expect.poll(() => focused(page, "data-row")).toBe(String(old));
+  await press(page, "x", "c");
+  await page.getByRole("heading", { name: "Compare runs" }).waitFor();
+  expect(new URL(page.url()).searchParams.get("runs")).toBe(`${after},${before}`);
+  expect(wrong).toEqual([]);
+});
+
+test("a transcript of markup, escapes, marks of direction, a megabyte's line and broken UTF-8 is only text", async () => {
+  const { page, wrong } = await tabAt(`/runs/${hostile}/rollouts`);
+  await page.locator("[data-row] a").first().click();
+  await page.locator("article.turn .message.assistant").waitFor();
+  const said = page.locator("article.turn");
+  const text = await textOf(said);
+  expect(text).toContain("<script>alert('script')</script>");
+  for (const mark of ["ESC", "U+202E", "U+2066", "U+0000", "U+200B"]) expect(text).toContain(mark);
+  expect(text.length).toBeLessThan(60_000);
+  expect(await said.locator("script, img, iframe, a[href^='javascript'], a[href*='attack']").count()).toBe(0);
+  await press(page, "m");
+  await page.locator(".markdown").first().waitFor();
+  expect(
+    await page.locator("main").locator("script, img, iframe, a[href^='javascript'], a[href*='attack']").count(),
+  ).toBe(0);
+  await page.goto(`${stage.url}/runs/${hostile}`);
+  expect(await textOf(page.locator("h1"))).toBe("<b>hostile</b>");
+  expect(wrong).toEqual([]);
+});
+
+test("the report as one file, opened from disk with the network off, shows what the page shows", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rollcall-report-"));
+  try {
+    const file = join(folder, "report.html");
+    const argv = ["run", "export", before, "--html", "-o", file];
+    const { code, stderr } = await rollcall(argv, { ROLLCALL_URL: stage.url, ROLLCALL_API_KEY: stage.key });
+    expect(code, stderr).toBe(0);
+    const { page, wrong } = await tabAt(`/runs/${before}`);
+    await page.locator(".histogram").waitFor();
+    const offline = await theBrowser().newContext({ offline: true, locale: "en-US" });
+    const read = await offline.newPage();
+    const faults: string[] = [];
+    read.on("pageerror", ({ message }) => faults.push(message));
+    read.on("request", (request) => {
+      if (!/^(file|data):/.test(request.url())) faults.push(request.url());
+    });
+    await read.goto(pathToFileURL(file).href);
+    await read.locator(".histogram").waitFor();
+    expect(await numbersOf(read)).toEqual(await numbersOf(page));
+    expect((await numbersOf(read)).stats.join(" ")).toMatch(/Scored\s*46\s*of 48 planned/);
+    expect([...faults, ...wrong]).toEqual([]);
+    await offline.close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+async function numbersOf(page: Page) {
+  const texts = async (place: string) => (await page.locator(place).allInnerTexts()).map((text) => text.trim());
+  return {
+    stats: await texts(".stat"),
+    bins: await texts(".histogram li"),
+    metrics: await texts(".run .columns ~ * td, .run table td"),
+    outcomes: (await texts(".outcome-classes li")).map((text) => text.split("\n")[0]),
+  };
+}

@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { RunCounts, RunView } from "../../src/contract/run.ts";
+import { hasEnded, leftText, progressOf, secondsLeft, withProgress } from "../../src/web/pages/run/progress.ts";
+import { binFilter, scoredBy, wordFilter } from "../../src/web/pages/run/rollout-links.tsx";
+import { runFilter, withLatest } from "../../src/web/pages/runs/run-list.ts";
+
+const COUNTS: RunCounts = {
+  ...{ planned: 100, pending: 40, dispatched: 60, in_flight: 20, scored: 30 },
+  ...{ unscored: { judge: 2 }, failed: { provider: 5, timeout: 2 }, cancelled: { user: 1 } },
+};
+
+function run(given: Partial<RunView>): RunView {
+  const made: Partial<RunView> = { id: "run_a", kind: "eval", status: "running", counts: COUNTS, training: null };
+  return { ...made, created_at: 1000, ...given } as RunView;
+}
+
+test("what is left of an eval is said by the rollouts that ended, however they did", () => {
+  expect(progressOf(run({}))).toEqual({ done: 40, all: 100, unit: "rollouts" });
+  expect(secondsLeft(run({}), 1080)).toBe(120);
+});
+
+test("no time is said of a run that does not run, or of which nothing has ended", () => {
+  expect(secondsLeft(run({ status: "paused" }), 1080)).toBeNull();
+  const begun = { ...COUNTS, scored: 0, unscored: {}, failed: {}, cancelled: {} };
+  expect(secondsLeft(run({ counts: begun }), 1080)).toBeNull();
+  expect(hasEnded(run({ status: "cancelled" }))).toBe(true);
+});
+
+test("a training run counts its steps, and from a list it counts nothing", () => {
+  const training = { steps_trained: 5, max_steps: 20 } as RunView["training"];
+  expect(secondsLeft(run({ kind: "training", training }), 1050)).toBe(150);
+  expect(progressOf(run({ kind: "training" }))).toBeNull();
+});
+
+test("a time that is left is no finer than it is good for", () => {
+  expect([0.2, 59, 61, 5000, 20_000].map(leftText)).toEqual(["~1 s", "~59 s", "~1 min", "~83 min", "~6 h"]);
+});
+
+test("an event that is older than what was read changes nothing", () => {
+  const reward = { mean: 0.5 };
+  const read = run({ report: { turns: 70, reward } as RunView["report"] });
+  const data = { counts: { ...COUNTS, dispatched: 50 }, reward: { mean: 0.1 }, turns: 60, usage: {} };
+  expect(withProgress(read, { data } as never)).toBe(read);
+  const later = { ...data, counts: { ...COUNTS, scored: 31 }, turns: 71 };
+  const next = withProgress(read, { data: later } as never);
+  expect([next.counts.scored, next.report.turns, next.report.reward.mean]).toEqual([31, 71, 0.1]);
+});
+
+test("runs that were read again take their old places, and new ones come first", () => {
+  const old = [run({ id: "b", created_at: 20 }), run({ id: "a", created_at: 10 })];
+  const latest = [run({ id: "c", created_at: 30 }), run({ id: "b", created_at: 20, status: "completed" })];
+  const listed = withLatest(old, [...latest, run({ id: "long ago", created_at: 1 })]);
+  expect(listed.map(({ id, status }) => [id, status])).toEqual([
+    ["c", "running"],
+    ["b", "completed"],
+    ["a", "running"],
+  ]);
+});
+
+test("what in an address is no kind or status of a run filters nothing", () => {
+  expect(runFilter({ kind: "<script>", status: "failed", environment: "" })).toEqual({
+    ...{ kind: undefined, status: "failed", environment: undefined },
+  });
+});
+
+test("a bin of a histogram leads to the rollouts that were counted in it", () => {
+  expect(binFilter("reward", { from: 0, to: 0.5 }, false)).toBe("reward>=0 reward<0.5 superseded:false");
+  expect(binFilter("reward", { from: 0.5, to: 1 }, true)).toBe("reward>=0.5 reward<=1 superseded:false");
+  expect(binFilter("duration", { from: 1e-7, to: 2 }, false)).toBe("duration>=0.000000 duration<2 superseded:false");
+  expect(binFilter("reward", { from: 1, to: 1 }, true)).toBe("reward=1 superseded:false");
+});
+
+test("names that a filter would read as something else are in quotes", () => {
+  expect([scoredBy("turns"), scoredBy("right")]).toEqual(['-"turns":null', "-right:null"]);
+  expect(wordFilter("stop", "two words")).toBe('stop:"two words"');
+});

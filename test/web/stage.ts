@@ -1,0 +1,164 @@
+/**
+ * What the suite plays on: one platform, with runs made of real rollouts against scripted models, and one rollout of
+ * 300,000 messages, calls and results put in the place of a short one, for which a model would need hours.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { TestProject } from "vitest/node";
+import type { RunRequestInput } from "../../src/contract/run.ts";
+import { bootPlatform } from "../../src/local/platform.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
+import { testPort } from "../local/test-port.ts";
+import { ATTACK, startActors, startAttacker, TASKS } from "./actors.ts";
+import { longTrajectory } from "./long-rollout.ts";
+import { PLANTING } from "./planting.ts";
+
+/** Of 257 messages, calls and results each. */
+export const LONG_TURNS = 1168;
+
+/** Where everything is: the platform, a model for runs of a test's own, and what was made. Ids, but for the addresses. */
+export interface Stage {
+  readonly url: string;
+  readonly key: string;
+  readonly model: string;
+  /** Evals of the same tasks: the first knows half of them, the second one a third. */
+  readonly before: string;
+  readonly after: string;
+  readonly hostile: string;
+  readonly long: string;
+  readonly longRollout: string;
+  readonly training: string;
+  readonly dataset: string;
+  readonly endpoint: string;
+  readonly fleet: string;
+  readonly trigger: string;
+  readonly webhook: string;
+  readonly report: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly stage: Stage;
+  }
+}
+
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const platform = await bootPlatform({
+    directory: null,
+    port: testPort(0),
+    hungAfterMs: 300_000,
+    say: () => undefined,
+    worker: PLANTING,
+  });
+  const [actors, attacker] = await Promise.all([startActors(), startAttacker()]);
+  const stop = async () => {
+    await actors.stop();
+    attacker.stop();
+    await platform.stop();
+  };
+  try {
+    const { url, key, policyUrl } = platform;
+    const set = new Setting(url, key, policyUrl, actors.url);
+    project.provide("stage", { url, key, model: actors.url, ...(await set.make(attacker.url)) });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
+}
+
+class Setting {
+  readonly #client: RollcallClient;
+  readonly #url: string;
+  readonly #policy: string;
+  readonly #model: string;
+
+  constructor(url: string, key: string, policy: string, model: string) {
+    [this.#url, this.#policy, this.#model] = [url, policy, model];
+    this.#client = new RollcallClient({ baseUrl: url, apiKey: key });
+  }
+
+  async make(attacker: string): Promise<Omit<Stage, "url" | "key" | "model">> {
+    const [before, after, hostile, long, training] = [
+      await this.#judged("old"),
+      await this.#judged("new"),
+      await this.#attacked(attacker),
+      await this.#long(),
+      await this.#training(),
+    ];
+    const { url: report } = await this.#client.createReportLink(before);
+    if (report === null) throw new Error("the link to the report has no address");
+    return { before, after, hostile, ...long, training, ...(await this.#things()), report };
+  }
+
+  async #played(request: RunRequestInput): Promise<string> {
+    const { id } = await this.#client.createRun(request);
+    for await (const _ of this.#client.events(id));
+    return id;
+  }
+
+  #judged(model: string): Promise<string> {
+    return this.#played({
+      name: `the ${model} model`,
+      ...{ environment: "judged-qa", model, endpoint: { base_url: this.#model, prices: PRICES }, dataset: TASKS },
+      ...{ rollouts_per_example: 2, min_scored: 0.5, limits: { max_retries: 0 } },
+      judges: { default: { model: "judge", endpoint: { base_url: this.#model, prices: PRICES } } },
+    });
+  }
+
+  #attacked(attacker: string): Promise<string> {
+    const dataset = [{ question: ATTACK.join("\n"), answer: ATTACK[0] }];
+    return this.#played({
+      name: "<b>hostile</b>",
+      ...{ environment: "judged-qa", model: "<i>m</i>", endpoint: { base_url: attacker }, dataset, min_scored: 0 },
+      judges: { default: { model: "<i>judge</i>", endpoint: { base_url: attacker } } },
+    });
+  }
+
+  async #long(): Promise<Pick<Stage, "long" | "longRollout">> {
+    const dataset = [{ question: "What is 12 * 3 + 12?", answer: "48" }];
+    const endpoint = { base_url: this.#model };
+    const long = await this.#played({ environment: "calculator", model: "old", endpoint, dataset });
+    const door = `${this.#url}/planted?run=${long}`;
+    let short = await fetch(door);
+    // The segment is written a moment after the run's end.
+    for (; !short.ok; short = await fetch(door)) await pause(100);
+    const { rollout_id, trajectory } = JSON.parse(await short.text());
+    const body = JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, LONG_TURNS) });
+    const planted = await fetch(door, { method: "POST", body });
+    if (!planted.ok) throw new Error(`the long rollout was not planted: ${await planted.text()}`);
+    return { long, longRollout: rollout_id };
+  }
+
+  async #training(): Promise<string> {
+    const { id, trainer } = await this.#client.createRun({
+      kind: "training",
+      ...{ name: "a training", environment: "calculator", environment_args: { steps: 1, max: 9 } },
+      ...{ model: "rollcall-policy", endpoint: { base_url: this.#policy } },
+      sampling: { max_tokens: 16, extra_body: { min_tokens: 1 } },
+      ...{ group_size: 4, batch_size: { rollouts: 16 }, max_steps: 4 },
+      filters: { zero_variance: "keep" },
+    });
+    await new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" }).work();
+    for await (const _ of this.#client.events(id));
+    return id;
+  }
+
+  async #things(): Promise<Pick<Stage, "dataset" | "endpoint" | "fleet" | "trigger" | "webhook">> {
+    const client = this.#client;
+    const base_url = this.#model;
+    const [dataset, endpoint, fleet, trigger, webhook] = [
+      await client.createDataset(TASKS, { name: "items" }),
+      await client.createEndpoint({ name: "actors", base_url }),
+      await client.createFleet({ name: "gpus", replicas: [{ name: "gpu-0", base_url }] }),
+      await client.createTrigger({
+        ...{ name: "nightly", verify: { scheme: "standard" } },
+        run: { environment: "calculator", model: "old", endpoint: { base_url }, num_examples: 4 },
+      }),
+      await client.createWebhookEndpoint({ url: `${base_url}/hook` }),
+    ];
+    return { dataset: dataset.id, endpoint: endpoint.id, fleet: fleet.id, trigger: trigger.id, webhook: webhook.id };
+  }
+}
+
+const PRICES = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };

@@ -1,0 +1,16 @@
+/** `npm run test:web`: the page in a browser against one platform, some minutes. */
+import { defineConfig } from "vitest/config";
+import { bundleWorkerWith } from "../../src/local/bundle.ts";
+import { PLANTING, ROOT } from "./planting.ts";
+
+// The set-up of the tests boots it, where nothing can be bundled.
+await bundleWorkerWith(ROOT, { environments: [], ...PLANTING });
+
+export default defineConfig({
+  test: {
+    include: ["test/web/*.test.ts"],
+    exclude: ["**/*.node.test.ts"],
+    globalSetup: ["test/web/stage.ts"],
+    ...{ isolate: false, fileParallelism: false, testTimeout: 60_000, hookTimeout: 60_000 },
+  },
+});
