@@ -20,17 +20,22 @@ import { PERSON_COMMANDS } from "./commands/person.ts";
 import { PROJECT_COMMANDS } from "./commands/project.ts";
 import { ROLLOUT_COMMANDS } from "./commands/rollout.ts";
 import { RUN_COMMANDS } from "./commands/run.ts";
+import { RUN_ROLLOUTS_COMMANDS } from "./commands/run-rollouts.ts";
 import { RUN_ROWS_COMMANDS } from "./commands/run-rows.ts";
+import { RUN_SHARE_COMMANDS } from "./commands/run-share.ts";
 import { SECRET_COMMANDS } from "./commands/secret.ts";
 import { SERVE } from "./commands/serve.ts";
 import { TRIGGER_COMMANDS } from "./commands/trigger.ts";
 import { USAGE_COMMANDS } from "./commands/usage.ts";
+import { VIEW } from "./commands/view.ts";
 import { WEBHOOK_COMMANDS } from "./commands/webhook.ts";
 
 const BUT_COMPLETION = [
   ...EVAL_COMMANDS,
   ...RUN_COMMANDS,
+  ...RUN_ROLLOUTS_COMMANDS,
   ...RUN_ROWS_COMMANDS,
+  ...RUN_SHARE_COMMANDS,
   ...DELETION_COMMANDS,
   ...ROLLOUT_COMMANDS,
   ...DATASET_COMMANDS,
@@ -51,6 +56,7 @@ const BUT_COMPLETION = [
   ...BUDGET_COMMANDS,
   AUDIT_LOG,
   ...USAGE_COMMANDS,
+  VIEW,
   SERVE,
   START,
   ...DEPLOY_COMMANDS,

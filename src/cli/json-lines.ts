@@ -1,6 +1,6 @@
-/** Rows as JSON lines, as they come: to stdout, or to a file. */
+/** Rows as JSON lines, as they come: to stdout, or to a file. A text goes to a file by the same rules. */
 import { once } from "node:events";
-import { createWriteStream, renameSync, statSync } from "node:fs";
+import { createWriteStream, renameSync, statSync, writeFileSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { usageError } from "./exit.ts";
 import { isBrokenPipe } from "./terminal/terminal.ts";
@@ -26,6 +26,17 @@ export async function goOnWritingLines(rows: AsyncIterable<object>, file: string
   const added = await writeFile(rows, partial, flag, "a");
   renameSync(partial, file);
   return added;
+}
+
+/** A text as a file, under the same rules. */
+export function writeText(text: string, file: string, flag: string): void {
+  const partial = mayBeReplaced(file) ? `${file}.partial` : file;
+  try {
+    writeFileSync(partial, text);
+    if (partial !== file) renameSync(partial, file);
+  } catch (error) {
+    throw usageError(`--${flag}: ${error instanceof Error ? error.message : error}`, flag);
+  }
 }
 
 /** Not a pipe or a device. */

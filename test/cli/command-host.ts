@@ -4,6 +4,8 @@
  * exit, signals, a reader that goes away.
  */
 import { Readable, Writable } from "node:stream";
+// It keeps the folder in which it is loaded first: here one that stays, and no command's.
+import "esbuild";
 import { runCommand } from "../../src/cli/run-command.ts";
 
 export interface HostedCommand {

@@ -57,7 +57,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   },
   compare: {
     text: /^run +run_\w+ +calculator[\s\S]*\ndifference +0\.000[\s\S]*\nmatched +4 tasks\n/,
-    json: { object: "comparison", metric: "right", n_matched: 4, flipped: [] },
+    json: { object: "comparison", metric: "right", n_matched: 4, tasks: [] },
   },
   rescore: {
     text: /^environment +reward[\s\S]*\n\nRewards of 4 scored rollouts\n/,
@@ -77,6 +77,10 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "run audit": {
     text: /^record +says[\s\S]*counters +planned 4, dispatched 4, scored 4\n[\s\S]*run_\w+ holds\n/,
     json: { object: "audit", holds: true, violations: [] },
+  },
+  "run rollouts": {
+    text: /^rollout +group +status[\s\S]*\n(ro_\w+ .*\n?){4}$/,
+    json: { ...LIST, matched: 4, searched: null },
   },
   "run results": {
     text: /^(\{"example_id":.*\}\n){4}$/,
@@ -103,15 +107,8 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   },
   "dataset delete": { json: DELETED },
   ...SERVING_EXPECTED,
-  "secret set": { text: /^SEARCH_KEY is set\n/, json: { object: "secret", name: "SEARCH_KEY" } },
-  "secret list": { text: /\nSEARCH_KEY +\d{4}-/ },
-  "secret delete": { json: DELETED },
   ...DOORS,
-  "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
-  "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
-  "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   "env list": { text: /\ncalculator +\d/, json: LIST },
-  "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   login: { text: /^platform +http[\s\S]*\nscopes +admin\n/, json: { object: "caller", profile: "work" } },
   logout: { text: /^Logged out of http/, json: { revoked: expect.stringMatching(/^key_/) } },
   whoami: { text: /\norganisation +Example Labs \(/, json: { object: "caller", profile: "default" } },
@@ -168,6 +165,15 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   usage: { text: /^Nothing was used\.|^(day|hour) +.*charged|^start_time,end_time,/ },
   "statement list": { text: /^No month is closed yet/ },
   "statement show": { text: /^month,account,micros\r?\n/ },
+  "run share": {
+    text: /^http:\S+\/shared\/rkr_\w+\nrl_\w+, until |\nrl_\w+ +key_/,
+    json: { object: "report_link", url: expect.stringMatching(/\/shared\/rkr_\w+$/) },
+  },
+  "run unshare": { json: DELETED },
+  view: {
+    text: /^http:\/\/127\.0\.0\.1:\d+\/sign-in#code=rkc_\w+\n$/,
+    json: { object: "page_link", url: expect.stringMatching(/#code=rkc_\w+&to=\/runs\/run_\w+$/) },
+  },
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
 };
 
@@ -195,6 +201,7 @@ const ids = {
   BUDGET: "",
   WEBHOOK: "",
   SOURCE: "",
+  LINK: "",
 };
 /** Of an organisation of their own, with a key for all of it. */
 const ACCOUNTS =
@@ -292,6 +299,7 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   if (line.includes("run delete")) ids.DELETION = printed.id;
   if (line.includes("budget create")) ids.BUDGET = printed.id;
   if (line.includes("webhook create")) ids.WEBHOOK = printed.id;
+  if (line.includes("run share")) ids.LINK = printed.id;
   if (line.includes("top-up")) ids.SOURCE = printed.entry.source_id;
   if (!line.includes("--name nightly")) return;
   ids.RUN = printed.run_id;

@@ -12,6 +12,7 @@ import { bundleWorker } from "../../src/local/bundle.ts";
 import { migrate } from "../../src/local/migrate.ts";
 import { miniflareOptions, quietMiniflare, StderrLog } from "../../src/local/miniflare.ts";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
+import { bundlePage } from "../../src/local/page-bundle.ts";
 import { NO_DEATHS } from "../../src/local/state-directory.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
@@ -53,6 +54,7 @@ beforeAll(async () => {
   const options = await miniflareOptions({
     root: PACKAGE_ROOT,
     bundle: await bundleWorker(PACKAGE_ROOT),
+    page: await bundlePage(PACKAGE_ROOT),
     store: join(home, "store"),
     port: 0,
     // The model of this test answers on this machine.

@@ -2,6 +2,7 @@
  * `rollcall eval | train | compare | rescore | generate | start`: the commands that make a run, and the one that compares
  * two. What they do is loaded when one of them is called.
  */
+import { COMPARED_TASKS } from "../../contract/comparison.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
@@ -37,7 +38,8 @@ const COMPARE = command({
   says: "the paired difference of two runs, and the tasks that flipped",
   flags: {
     metric: { value: "NAME", says: "a score of both; default the reward" },
-    limit: { value: "N", says: "flipped tasks to show; default 20" },
+    limit: { value: "N", says: "tasks to show; default 20" },
+    tasks: { value: "WHICH", choices: COMPARED_TASKS, says: "which tasks are listed; default flipped" },
     after: { value: "KEY", says: "those behind this task_key: `next` of the page before" },
     ...PLATFORM_FLAGS,
   },
@@ -46,7 +48,10 @@ const COMPARE = command({
     if (run === undefined || baseline === undefined || more.length > 0) {
       throw usageError("name two runs: the one to judge, then its baseline");
     }
-    const query = { baseline, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") };
+    const query = {
+      ...{ baseline, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") },
+      tasks: COMPARED_TASKS.find((one) => one === line.text("tasks")),
+    };
     return onPlatform(line, async ({ client, signal, term }) => {
       const { comparisonText } = await import("../eval/summary.ts");
       const comparison = await client.compareRuns(run, query, { signal });

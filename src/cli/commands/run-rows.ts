@@ -1,11 +1,12 @@
 /** `rollcall run results | export`: a run's rollouts as rows, and rows for training made of them, to stdout or a file. */
 import { EXPORT_FORMATS, type ExportFormat, LEFT_OUT } from "../../contract/export.ts";
-import { LIMITS } from "../../contract/limits.ts";
+import { fillReportFile } from "../../contract/report-file.ts";
 import { OUTCOMES } from "../../contract/run.ts";
+import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import type { ExportRunQuery, LeftOutNote } from "../../sdk/client.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
-import { usageError } from "../exit.ts";
-import { printLines, writeLines } from "../json-lines.ts";
+import type { ExitCode } from "../exit.ts";
+import { printLines, writeLines, writeText } from "../json-lines.ts";
 import { onPlatform } from "../on-platform.ts";
 import { EXPORT_FLAGS } from "../run-flags.ts";
 import { countText } from "../terminal/format.ts";
@@ -19,7 +20,6 @@ const RESULTS = command({
   says: "the finished rollouts of a run, one JSON object a line",
   flags: {
     outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
-    running: { says: "those in flight instead: id, place, since when" },
     ...OUTPUT_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -27,15 +27,10 @@ const RESULTS = command({
     const id = line.one("a run");
     const outcome = OUTCOMES.find((name) => name === line.text("outcome"));
     const file = line.text("output");
-    if (outcome !== undefined && line.on("running")) {
-      throw usageError("--running: what is in flight has no outcome yet", "running");
-    }
     return onPlatform(line, async ({ client, signal }) => {
       // Read first: a run nobody knows leaves no empty file behind.
       const run = await client.getRun(id, { signal });
-      const rows = line.on("running")
-        ? client.inFlight(run.id, { limit: LIMITS.resultsPerPage }, { signal })
-        : client.results(run.id, { outcome }, { signal });
+      const rows = client.results(run.id, { outcome }, { signal });
       if (file === undefined) {
         await printLines(rows, line.on("json"));
         return {};
@@ -52,9 +47,17 @@ const EXPORT = command({
   takes: "<run>",
   reads: true,
   says: "rows for training, made of a run's rollouts, one JSON object a line",
-  flags: { ...EXPORT_FLAGS, ...OUTPUT_FLAG, ...PLATFORM_FLAGS },
+  more: `With --html it is the run's report instead: one HTML file that opens from disk with the network off, and shows
+the numbers of the run's page. It is written to <run>.html, or where -o says.`,
+  flags: {
+    ...EXPORT_FLAGS,
+    html: { says: "the run's report as one HTML file" },
+    ...OUTPUT_FLAG,
+    ...PLATFORM_FLAGS,
+  },
   run(line) {
     const id = line.one("a run");
+    if (line.on("html")) return exportReport(line, id, line.text("output"));
     const query = exportQuery(line);
     const file = line.text("output");
     return onPlatform(line, async ({ client, signal, term }) => {
@@ -75,6 +78,20 @@ const EXPORT = command({
     });
   },
 });
+
+/** `file`: where to; default: named by the run, in this folder. */
+function exportReport(line: Parameters<typeof onPlatform>[0], id: string, file = `${id}.html`): Promise<ExitCode> {
+  return onPlatform(line, async ({ client, signal }) => {
+    const { readReportFile } = await import("../../sdk/report-file.ts");
+    const { reportTemplate } = await import("../../local/page-bundle.ts");
+    const report = await readReportFile(client, id, Math.floor(Date.now() / 1000), { signal });
+    const html = fillReportFile(await reportTemplate(PACKAGE_ROOT), report);
+    writeText(html, file, "output");
+    const { run, rollouts, left_out } = report;
+    const json = { object: "report", run_id: run.id, rollouts: rollouts.length, left_out, file };
+    return { json, text: () => `the report with ${countText(rollouts.length)} rollouts in ${file}` };
+  });
+}
 
 export function exportQuery(
   line: CommandLine<keyof typeof EXPORT_FLAGS>,

@@ -11,11 +11,13 @@ import { FolderWatch } from "../../local/folder-watch.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import type { Platform } from "../../local/platform.ts";
 import { makeThrowAwayDirectory, stateDirectory } from "../../local/state-directory.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
 import { portOf } from "../argument-values.ts";
 import { command } from "../command-line.ts";
 import { asCommandError, EXIT, unreachable, usageError } from "../exit.ts";
 import { aborted, catchInterrupts } from "../interrupt.ts";
 import { loadConnect } from "../on-platform.ts";
+import { pageLink } from "../page-link.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 
 export const SERVE = command({
@@ -33,7 +35,7 @@ ROLLCALL_DIR says.`,
   },
   async run(line) {
     line.none();
-    const { boot, ownEnvironments } = await loadConnect();
+    const { boot, clientsOf, ownEnvironments } = await loadConnect();
     const json = line.on("json");
     const { print, say } = terminal(json);
     const read = () => ownEnvironments(line.all("env"), process.cwd());
@@ -50,6 +52,7 @@ ROLLCALL_DIR says.`,
     const platform = await bootWith(environments);
     const { url, key, directory } = platform;
     print(doors(url, key));
+    await printPage(print, clientsOf(url, key, undefined).client, "/");
     if (json) printJson({ url, key, pid: process.pid, directory });
     if (watch) {
       await serveWatching(platform, environments, { read, boot: bootWith, say, stop });
@@ -71,6 +74,13 @@ function stateOf(ephemeral: boolean, watch: boolean) {
     return { directory, [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) };
   }
   return { directory: ephemeral ? null : stateDirectory(process.env), [Symbol.dispose]: () => undefined };
+}
+
+/** Whoever watches a terminal gets a link to the page; elsewhere the code in it would only be kept in a log. */
+export async function printPage(print: (text: string) => void, client: RollcallClient, path: string): Promise<void> {
+  if (process.stdout.isTTY !== true) return;
+  const { url } = await pageLink(client, path);
+  print(`Page      ${url}\n          It signs in once, within 5 minutes; rollcall view makes another.`);
 }
 
 /** What a person needs to go on by hand. */

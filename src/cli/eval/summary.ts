@@ -1,6 +1,6 @@
 /** What is said of an ended run and of its comparison with another: for people, and what --json prints. */
 
-import type { FlippedTask, RunComparison } from "../../contract/comparison.ts";
+import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
 import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
@@ -64,7 +64,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
     tasks: `${countText(comparison.wins)} better, ${countText(comparison.losses)} worse, ${countText(comparison.ties)} the same${mcnemar === null ? "" : `; McNemar p ${pText(mcnemar)}`}`,
     "differ in": differs.join(", ") || null,
   };
-  return [safeDetails(fields), flippedText(comparison, room)].filter((part) => part !== "").join("\n\n");
+  return [safeDetails(fields), tasksText(comparison, room)].filter((part) => part !== "").join("\n\n");
 }
 
 export function verdictsText(gates: readonly GateResult[]): string {
@@ -79,16 +79,16 @@ function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparis
   return `; left out: ${countText(n_only_run)} scored in the run only, ${countText(n_only_baseline)} in the baseline only`;
 }
 
-function flippedText({ flipped, n_flipped, next }: RunComparison, room: number): string {
-  if (flipped.length === 0) return "";
+function tasksText({ tasks, n_flipped, next }: RunComparison, room: number): string {
+  if (tasks.length === 0) return "";
   // What got worse is what one looks for.
-  const rows = flipped.toSorted((a, b) => a.run - a.baseline - (b.run - b.baseline)).map(rowOf);
+  const rows = tasks.toSorted((a, b) => a.run - a.baseline - (b.run - b.baseline)).map(rowOf);
   const table = columns(HEADER, rows, room);
-  const more = `${countText(n_flipped)} tasks flipped; these are the first ${flipped.length}`;
+  const more = `${countText(n_flipped)} tasks flipped; these are the first ${tasks.length}`;
   return next === null ? table : `${table}\n${more}`;
 }
 
-function rowOf(task: FlippedTask): string[] {
+function rowOf(task: ComparedTask): string[] {
   const change = task.run < task.baseline ? "worse" : "better";
   const means = [task.baseline.toFixed(3), task.run.toFixed(3)];
   const rollouts = [task.rollout_id, task.baseline_rollout_id];

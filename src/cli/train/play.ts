@@ -14,6 +14,7 @@ import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
 import { hasEnded, ifUp } from "../follow.ts";
 import { type Ends, firstOf } from "../interrupt.ts";
+import { pageLink, pathOf } from "../page-link.ts";
 import { type Begun, checkpointOf, evaluate, type TrainingContext, trainingOf } from "./begin.ts";
 import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
 
@@ -81,6 +82,7 @@ async function playBegun(
 ): Promise<Played> {
   const { connection, term, signal } = context;
   term.say(`Run ${run.id} on ${connection.url}`);
+  await sayWhereToWatch(run, context);
   if (process === null) introduceTrainer(run, token, context);
   else if (token !== null) {
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
@@ -96,6 +98,13 @@ async function playBegun(
   const metadata = { training_run: run.id };
   const after = evaluation && (await evaluate("after", evaluation, metadata, context));
   return { ...progress, training, before, after };
+}
+
+/** For a person at a terminal: elsewhere the code in the link would only be kept in a log. */
+async function sayWhereToWatch({ id }: RunView, { connection, term, signal }: TrainingContext): Promise<void> {
+  if (!term.live) return;
+  const { url } = await pageLink(connection.client, pathOf(id), { signal });
+  term.say(`Watch it: ${url}`);
 }
 
 /** What a trainer of somebody's own needs to begin. */

@@ -1,0 +1,51 @@
+/** `rollcall run share | unshare`: links by which anybody reads the report of a run. */
+import { defined } from "../argument-values.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { onPlatform, question } from "../on-platform.ts";
+import { timeText } from "../terminal/format.ts";
+import { listText } from "../terminal/table.ts";
+
+const DAY_S = 86_400;
+
+const SHARE = command({
+  name: "run share",
+  takes: "<run>",
+  says: "make a link by which anybody reads the run's report",
+  more: "The link is printed once. It shows no prompt and no completion; run unshare takes it back.",
+  flags: {
+    days: { value: "N", says: "until it ends; default 7, at most 90" },
+    list: { says: "the links there are, in place of making one" },
+    ...PLATFORM_FLAGS,
+  },
+  run(line) {
+    const id = line.one("a run");
+    const days = line.count("days", 1);
+    if (line.on("list")) {
+      return onPlatform(line, async ({ client, signal, term: { room } }) => {
+        const page = await client.listReportLinks(id, { limit: 100 }, { signal });
+        const header = ["link", "made by", "made", "ends"];
+        const rowOf = (link: (typeof page.data)[number]) => {
+          return [link.id, link.created_by, timeText(link.created_at), timeText(link.expires_at)];
+        };
+        return { json: page, text: () => listText(page.data, { header, rowOf, none: "No links.", room }) };
+      });
+    }
+    const request = defined({ expires_in_s: days === undefined ? undefined : days * DAY_S });
+    return onPlatform(line, async ({ client, signal }) => {
+      const link = await client.createReportLink(id, request, { signal });
+      const how = `${link.id}, until ${timeText(link.expires_at)}; take it back with: rollcall run unshare ${link.id}`;
+      return { json: link, text: () => `${link.url}\n${how}` };
+    });
+  },
+});
+
+const UNSHARE = question({
+  name: "run unshare",
+  takes: "<link>",
+  says: "take a link to a report back",
+  what: "a link",
+  ask: (client, id, options) => client.deleteReportLink(id, options),
+  text: ({ id }) => `${id} is taken back`,
+});
+
+export const RUN_SHARE_COMMANDS = [SHARE, UNSHARE] as const;

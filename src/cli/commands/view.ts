@@ -1,0 +1,44 @@
+/** `rollcall view`: the web page of a platform, opened signed in. */
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { EXIT, unreachable, usageError } from "../exit.ts";
+import { aborted, firstOf } from "../interrupt.ts";
+import { platformAsked, withConnection } from "../on-platform.ts";
+import { openBrowser, openerOf, pageLink, pathOf } from "../page-link.ts";
+import { timeText } from "../terminal/format.ts";
+import { printJson, terminal } from "../terminal/terminal.ts";
+
+export const VIEW = command({
+  name: "view",
+  takes: "[run|rollout]",
+  reads: true,
+  says: "open the web page: all runs, or the one that is named",
+  more: `It prints a link that signs a browser in, once, within five minutes, and opens it where there is a browser. Where no
+platform runs on the state directory it starts one that plays nothing, and stays up until ctrl-C.`,
+  flags: { "no-browser": { says: "only print the link" }, ...PLATFORM_FLAGS },
+  async run(line) {
+    const [id, ...more] = line.positionals;
+    if (more.length > 0) throw usageError("name one run or rollout", "id");
+    const path = pathOf(id);
+    const [json, browser] = [line.on("json"), !line.on("no-browser")];
+    const term = terminal(json);
+    const asked = { ...platformAsked(line), ephemeral: false, reads: true };
+    return await withConnection(asked, term.say, async (connection, ends) => {
+      const { client, kind, lost } = connection;
+      const signal = firstOf(ends);
+      if (id?.startsWith("run_")) await client.getRun(id, { signal });
+      const link = await pageLink(client, path, { signal });
+      term.print(link.url);
+      if (json) printJson({ object: "page_link", ...link });
+      const isTTY = process.stdout.isTTY === true && !json;
+      const opener = browser ? await openerOf({ env: process.env, platform: process.platform, isTTY }) : null;
+      const opened = opener !== null && (await openBrowser(opener, link.url));
+      const until = `It signs in once, until ${timeText(link.expires_at)}.`;
+      term.say(opened ? "Opened in your browser." : until);
+      if (kind !== "embedded") return EXIT.good;
+      term.say("Ctrl-C stops the platform.");
+      const reason = await Promise.race([lost, aborted(signal)]);
+      if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+      return EXIT.good;
+    });
+  },
+});
