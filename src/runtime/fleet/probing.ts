@@ -70,14 +70,17 @@ function isRestarted(proof: Proof | null, { started_at }: Alive): boolean {
   return process !== null && started_at !== null && process !== String(started_at);
 }
 
-function verified(before: FleetState, replica: Replica, check: Alive, { now }: Probed): FleetState {
+function verified(before: FleetState, replica: Replica, check: Alive, moment: Probed): FleetState {
   const { id, phase, proof } = replica;
+  const { now } = moment;
   const target = phase?.target ?? null;
   if (target === null) return go(before, replica, { name: "resume" }, now);
   const fault = faultOf(before, replica, target, check);
   if (fault !== null) {
-    const unknown = interrupts(before.update) ? UNKNOWN : {};
-    return fail(withReplica(before, id, unknown, now), replica, fault, now);
+    if (interrupts(before.update)) return fail(withReplica(before, id, UNKNOWN, now), replica, fault, now);
+    // Adapters are loaded without a look before: the next try has to know this process, and that it has none of them.
+    const known = isRestarted(proof, check) ? startedAnew(before, replica, proofOf(check), moment) : before;
+    return fail(known, known.replicas[id] ?? replica, fault, now);
   }
   const process = proofOf(check).process ?? proof?.process ?? null;
   const has = interrupts(before.update)

@@ -5,7 +5,7 @@ import type { FleetCall } from "../../../src/runtime/contract/fleet-wire.ts";
 import { lookAt } from "../../../src/runtime/fleet/alarm-times.ts";
 import { choose } from "../../../src/runtime/fleet/choose.ts";
 import { Circuits } from "../../../src/runtime/fleet/circuit.ts";
-import { beginUpdates, stepDone, toUnload, wantedOf, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
+import { beginUpdates, nextStep, stepDone, toUnload, wantedOf, whyNotNow } from "../../../src/runtime/fleet/driving.ts";
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
@@ -104,6 +104,27 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
   const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("an engine that was started anew while an adapter was loaded has it once it is loaded again", () => {
+  const check = { kind: "alive", models: ["base", "policy.a.g0@1"], started_at: 2, weights: null } as const;
+  const loaded = (before: FleetState, number: number) => {
+    const begun = beginUpdates(before, 100_000 * number, () => 0);
+    const step = { do: "load", order: order(1) } as const;
+    const at = { now: 100_000 * number, number };
+    const { state } = nextStep(begun, "a", { ...at, inFlight: 0 });
+    const verifying = stepDone(state, "a", step, { ok: true, message: "", ...at });
+    const seen = probeDone(verifying, "a", { ...at, at: number, check, phase: "verify" });
+    return nextStep(seen, "a", { ...at, inFlight: 0 }).state;
+  };
+  const earlier = { adapters: [order(0, 0, "run_b")] };
+  const failed = loaded(withReplica(takeOrder(fleet("lora_versioned"), order(1), 0), "a", earlier, 0), 3);
+  expect([failed.replicas["a"]?.failing?.reason, failed.replicas["a"]?.adapters]).toEqual([
+    "it was started anew while its weights were changed",
+    [],
+  ]);
+  const again = loaded(failed, 4).replicas["a"];
+  expect([again?.failing, again?.adapters.map(({ version }) => version), again?.shown]).toEqual([null, [1], "ready"]);
 });
 
 test("a replica without an adapter takes calls while it has what is ordered, and again once nobody orders what it lacks", () => {
