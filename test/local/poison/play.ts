@@ -11,6 +11,7 @@ import { healthOf } from "../../../src/local/healthz.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
+import { isBrokenConnection } from "../../../src/sdk/transport.ts";
 import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";
 import { testPort } from "../test-port.ts";
 
@@ -96,6 +97,7 @@ async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
   return { said, model, desk: `http://127.0.0.1:${deskPort}/`, boot };
 }
 
+/** A rollout may stop the process before whoever creates the run has heard of it: it is created by one key, once. */
 async function startRun(
   { model, desk }: Stage,
   { url, key }: Platform,
@@ -103,7 +105,7 @@ async function startRun(
   examples: number,
 ): Promise<string> {
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
-  const { id } = await client.createRun({
+  const request = {
     environment: "poison",
     environment_args: { poisons, desk },
     num_examples: examples,
@@ -112,8 +114,17 @@ async function startRun(
     min_scored: 0,
     model: "m",
     endpoint: { base_url: model.url, api_key: "sk-none" },
-  });
-  return id;
+  };
+  let refused: unknown;
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    try {
+      return (await client.createRun(request, { idempotencyKey: "poisoned" })).id;
+    } catch (error) {
+      if (!isBrokenConnection(error)) throw error;
+      refused = error;
+    }
+  }
+  throw refused;
 }
 
 async function playedOut({ said, model }: Stage, platform: Platform, id: string): Promise<Poisoned> {
