@@ -187,8 +187,9 @@ function reaches({ bound }: Asker, project: Project): boolean {
   return bound === null ? project.scope.orgId === own.scope.orgId : project === bound;
 }
 
-function send(operation: Operation, { path, body, once }: Asked, caller: Asker, named: Project | undefined) {
+function send(operation: Operation, { path, body, once, bearer }: Asked, caller: Asker, named: Project | undefined) {
   const lines = typeof body === "string";
+  const shown = bearer ?? caller.token;
   const headers = {
     // Wrong keys are counted by address.
     "cf-connecting-ip": crypto.randomUUID(),
@@ -196,7 +197,7 @@ function send(operation: Operation, { path, body, once }: Asked, caller: Asker, 
     // What a page of the platform's own sends with its cookie.
     ...{ origin: ORIGIN, "sec-fetch-site": "same-origin" },
     ...(caller.cookie !== undefined && { cookie: caller.cookie }),
-    ...(caller.token !== null && { authorization: `Bearer ${caller.token}` }),
+    ...(shown !== null && { authorization: `Bearer ${shown}` }),
     ...(named !== undefined && { "rollcall-project": named.scope.projectId }),
     ...(body !== undefined && { "content-type": lines ? "application/jsonl" : "application/json" }),
   };
