@@ -18,6 +18,7 @@ import {
   OF_DEPLOYMENT,
   OF_ORGANIZATION,
   ONLY_BY_SESSION,
+  OTHERS_TAKE,
   SHOWN_TO_OPERATORS,
   TAKES,
   TAKES_TOO,
@@ -167,7 +168,7 @@ function byWay(id: string, { cookie }: Asker): number | null {
 
 /** What refuses it; null: nothing. */
 function inOrganization(id: string, caller: Asker, { thing, target }: Aim): number | null {
-  if (thing && !reaches(caller, target)) return 404;
+  if (thing && !(reaches(caller, target) && mayDo(caller.may ?? [], OTHERS_TAKE[id] ?? "caller"))) return 404;
   return NOT_TO_ITS_OWN.includes(id) && caller.bound !== null ? 403 : null;
 }
 
