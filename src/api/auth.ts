@@ -21,6 +21,7 @@ import { readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { failedForStorage } from "../runtime/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "../runtime/service/access-identity.ts";
 import { withAudit } from "./audit-log.ts";
+import { bearerOf, unauthorized } from "./bearer.ts";
 import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
@@ -127,7 +128,7 @@ export class Guard {
     }
     // A session that is over, and nobody else to be.
     if (session === null) return await refuseStranger(context, signedOut(context));
-    const token = tokenOf(header);
+    const token = bearerOf(context, "key");
     const kind = readTokenKind(env, token);
     if (kind !== "rk" && kind !== "rct") return null;
     const hash = sha256Hex(token);
@@ -241,12 +242,6 @@ function rank({ refusedMs, remaining }: Taken): number {
   return refusedMs === null ? remaining : -refusedMs;
 }
 
-function tokenOf(header: string | undefined): string {
-  const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
-  if (token !== undefined) return token;
-  throw unauthorized("send your key as: Authorization: Bearer <key>");
-}
-
 async function pause(ms: number): Promise<void> {
   await scheduler.wait(ms);
 }
@@ -267,8 +262,4 @@ function signedOut(context: ApiContext): Refusal {
   const headers = { "www-authenticate": "Bearer", "set-cookie": sessionCookie(context, null, 0) };
   const message = "this session is over: sign in again";
   return new Refusal({ code: "unauthorized", message, param: null }, { headers });
-}
-
-function unauthorized(message: string): Refusal {
-  return new Refusal({ code: "unauthorized", message, param: null }, { headers: { "www-authenticate": "Bearer" } });
 }

@@ -78,6 +78,8 @@ export interface Operation {
   readonly description?: string;
   /** What a caller must be allowed, one of them where there are several; `anybody` needs no key, `caller` any key. */
   readonly permission: "anybody" | "caller" | Permission | readonly Permission[];
+  /** What its bearer token is, where that is no key: a scheme of the document. */
+  readonly proof?: "report_link";
   /** What it is about; `project` when absent. */
   readonly reach?: "organization";
   /** True: the token of the run's trainer is good for it, as a key is. */

@@ -7,6 +7,7 @@ import type { Page } from "../db/page.ts";
 import { deleteReportLink, findReportLink, listReportLinks, reportLinkViewOf } from "../db/report-links.ts";
 import { getRun } from "../db/runs.ts";
 import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "./answer.ts";
+import { bearerOf, unauthorized } from "./bearer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { listReply, PageQuery } from "./page.ts";
@@ -56,13 +57,15 @@ export const reportLinkOperations: readonly Operation[] = [
   },
   {
     id: "getSharedReport",
-    route: "GET /v1/shared-reports/{token}",
+    route: "GET /v1/shared-report",
     permission: "anybody",
+    proof: "report_link",
     reach: "organization",
     summary: "Read the report that a link leads to",
-    description: "It needs no key: the token is the proof. Of a run under way it may be a few seconds old.",
+    description:
+      "It needs no key: the proof is the link's token, which stands behind the `#` of its `url`. Of a run under way it may be a few seconds old.",
     reply: { description: "The report", schema: SharedReport },
-    errors: ["not_found", "rate_limited"],
+    errors: ["unauthorized", "rate_limited"],
     handle: readShared,
   },
 ];
@@ -98,8 +101,8 @@ async function readShared(context: ApiContext): Promise<Response> {
     env,
     var: { now, services },
   } = context;
-  const report = await services.readSharedReport(env, pathParam(context, "token"), now());
+  const token = bearerOf(context, "token");
+  const report = await services.readSharedReport(env, token, now());
   if (report !== null) return context.json(report);
-  const message = "there is no such report, or its link has ended";
-  return await refuseStranger(context, new Refusal({ code: "not_found", message, param: "token" }));
+  return await refuseStranger(context, unauthorized("there is no such report, or its link has ended"));
 }

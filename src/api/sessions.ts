@@ -4,10 +4,16 @@
  */
 import { WhoAmI } from "../contract/accounts.ts";
 import { Deleted } from "../contract/endpoint.ts";
-import type { Caller } from "../contract/identity.ts";
+import { type Caller, permits } from "../contract/identity.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import { SessionList, SessionRequest, SignInCode } from "../contract/web-session.ts";
-import { deleteWebSession, findWebSession, listWebSessions, sessionViewOf } from "../db/web-sessions.ts";
+import {
+  deleteWebSession,
+  findWebSession,
+  listWebSessions,
+  type SessionReach,
+  sessionViewOf,
+} from "../db/web-sessions.ts";
 import { readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
 import { type BegunSession, type CodeOwner, sessionOwnerOf } from "../runtime/service/sign-in.ts";
 import { readBody } from "./answer.ts";
@@ -23,6 +29,7 @@ import { mayTryAgain, refuseStranger } from "./strangers.ts";
 
 const OWN = "/v1/session";
 const FOLDER = "/v1/sessions";
+const OWN_ALONE = "Without it, those that the same key, or the person, signed in: others are not there.";
 const GONE = { description: "It has ended", schema: Deleted, example: { object: "session", id: EXAMPLE.session } };
 
 export const sessionOperations: readonly Operation[] = [
@@ -74,21 +81,25 @@ export const sessionOperations: readonly Operation[] = [
   {
     id: "listSessions",
     route: `GET ${FOLDER}`,
-    permission: "admin",
+    permission: "caller",
     reach: "organization",
     summary: "List the browsers that are signed in",
+    description: `With \`admin\` those of everybody. ${OWN_ALONE}`,
     query: PageQuery,
     reply: { description: "One page of sessions, some of which may have ended just now", schema: SessionList },
+    errors: ["forbidden"],
     handle: listAll,
   },
   {
     id: "revokeSession",
     urgent: true,
     route: `DELETE ${FOLDER}/{id}`,
-    permission: "admin",
+    permission: "caller",
     reach: "organization",
     summary: "End a session: within 5 seconds it is refused everywhere",
+    description: `With \`admin\` anybody's. ${OWN_ALONE}`,
     reply: GONE,
+    errors: ["forbidden"],
     handle: revokeOne,
   },
 ];
@@ -155,23 +166,28 @@ async function signOut(context: ApiContext): Promise<Response> {
   if (session === undefined) {
     throw new Refusal({ code: "not_found", message: "there is no session: this request came with a key", param: null });
   }
-  await deleteWebSession(context.env.DB, caller, session.id);
+  await deleteWebSession(context.env.DB, reachOf(caller), session.id);
   context.header("set-cookie", sessionCookie(context, null, 0));
   return context.json({ object: "session", id: session.id, deleted: true });
 }
 
+/** Whoever may not administer the organisation sees and ends what they signed in themselves. */
+function reachOf({ orgId, projectId, who, permissions }: Caller): SessionReach {
+  return { orgId, projectId, whose: permits(permissions, "admin") ? null : who };
+}
+
 async function listAll(context: ApiContext): Promise<Response> {
-  const [database, caller] = [context.env.DB, context.var.caller];
+  const [database, reach] = [context.env.DB, reachOf(context.var.caller)];
   const pages = {
-    find: (id: string) => findWebSession(database, caller, id),
-    list: (page: Parameters<typeof listWebSessions>[2]) => listWebSessions(database, caller, page),
+    find: (id: string) => findWebSession(database, reach, id),
+    list: (page: Parameters<typeof listWebSessions>[2]) => listWebSessions(database, reach, page),
   };
   return await pageReply(context, "a session", pages, sessionViewOf);
 }
 
 async function revokeOne(context: ApiContext): Promise<Response> {
   const id = pathParam(context, "id");
-  if (await deleteWebSession(context.env.DB, context.var.caller, id)) {
+  if (await deleteWebSession(context.env.DB, reachOf(context.var.caller), id)) {
     return context.json({ object: "session", id, deleted: true });
   }
   throw new Refusal({ code: "not_found", message: `no session ${id}`, param: "id" });

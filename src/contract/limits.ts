@@ -4,6 +4,8 @@ const MIB = 1024 * KIB;
 const MINUTE = 60_000;
 
 export const LIMITS = {
+  /** Of one project, those that were deleted aside. */
+  fleetsPerProject: 100,
   /** Replicas of one fleet. */
   fleetReplicas: 64,
   /** What an engine of a fleet is sent once, before tensors come, as JSON. */

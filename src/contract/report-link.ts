@@ -30,7 +30,7 @@ export const ReportLinkList = listOf(ReportLinkView, "ReportLinkList", EXAMPLE.r
 
 export const CreatedReportLink = ReportLinkView.extend({
   url: MaybeText.describe("what to send, said here only; null in the answer to a repeat").meta({
-    example: `https://rollcall.example/shared/${EXAMPLE.reportToken}`,
+    example: `https://rollcall.example/shared#${EXAMPLE.reportToken}`,
   }),
 }).meta({ id: "CreatedReportLink" });
 export type CreatedReportLink = z.infer<typeof CreatedReportLink>;

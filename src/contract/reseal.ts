@@ -1,15 +1,49 @@
 /** What one call of resealing came to. */
 import * as z from "zod";
-import { Count, named } from "./primitives.ts";
+import { Count, EXAMPLE, named } from "./primitives.ts";
+
+/** What is kept sealed, in the order in which it is looked at. */
+export const SEALED_KINDS = [
+  ...["endpoint", "replica", "replica_control", "secret", "push_secret", "webhook_secret", "trigger"],
+] as const;
+export type SealedKind = (typeof SEALED_KINDS)[number];
+
+const Place = z.string().regex(new RegExp(`^(${SEALED_KINDS.join("|")}):[\\w-]{1,200}$`));
+
+export const ResealQuery = z.strictObject({
+  after: Place.optional()
+    .describe("`next` of the call before: it goes on there")
+    .meta({ example: `secret:${EXAMPLE.secret}` }),
+});
+export type ResealQuery = z.infer<typeof ResealQuery>;
+
+export const UnopenedValue = named("UnopenedValue", {
+  kind: z.enum(SEALED_KINDS).describe("what it is of: `push_secret` of a run, `replica_control` of a replica").meta({
+    example: "secret",
+  }),
+  id: z.string().meta({ example: EXAMPLE.secret }),
+  organization_id: z.string().meta({ example: EXAMPLE.organization }),
+  project_id: z.string().meta({ example: EXAMPLE.project }),
+  reason: z
+    .enum(["unknown_key", "damaged"])
+    .describe("sealed under a secret that the deployment does not hold; or it holds that, and the seal does not open"),
+});
+export type UnopenedValue = z.infer<typeof UnopenedValue>;
 
 export const Resealed = named("Resealed", {
   object: z.literal("reseal"),
-  resealed: Count.describe("values that this call sealed under the current secret").meta({ example: 100 }),
-  remaining: Count.describe("values that are still sealed under a secret before it: ask again until it is 0").meta({
-    example: 0,
+  resealed: Count.describe("values that this call sealed under the current secret").meta({ example: 99 }),
+  unopened: z
+    .array(UnopenedValue)
+    .describe("values that this call could not open, and left as they are: only setting them again helps"),
+  remaining: Count.describe("values of all kinds that are still sealed under a secret before it").meta({ example: 0 }),
+  lost: Count.describe("values of all kinds sealed under a secret that the deployment does not hold").meta({
+    example: 1,
   }),
-  lost: Count.describe("values sealed under a secret that the deployment does not hold: only setting them helps").meta({
-    example: 0,
-  }),
+  next: z
+    .string()
+    .nullable()
+    .describe("where the next call goes on, as `after`; null: everything was looked at")
+    .meta({ example: null }),
 });
 export type Resealed = z.infer<typeof Resealed>;

@@ -6,11 +6,11 @@ import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type FleetRow, fleets, type ReplicaRow, replicas } from "./doors-schema.ts";
-import { insertOnce, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
+import { insertOnce, isThere, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf } from "./page.ts";
 import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "./runs.ts";
 import { runs } from "./schema.ts";
-import { inProject, isOpenProject } from "./scoped.ts";
+import { inProject } from "./scoped.ts";
 
 type Owner = "org_id" | "project_id";
 export type NamedFleet = FleetRow & { readonly name: string };
@@ -84,18 +84,22 @@ export async function findReplica(
   return rows[0] ?? null;
 }
 
-/** A fleet and its first replicas, all or none. */
-export function insertFleet(
+/** A fleet and its first replicas, all or none. `full`: the project has as many as it may. */
+export async function insertFleet(
   database: D1Database,
   scope: Scope,
   fleet: NewFleet,
   first: readonly NewReplica[],
   made: Remembered | null,
-): Promise<Kept> {
+): Promise<Kept | "full"> {
   const project = inProject(database, scope);
-  const open = isOpenProject(database, scope);
-  const beside = first.map((replica) => project.insertIf(open, replicas, replica));
-  return insertOnce(database, scope, fleets, fleet, made, { beside });
+  const there = project.columns({ n: count() }, fleets, isNotNull(fleets.name));
+  const also = sql`(${there}) < ${LIMITS.fleetsPerProject}`;
+  const beside = first.map((replica) => project.insertIf(isThere(project, fleets, fleet.id), replicas, replica));
+  const kept = await insertOnce(database, scope, fleets, fleet, made, { also, beside });
+  if (kept !== "gone") return kept;
+  const [{ n } = { n: 0 }] = await there;
+  return n >= LIMITS.fleetsPerProject ? "full" : "gone";
 }
 
 /** `gone`: the fleet is, or has as many replicas as it may. */

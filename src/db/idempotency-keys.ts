@@ -2,12 +2,12 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq, type SQL, sql } from "drizzle-orm";
+import { eq, exists, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import type { fleets, replicas, triggers } from "./doors-schema.ts";
 import type { reportLinks } from "./page-schema.ts";
 import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
-import { inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
+import { type InProject, inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -58,7 +58,8 @@ export async function insertOnce<T extends Keepable>(
   const project = inProject(database, scope);
   const open = also === undefined ? isOpenProject(database, scope) : sql`${isOpenProject(database, scope)} and ${also}`;
   const insert = project.insertIf(open, table, row).returning({ id: table.id });
-  const remembering = made === null ? [] : [project.insertIf(open, idempotencyKeys, made)];
+  // Not the same condition again: with the last that there is room for, that holds no more.
+  const remembering = made === null ? [] : [project.insertIf(isThere(project, table, row.id), idempotencyKeys, made)];
   try {
     const [inserted] = await project.batch([insert, ...remembering, ...beside]);
     return inserted.length === 1 ? "inserted" : "gone";
@@ -66,6 +67,11 @@ export async function insertOnce<T extends Keepable>(
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
+}
+
+/** Whether a row is, once it was to be inserted by the statement before. */
+export function isThere(project: InProject, table: Keepable, id: string): SQL {
+  return exists(project.columns({ id: table.id }, table, eq(table.id, id)));
 }
 
 /** Writes a key of an organisation by itself, before what it makes is made elsewhere. One that is there stays as it is. */

@@ -3,7 +3,8 @@
  *
  * Invariant. A seal is replaced only while it is still the one that was read: what was set meanwhile stays.
  */
-import { and, eq, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, ne, notInArray, type SQL, sql } from "drizzle-orm";
+import { SEALED_KINDS, type SealedKind } from "../contract/reseal.ts";
 import type { Scope } from "../contract/scope.ts";
 import { replicas, triggers, webhookSecrets } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
@@ -17,17 +18,7 @@ const SEALED = {
   push_secret: { table: runs, column: runs.sealed_push_secret },
   webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret },
   trigger: { table: triggers, column: triggers.sealed_secret },
-} as const;
-export type SealedKind = keyof typeof SEALED;
-const KINDS = [
-  "endpoint",
-  "replica",
-  "replica_control",
-  "secret",
-  "push_secret",
-  "webhook_secret",
-  "trigger",
-] as const satisfies readonly SealedKind[];
+} as const satisfies Record<SealedKind, object>;
 
 export interface SealedValue {
   readonly kind: SealedKind;
@@ -64,54 +55,71 @@ export async function sealedPushSecret(database: D1Database, scope: Scope, runId
   return row?.sealed ?? null;
 }
 
-/**
- * For an operator, across everybody's rows: values sealed under one of `keyIds`, at most `limit` of them, and how many
- * there are; and how many are sealed under none of the keys `held`, which nobody can open.
- */
-export async function sealsUnder(
-  database: D1Database,
-  {
-    keyIds,
-    held,
-    limit,
-  }: { readonly keyIds: readonly string[]; readonly held: readonly string[]; readonly limit: number },
-): Promise<{ readonly values: readonly SealedValue[]; readonly count: number; readonly lost: number }> {
-  const values: SealedValue[] = [];
-  let [count, lost] = [0, 0];
-  for (const kind of KINDS) {
-    const { column } = SEALED[kind];
-    const under = inArray(keyIdOf(column), [...keyIds]);
-    values.push(...(await rowsUnder(database, kind, under, limit - values.length)));
-    count += await countOf(database, kind, under);
-    lost += await countOf(database, kind, and(isNotNull(column), notInArray(keyIdOf(column), [...held])));
-  }
-  return { values, count, lost };
+interface Behind {
+  /** Ids of the keys that the deployment holds. */
+  readonly current: string;
+  readonly before: readonly string[];
+  /** The last value that was looked at, as `next` named it; null: from the first. */
+  readonly after: string | null;
+  readonly limit: number;
 }
 
+/**
+ * For an operator, across everybody's rows: the next values that are not sealed under the current key, at most `limit` of
+ * them, by kind and id; how many are under a key before it, and how many under none that is held, which nobody can open.
+ */
+export async function sealsBehind(
+  database: D1Database,
+  { current, before, after, limit }: Behind,
+): Promise<{
+  readonly values: readonly SealedValue[];
+  readonly remaining: number;
+  readonly lost: number;
+  readonly next: string | null;
+}> {
+  const values: SealedValue[] = [];
+  let [remaining, lost] = [0, 0];
+  const [from, last = ""] = after?.split(":") ?? [];
+  let isReached = from === undefined;
+  for (const kind of SEALED_KINDS) {
+    const keyId = keyIdOf(SEALED[kind].column);
+    const left = limit - values.length;
+    if (isReached) values.push(...(await rowsOf(database, kind, ne(keyId, current), left)));
+    else if (kind === from) {
+      isReached = true;
+      values.push(...(await rowsOf(database, kind, and(ne(keyId, current), gt(SEALED[kind].table.id, last)), left)));
+    }
+    remaining += await countOf(database, kind, inArray(keyId, [...before]));
+    lost += await countOf(database, kind, notInArray(keyId, [current, ...before]));
+  }
+  const end = values.length < limit ? undefined : values.at(-1);
+  return { values, remaining, lost, next: end === undefined ? null : `${end.kind}:${end.id}` };
+}
+
+/** Null where nothing is sealed, as no key's id is. */
 function keyIdOf(column: (typeof SEALED)[SealedKind]["column"]): SQL<string> {
   return sql<string>`substr(${column}, 1, instr(${column}, '.') - 1)`;
 }
 
-async function rowsUnder(
+async function rowsOf(
   database: D1Database,
   kind: SealedKind,
-  under: SQL | undefined,
+  condition: SQL | undefined,
   limit: number,
 ): Promise<SealedValue[]> {
   const { table, column } = SEALED[kind];
   const rows = await unscoped(database, "operator")
     .select({ id: table.id, orgId: table.org_id, projectId: table.project_id, sealed: column })
     .from(table)
-    .where(under)
-    // One that does not open must not hold up those behind it.
-    .orderBy(sql`random()`)
+    .where(condition)
+    .orderBy(table.id)
     .limit(limit);
   return rows.flatMap(({ id, orgId, projectId, sealed }) =>
     sealed === null ? [] : [{ kind, scope: { orgId, projectId }, id, sealed }],
   );
 }
 
-async function countOf(database: D1Database, kind: SealedKind, condition: SQL | undefined): Promise<number> {
+async function countOf(database: D1Database, kind: SealedKind, condition: SQL): Promise<number> {
   const { table } = SEALED[kind];
   return await unscoped(database, "operator").$count(table, condition);
 }

@@ -3,7 +3,7 @@
  * are what gives a request its scope. A session has nothing of its own to be allowed: whoever looks one up is told of its
  * key or its person as they are at that moment.
  */
-import { and, desc, eq, exists, gt, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { SessionView } from "../contract/web-session.ts";
@@ -99,22 +99,33 @@ export async function beginSession(
   return inserted.length > 0;
 }
 
-export async function findWebSession(database: D1Database, reach: Reach, id: string): Promise<WebSessionRow | null> {
-  const rows = await inOrganization(database, reach.orgId).select(webSessions, eq(webSessions.id, id), reached(reach));
+/** What somebody may see and end of an organisation's sessions. */
+export interface SessionReach extends Reach {
+  /** A key, or a person: only what that signed in, a person by keys of theirs too. Null: everybody's. */
+  readonly whose: string | null;
+}
+
+export async function findWebSession(
+  database: D1Database,
+  reach: SessionReach,
+  id: string,
+): Promise<WebSessionRow | null> {
+  const owned = inOrganization(database, reach.orgId);
+  const rows = await owned.select(webSessions, eq(webSessions.id, id), reached(owned, reach));
   return rows[0] ?? null;
 }
 
 /** Sessions by the time they began, then id; at most `page.limit` of them. */
-export async function listWebSessions(database: D1Database, reach: Reach, page: Page): Promise<WebSessionRow[]> {
+export async function listWebSessions(database: D1Database, reach: SessionReach, page: Page): Promise<WebSessionRow[]> {
   const owned = inOrganization(database, reach.orgId);
-  return await pageOf(webSessions, page, (beyond) => owned.select(webSessions, beyond, reached(reach)));
+  return await pageOf(webSessions, page, (beyond) => owned.select(webSessions, beyond, reached(owned, reach)));
 }
 
 /** False: there is no such session. */
-export async function deleteWebSession(database: D1Database, reach: Reach, id: string): Promise<boolean> {
+export async function deleteWebSession(database: D1Database, reach: SessionReach, id: string): Promise<boolean> {
   const owned = inOrganization(database, reach.orgId);
   const rows = await owned
-    .delete(webSessions, eq(webSessions.id, id), reached(reach))
+    .delete(webSessions, eq(webSessions.id, id), reached(owned, reach))
     .returning({ id: webSessions.id });
   return rows.length > 0;
 }
@@ -160,8 +171,12 @@ function isLetIn(owned: InOrganization, { key_id, person_id }: Whose, now: numbe
   return sql`${open} and ${exists(key_id === null ? person() : key())}`;
 }
 
-function reached({ projectId }: Reach): Condition {
-  return projectId === null ? undefined : eq(webSessions.project_id, projectId);
+function reached(owned: InOrganization, { projectId, whose }: SessionReach): Condition {
+  const inProject = projectId === null ? undefined : eq(webSessions.project_id, projectId);
+  if (whose === null) return inProject;
+  const keys = owned.columns({ id: apiKeys.id }, apiKeys, eq(apiKeys.person_id, whose));
+  const theirs = [eq(webSessions.key_id, whose), eq(webSessions.person_id, whose), inArray(webSessions.key_id, keys)];
+  return and(inProject, or(...theirs));
 }
 
 /** A session in the shape of the wire, member by member: the hash is not for it. */

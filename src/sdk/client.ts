@@ -369,9 +369,9 @@ export class RollcallClient extends TurnsClient {
     return this.#requests.post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
   }
 
-  /** For operators: seals values under the current ROLLCALL_SECRET, a slice a call. */
-  reseal(options: CallOptions = {}): Promise<Resealed> {
-    return this.#requests.post("/reseal", {}, options);
+  /** For operators: seals values under the current ROLLCALL_SECRET, a slice a call: `next` of it is `after` of the next. */
+  reseal(query: { readonly after?: string | undefined } = {}, options: PostOptions = {}): Promise<Resealed> {
+    return this.#requests.post(`/reseal${search(query)}`, {}, options);
   }
 
   /** The value is written and never read back. */

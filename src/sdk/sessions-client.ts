@@ -70,9 +70,11 @@ export class SessionsClient {
     return this.#requests.delete(`/report-links/${encodeURIComponent(id)}`, options);
   }
 
-  /** The report that a link leads to; no key is needed. `token` is what the link's address ends with. */
+  /** The report that a link leads to; no key is needed. `token` is what stands behind the `#` of its address. */
   sharedReport(token: string, options: CallOptions = {}): Promise<SharedReport> {
-    return this.#requests.json(`/shared-reports/${encodeURIComponent(token)}`, options);
+    // Whatever stands in an address fits into a header so, and a token as it is.
+    const headers = { authorization: `Bearer ${encodeURIComponent(token)}` };
+    return this.#requests.json("/shared-report", { ...options, headers });
   }
 }
 

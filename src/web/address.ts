@@ -6,7 +6,7 @@ import { useCallback } from "react";
 export type Search = Readonly<Record<string, string | undefined>>;
 
 /** A parameter of the path. */
-export function useParam(name: "id" | "group" | "token"): string {
+export function useParam(name: "id" | "group"): string {
   const params: Readonly<Record<string, string | undefined>> = useParams({ strict: false });
   return params[name] ?? "";
 }

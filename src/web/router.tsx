@@ -45,7 +45,7 @@ const routes = [
   page("/webhooks/$id", () => import("./pages/webhooks/one.tsx")),
   page("/keys", () => import("./pages/keys/page.tsx")),
   page("/usage", () => import("./pages/usage/page.tsx")),
-  page("/shared/$token", () => import("./pages/shared/page.tsx")),
+  page("/shared", () => import("./pages/shared/page.tsx")),
 ];
 
 export const router = createRouter({

@@ -18,6 +18,7 @@ import {
   OF_DEPLOYMENT,
   OF_ORGANIZATION,
   ONLY_BY_SESSION,
+  OTHERS_TAKE,
   SHOWN_TO_OPERATORS,
   TAKES,
   TAKES_TOO,
@@ -167,7 +168,7 @@ function byWay(id: string, { cookie }: Asker): number | null {
 
 /** What refuses it; null: nothing. */
 function inOrganization(id: string, caller: Asker, { thing, target }: Aim): number | null {
-  if (thing && !reaches(caller, target)) return 404;
+  if (thing && !(reaches(caller, target) && mayDo(caller.may ?? [], OTHERS_TAKE[id] ?? "caller"))) return 404;
   return NOT_TO_ITS_OWN.includes(id) && caller.bound !== null ? 403 : null;
 }
 
@@ -187,8 +188,9 @@ function reaches({ bound }: Asker, project: Project): boolean {
   return bound === null ? project.scope.orgId === own.scope.orgId : project === bound;
 }
 
-function send(operation: Operation, { path, body, once }: Asked, caller: Asker, named: Project | undefined) {
+function send(operation: Operation, { path, body, once, bearer }: Asked, caller: Asker, named: Project | undefined) {
   const lines = typeof body === "string";
+  const shown = bearer ?? caller.token;
   const headers = {
     // Wrong keys are counted by address.
     "cf-connecting-ip": crypto.randomUUID(),
@@ -196,7 +198,7 @@ function send(operation: Operation, { path, body, once }: Asked, caller: Asker, 
     // What a page of the platform's own sends with its cookie.
     ...{ origin: ORIGIN, "sec-fetch-site": "same-origin" },
     ...(caller.cookie !== undefined && { cookie: caller.cookie }),
-    ...(caller.token !== null && { authorization: `Bearer ${caller.token}` }),
+    ...(shown !== null && { authorization: `Bearer ${shown}` }),
     ...(named !== undefined && { "rollcall-project": named.scope.projectId }),
     ...(body !== undefined && { "content-type": lines ? "application/jsonl" : "application/json" }),
   };

@@ -28,6 +28,17 @@ test("the page has every operation with its path, its example, its errors, and a
   }
 });
 
+test("an example shows the key, or the link's token, where the operation asks for one", async () => {
+  const { text } = await pageServed();
+  const shownBy = (id: string) => {
+    const [article = ""] = text.split(`<article id="${id}">`).slice(1);
+    return /authorization: Bearer ([^&]+)&quot;/.exec(article.split("</article>")[0] ?? "")?.[1];
+  };
+  const asked = ["listRuns", "whoAmI", "getBalance", "getSharedReport", "getHealth"].map(shownBy);
+  const key = "$ROLLCALL_API_KEY";
+  expect(asked).toEqual([key, key, key, expect.stringMatching(/^rkr_/), undefined]);
+});
+
 test("every link on the page leads somewhere on it, or to the document", async () => {
   const { text } = await pageServed();
   const ids = matches(text, /\sid="([^"]+)"/g);

@@ -2,12 +2,13 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { FleetView, ReplicaView } from "../../src/contract/fleet.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { getReplica, insertReplica, replicasOf } from "../../src/db/fleets.ts";
+import { getReplica, insertFleet, insertReplica, replicasOf } from "../../src/db/fleets.ts";
+import { recall } from "../../src/db/idempotency-keys.ts";
 import { insertRun, updateRun } from "../../src/db/runs.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
 import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
-import { replicaRow } from "../runtime/fleet-rows.ts";
+import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 
@@ -115,6 +116,33 @@ test("names are taken once, and a fleet has so many replicas and no more", async
   expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...REPLICA, name: "late" }))).toMatchObject({
     ...{ status: 409, message: `a fleet has at most ${LIMITS.fleetReplicas} replicas` },
   });
+});
+
+test("of fleets that are made at once a project keeps a hundred, each with its replicas and its key, and says so", async () => {
+  const door = await open();
+  const { scope } = door;
+  const key = { operation: "createFleet", request_hash: "h", created_at: 1 };
+  const rows = Array.from({ length: LIMITS.fleetsPerProject + 1 }, (_, at) => {
+    const fleet = fleetRow({ name: `n-${at}` });
+    return { fleet, replica: replicaRow(fleet.id), made: { ...key, key: fleet.id, resource_id: fleet.id } };
+  });
+  const kept = await Promise.all(
+    rows.map(({ fleet, replica, made }) => insertFleet(env.DB, scope, { ...fleet, name: fleet.id }, [replica], made)),
+  );
+  expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
+  for (const [at, { fleet, made }] of rows.entries()) {
+    const [replicas, known] = [
+      await replicasOf(env.DB, scope, fleet.id),
+      await recall(env.DB, scope, made.operation, made.key),
+    ];
+    const isKept = kept[at] === "inserted";
+    expect([at, replicas.length, known !== null]).toEqual([at, isKept ? 1 : 0, isKept]);
+  }
+  const another = () => door.post("/v1/fleets", { name: "another", replicas: [] });
+  const message = `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`;
+  expect(await errorOf(await another())).toMatchObject({ status: 409, code: "conflict", param: "name", message });
+  await send(door, "DELETE", `/v1/fleets/${rows[kept.indexOf("inserted")]?.fleet.id}`);
+  expect((await another()).status).toBe(201);
 });
 
 test("a replica may not be where the platform offers models, however the address is written", async () => {

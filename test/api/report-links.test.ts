@@ -9,6 +9,7 @@ import { RUN } from "./examples.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 import { openTenant, type Tenant } from "./tenant.ts";
 
+const SHARED = "/v1/shared-report";
 const DAY = 24 * 3600_000;
 
 /** A run of the tenant that has ended, on an endpoint with a key. */
@@ -33,7 +34,8 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
   return id;
 }
 
-const tokenOf = (url: string) => url.split("/").at(-1) ?? "";
+const tokenOf = (url: string) => new URL(url).hash.slice(1);
+const shown = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 test("a link shows anybody the report, and nothing of prompts, addresses, keys or metadata", async () => {
   const tenant = await openTenant();
@@ -41,14 +43,14 @@ test("a link shows anybody the report, and nothing of prompts, addresses, keys o
   const id = await endedRun(tenant);
   const { status, body } = await call(token, `POST /v1/runs/${id}/report-links`, {});
   expect([status, body.expires_at]).toEqual([201, (clock.now + 7 * DAY) / 1000]);
-  expect(body.url).toMatch(/^http:\/\/platform\.test\/shared\/rkr_/);
-  const read = await app.request(`/v1/shared-reports/${tokenOf(body.url)}`, {}, env);
+  expect(body.url).toMatch(/^http:\/\/platform\.test\/shared#rkr_\w+$/);
+  const read = await app.request(SHARED, shown(tokenOf(body.url)), env);
   const text = await read.text();
-  const shown = JSON.parse(text);
+  const report = JSON.parse(text);
   expect(read.status, text).toBe(200);
-  expect(shown).toMatchObject({ name: "shown", status: "completed", counts: RUN.counts, expires_at: body.expires_at });
-  expect(shown.report.reward).toEqual(RUN.report.reward);
-  expect(Object.keys(shown).sort()).toEqual([
+  expect(report).toMatchObject({ name: "shown", status: "completed", counts: RUN.counts, expires_at: body.expires_at });
+  expect(report.report.reward).toEqual(RUN.report.reward);
+  expect(Object.keys(report).sort()).toEqual([
     "counts",
     "created_at",
     "environment",
@@ -68,22 +70,39 @@ test("a link shows anybody the report, and nothing of prompts, addresses, keys o
   expect(listed).toEqual([{ ...body, url: undefined }].map(({ url: _, ...link }) => link));
 });
 
+test("no address holds the token of a link: it is shown as a bearer's, and a key or a cookie is none", async () => {
+  const tenant = await openTenant();
+  const { call, token, app } = tenant;
+  const { url } = (await call(token, `POST /v1/runs/${await endedRun(tenant)}/report-links`, {})).body;
+  const proof = tokenOf(url);
+  const asked = async (path: string, init: RequestInit) => {
+    const reply = await app.request(path, init, env);
+    return [reply.status, reply.headers.get("www-authenticate"), reply.headers.get("referrer-policy")];
+  };
+  expect(await asked(SHARED, shown(proof))).toEqual([200, null, "no-referrer"]);
+  const refused = [401, "Bearer", "no-referrer"];
+  expect(await asked(SHARED, {})).toEqual(refused);
+  expect(await asked(SHARED, shown(token))).toEqual(refused);
+  expect(await asked(SHARED, { headers: { cookie: `__Host-rollcall=${proof}` } })).toEqual(refused);
+  expect(await asked(`${SHARED}?token=${proof}`, {})).toEqual(refused);
+  expect((await asked(`${SHARED}s/${proof}`, {}))[0]).toBe(404);
+});
+
 test("a link ends in its time, when it is taken back, and with its run", async () => {
   const tenant = await openTenant();
   const { call, token, app, clock } = tenant;
   const id = await endedRun(tenant);
   const newLink = async (body: object = {}) => (await call(token, `POST /v1/runs/${id}/report-links`, body)).body;
   const [short, taken, last] = [await newLink({ expires_in_s: 60 }), await newLink(), await newLink()];
-  const read = async ({ url }: { url: string }) =>
-    (await app.request(`/v1/shared-reports/${tokenOf(url)}`, {}, env)).status;
+  const read = async ({ url }: { url: string }) => (await app.request(SHARED, shown(tokenOf(url)), env)).status;
   expect([await read(short), await read(taken), await read(last)]).toEqual([200, 200, 200]);
   expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(200);
   expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(404);
   clock.now += 60_000;
-  expect([await read(short), await read(taken), await read(last)]).toEqual([404, 404, 200]);
+  expect([await read(short), await read(taken), await read(last)]).toEqual([401, 401, 200]);
   await drizzle(env.DB).update(runs).set({ deleted_at: clock.now });
   clock.now += 60_000;
-  expect(await read(last)).toBe(404);
+  expect(await read(last)).toBe(401);
 });
 
 test("a repeat makes no second link and says none, and a run has a hundred at most", async () => {
@@ -110,10 +129,10 @@ test("guesses at links are counted by address", async () => {
     return { success: counted.length < 3 };
   };
   const ask = async (token: string) => {
-    const headers = { "cf-connecting-ip": address };
-    return (await app.request(`/v1/shared-reports/${token}`, { headers }, { ...env, WRONG_KEYS: { limit } })).status;
+    const headers = { ...shown(token).headers, "cf-connecting-ip": address };
+    return (await app.request(SHARED, { headers }, { ...env, WRONG_KEYS: { limit } })).status;
   };
   const unknown = () => mintToken("rkr", minting(env, 0));
-  expect([await ask("guess"), await ask(unknown()), await ask(unknown())]).toEqual([404, 404, 429]);
+  expect([await ask("guess"), await ask(unknown()), await ask(unknown())]).toEqual([401, 401, 429]);
   expect(counted).toEqual([address, address, address]);
 });

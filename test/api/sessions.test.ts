@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { REMEMBERED_MS } from "../../src/api/auth.ts";
 import { mintToken } from "../../src/core/ids.ts";
 import { webSessions } from "../../src/db/page-schema.ts";
-import { beginSession } from "../../src/db/web-sessions.ts";
+import { beginSession, listWebSessions } from "../../src/db/web-sessions.ts";
 import { minting, sha256Hex } from "../../src/runtime/kit/secrets.ts";
 import { joined } from "./authorization/things.ts";
 import { type Browser, openBrowser } from "./browser.ts";
@@ -261,4 +261,58 @@ test("a key has fifty sessions at most: the oldest ends", async () => {
   await signedIn(tenant);
   tenant.clock.now += REMEMBERED_MS;
   expect(await statusOf(first.ask("GET /v1/whoami"))).toBe(401);
+});
+
+test("whoever is no admin lists and ends the sessions that their own key signed in, and finds no other", async () => {
+  const tenant = await openTenant();
+  const { call, clock } = tenant;
+  const [mine, other] = [
+    await tenant.keyWith({ scopes: ["runs:read"] }),
+    await tenant.keyWith({ scopes: ["runs:read"] }),
+  ];
+  const [first, second, theirs] = [
+    await signedIn(tenant, mine),
+    await signedIn(tenant, mine),
+    await signedIn(tenant, other),
+  ];
+  const idOf = async (browser: Browser) => {
+    return (await (await browser.ask("GET /v1/whoami")).json<{ session: { id: string } }>()).session.id;
+  };
+  const [firstId, secondId, theirId] = [await idOf(first), await idOf(second), await idOf(theirs)];
+  const idsFor = async (key: string) => {
+    return (await call(key, "GET /v1/sessions")).body.data.map(({ id }: { id: string }) => id).sort();
+  };
+  expect(await idsFor(mine)).toEqual([firstId, secondId].sort());
+  expect(await idsFor(other)).toEqual([theirId]);
+  expect(await idsFor(tenant.admin)).toEqual([firstId, secondId, theirId].sort());
+  expect((await call(mine, `GET /v1/sessions?after=${theirId}`)).status).toBe(400);
+  expect((await call(mine, `DELETE /v1/sessions/${theirId}`)).status).toBe(404);
+  // One browser ends the other one, and cannot end a stranger's.
+  expect(await statusOf(first.ask(`DELETE /v1/sessions/${theirId}`))).toBe(404);
+  expect(await statusOf(first.ask(`DELETE /v1/sessions/${secondId}`))).toBe(200);
+  clock.now += REMEMBERED_MS;
+  const asks = (browser: Browser) => statusOf(browser.ask("GET /v1/whoami"));
+  expect(await Promise.all([first, second, theirs].map(asks))).toEqual([200, 401, 200]);
+  expect((await call(tenant.admin, `DELETE /v1/sessions/${theirId}`)).status).toBe(200);
+});
+
+test("a person's sessions are those that they and their keys signed in, of one organisation", async () => {
+  const [tenant, elsewhere] = [await openTenant(), await openTenant()];
+  const { orgId } = tenant.scope;
+  const person = await joined(orgId, "viewer");
+  const [theirs, strangers] = [await tenant.keyWith({ person_id: person }), await tenant.keyWith({})];
+  await signedIn(tenant, theirs);
+  await signedIn(tenant, strangers);
+  const { who } = (await tenant.call(theirs, "GET /v1/whoami")).body;
+  const row = { id: `ses_${person}`, hash: person, project_id: null, key_id: null, person_id: person };
+  const times = { created_at: tenant.clock.now, expires_at: tenant.clock.now + HOUR };
+  expect(await beginSession(env.DB, orgId, { ...row, ...times }, null)).toBe(true);
+  const seenBy = async (org: string, whose: string, projectId: string | null = null) => {
+    const page = { after: null, limit: 10, order: "asc" } as const;
+    const found = await listWebSessions(env.DB, { orgId: org, projectId, whose }, page);
+    return found.map(({ key_id, person_id }) => key_id ?? person_id).sort();
+  };
+  expect(await seenBy(orgId, person)).toEqual([who, person].sort());
+  expect(await seenBy(orgId, who)).toEqual([who]);
+  expect(await seenBy(elsewhere.scope.orgId, person)).toEqual([]);
 });

@@ -166,8 +166,8 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "statement list": { text: /^No month is closed yet/ },
   "statement show": { text: /^month,account,micros\r?\n/ },
   "run share": {
-    text: /^http:\S+\/shared\/rkr_\w+\nrl_\w+, until |\nrl_\w+ +key_/,
-    json: { object: "report_link", url: expect.stringMatching(/\/shared\/rkr_\w+$/) },
+    text: /^http:\S+\/shared#rkr_\w+\nrl_\w+, until |\nrl_\w+ +key_/,
+    json: { object: "report_link", url: expect.stringMatching(/\/shared#rkr_\w+$/) },
   },
   "run unshare": { json: DELETED },
   view: {

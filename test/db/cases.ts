@@ -301,9 +301,9 @@ export const IN_REACH: typeof OF_ORGANIZATION = {
   listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
   updateApiKey: (d1, reach, mark) => apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }),
   revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
-  findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, reach, `ses_${mark}`),
-  listWebSessions: (d1, reach) => sessions.listWebSessions(d1, reach, FIRST),
-  deleteWebSession: (d1, reach, mark) => sessions.deleteWebSession(d1, reach, `ses_${mark}`),
+  findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
+  listWebSessions: (d1, reach) => sessions.listWebSessions(d1, { ...reach, whose: null }, FIRST),
+  deleteWebSession: (d1, reach, mark) => sessions.deleteWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
   findProject: (d1, reach, mark) => projects.findProject(d1, reach, `pj_${mark}`),
   listProjects: (d1, reach) => projects.listProjects(d1, reach, FIRST),
 };

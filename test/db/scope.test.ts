@@ -62,7 +62,7 @@ const WITHOUT_SCOPE = [
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
   ...["findSession", "findSignInCode", "findSharedRun"],
-  ...["getAnyDeletion", "sealsUnder", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
+  ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };

@@ -51,6 +51,20 @@ test("a run is created with the key, the body and an idempotency key of its own"
   ]);
 });
 
+test("a shared report is asked for by its link's token alone, which no address holds", async () => {
+  const seen: unknown[] = [];
+  const client = await serve((request, response) => {
+    seen.push([request.url, request.headers.authorization]);
+    response.end("{}");
+  });
+  await client.sharedReport("rkr_a1");
+  await client.sharedReport("\u2028 of a broken link");
+  expect(seen).toEqual([
+    ["/v1/shared-report", "Bearer rkr_a1"],
+    ["/v1/shared-report", "Bearer %E2%80%A8%20of%20a%20broken%20link"],
+  ]);
+});
+
 test("an error of the API carries its code, field and status", async () => {
   const client = await serve((_request, response) => {
     const error = {

@@ -16,7 +16,7 @@ const PATHS = [
   ...[`/compare?runs=${before},${after}&baseline=${before}`, "/compare", "/environments", "/environments/judged-qa"],
   ...["/datasets", `/datasets/${stage.dataset}`, "/endpoints", `/endpoints/${stage.endpoint}`, "/fleets"],
   ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],
-  ...["/keys", "/usage", new URL(stage.report).pathname],
+  ...["/keys", "/usage", stage.report.slice(stage.url.length)],
 ];
 
 interface Violation {

@@ -1,8 +1,8 @@
 /** What an address holds comes back with it, and a number leads to the rows that it counts. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
-import { textOf } from "./browser.ts";
-import { stage, tabAt, useBrowser } from "./tabs.ts";
+import { openTab, textOf } from "./browser.ts";
+import { stage, tabAt, theBrowser, useBrowser } from "./tabs.ts";
 
 useBrowser();
 
@@ -78,4 +78,27 @@ test("the bins of the histogram hold what the API counts, and each leads to its 
   expect(texts.map((text) => Number(/: ([\d,]+)/.exec(text)?.[1]))).toEqual(known.map(({ n }) => n));
   await bins.last().click();
   await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe(`${known.at(-1)?.n} rollouts`);
+});
+
+test("a link to a report shows it to whoever is not signed in, and its token is in no address that is asked", async () => {
+  const { page, wrong, close } = await openTab(theBrowser(), stage.url);
+  const token = new URL(stage.report).hash.slice(1);
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url());
+    asked.push(pathname + search, request.headers()["referer"] ?? "");
+  });
+  try {
+    await page.goto(stage.report);
+    await expect.poll(() => textOf(page.locator("h1"))).toContain("the old model");
+    await page.reload();
+    await expect.poll(() => textOf(page.locator("h1"))).toContain("the old model");
+    expect(asked).toContain("/v1/shared-report");
+    expect(asked.filter((one) => one.includes(token))).toEqual([]);
+    await page.goto(`${stage.url}/shared#${token.slice(0, -1)}`);
+    await expect.poll(() => textOf(page.getByRole("alert"))).toContain("its link has ended");
+    expect(wrong.filter((one) => !one.includes("401"))).toEqual([]);
+  } finally {
+    await close();
+  }
 });

@@ -21,7 +21,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   session: "The session of the browser that asks.",
   sessions: "Browsers that are signed in to the web page.",
   "report-links": "Links by which anybody reads the report of a run, until they end or are taken back.",
-  "shared-reports": "Reports as whoever has a link reads them.",
+  "shared-report": "Reports as whoever has a link reads them.",
   invitations: "Tokens by which people become members.",
   deletions: "What was taken away for good, or is being: jobs, and receipts of what they took.",
   whoami: "Who a key says you are.",

@@ -95,7 +95,6 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   replica: text("id or name", "gpu-0"),
   group: text("number of the group, from 0", "41"),
   msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
-  token: text("what the link's address ends with", EXAMPLE.reportToken),
   turn: text("number of the turn, from 0", "0"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
@@ -121,6 +120,12 @@ const PROJECT = {
   "Rollcall-Project": "the project, by id or name; only a key of a whole organisation needs to name it",
 };
 
+const bearer = (description: string) => ({ type: "http", scheme: "bearer", description });
+const SCHEMES: Readonly<Record<"bearer" | NonNullable<Operation["proof"]>, object>> = {
+  bearer: bearer("an API key"),
+  report_link: bearer("the token of a link to a report, which stands behind the `#` of its `url`"),
+};
+
 const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
 
 export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
@@ -142,7 +147,7 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
     paths,
     components: {
       schemas: schemas.named,
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "an API key" } },
+      securitySchemes: SCHEMES,
       headers: {
         "x-request-id": {
           description: "names this reply; your own, where you sent one",
@@ -160,7 +165,8 @@ function nounOf(path: string): string {
 }
 
 /** What a key needs to have among its scopes: any of what is listed. */
-function securityOf({ permission }: Operation): readonly object[] {
+function securityOf({ permission, proof }: Operation): readonly object[] {
+  if (proof !== undefined) return [{ [proof]: [] }];
   if (permission === "anybody") return [];
   if (permission === "caller") return [{ bearer: [] }];
   return [permission].flat().map((scope) => ({ bearer: [scope] }));

@@ -3,6 +3,7 @@
  * runs nothing, and its policy holds a browser to that: the one stylesheet on it is named by its hash.
  */
 import { html, raw } from "hono/html";
+import { EXAMPLE } from "../../contract/primitives.ts";
 import { htmlReply } from "../html-reply.ts";
 import type { ApiContext } from "../operation.ts";
 import { GUIDE } from "./guide.ts";
@@ -149,11 +150,18 @@ function curlOf({ method: verb, path, parameters, requestBody, security }: Route
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const options = [
     ...(verb === "get" ? [] : [`-X ${verb.toUpperCase()}`]),
-    ...(security === undefined ? ['-H "authorization: Bearer $ROLLCALL_API_KEY"'] : []),
+    ...security.slice(0, 1).flatMap(shownBy),
     ...(type === undefined ? [] : [`-H "content-type: ${type}"`]),
     ...(media === undefined ? [] : [`--data-binary ${quoted(JSON.stringify(media.example))}`]),
   ];
   return [`curl "$ROLLCALL_URL${filled}"`, ...options].join(" \\\n  ");
+}
+
+/** How a request shows what the scheme asks for. */
+function shownBy(scheme: object): string[] {
+  return Object.keys(scheme).map((name) => {
+    return `-H "authorization: Bearer ${name === "bearer" ? "$ROLLCALL_API_KEY" : EXAMPLE.reportToken}"`;
+  });
 }
 
 /** For a POSIX shell. */

@@ -3,6 +3,7 @@
  * fleet's object is told of it: what it is not told it reads by itself.
  */
 import type { FleetPatch, FleetRequest, FleetView } from "../../contract/fleet.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import {
@@ -49,6 +50,9 @@ export async function createFleet(
   const kept = await insertFleet(env.DB, scope, fleet, first, key);
   if (kept === "taken") return await taken();
   if (kept === "gone") return projectGone();
+  if (kept === "full") {
+    return refuse("conflict", `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`, "name");
+  }
   if (key !== null) await noteProject(env, scope, now);
   await tellFleet(env, scope, id);
   return await made(env, scope, owned(scope, fleet), false);

@@ -1,6 +1,7 @@
 /** Links by which anybody reads the report of a run: made, taken back, and read as D1 knows the run. */
 import type { Caller } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { sharedPage } from "../../contract/pages.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "../../contract/report-link.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -42,7 +43,7 @@ export async function createReportLink(
   if (kept === "taken") return (await findRepeated(env, scope, options)) ?? keyReused();
   if (kept === "gone") return await whyNone(env, scope, runId);
   await noteProject(env, scope, now);
-  const url = `${origin}/shared/${token}`;
+  const url = origin + sharedPage(token);
   return { ok: true, value: { value: { ...reportLinkViewOf(link), url }, replayed: false } };
 }
 

@@ -13,7 +13,7 @@ import { SignedIn, useSession } from "./session.tsx";
 import { THEMES, useTheme } from "./theme.ts";
 
 /** Pages that show what they show to anybody. */
-const OPEN = /^\/(sign-in|shared\/)/;
+const OPEN = /^\/(sign-in|shared)\b/;
 
 export function Shell() {
   const { pathname } = useLocation();

@@ -15,7 +15,7 @@ export const PAGE_REQUESTS: Readonly<Record<string, Request>> = {
   },
   createReportLink: { ask: ({ run }) => ({ path: `/v1/runs/${run}/report-links`, body: {} }) },
   listReportLinks: { ask: ({ run }) => ({ path: `/v1/runs/${run}/report-links` }) },
-  getSharedReport: { ask: ({ report_token }) => ({ path: `/v1/shared-reports/${report_token}` }) },
+  getSharedReport: { ask: ({ report_token }) => ({ path: "/v1/shared-report", bearer: report_token }) },
   deleteReportLink: {
     ask: ({ report_link }) => ({ path: `/v1/report-links/${report_link}` }),
     anew: ({ door, things }) => newReportLink(door, things.run),

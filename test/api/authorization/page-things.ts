@@ -50,5 +50,5 @@ export async function cookieOf(key: string, changes: Partial<WebSessionRow> = {}
 export async function newReportLink(door: Door, run: string) {
   const reply = await door.post(`/v1/runs/${run}/report-links`, {});
   const { id, url } = CreatedReportLink.parse(await reply.json());
-  return { report_link: id, report_token: url?.split("/").at(-1) ?? "" };
+  return { report_link: id, report_token: url?.split("#").at(-1) ?? "" };
 }

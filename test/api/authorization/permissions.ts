@@ -15,8 +15,8 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   createSignInCode: "caller",
   createSession: "anybody",
   deleteSession: "caller",
-  listSessions: ["admin"],
-  revokeSession: ["admin"],
+  listSessions: "caller",
+  revokeSession: "caller",
   listAuditLog: ["audit:read"],
 
   getOrganization: ["runs:read"],
@@ -186,6 +186,9 @@ export const OF_ALL_PROJECTS: readonly string[] = [
   ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
+
+/** What is there only for whoever made it: another's is not, unless for whoever has one of these. */
+export const OTHERS_TAKE: Readonly<Record<string, readonly Permission[]>> = { revokeSession: ["admin"] };
 
 /** What a key of one project may not do to its own project. */
 export const NOT_TO_ITS_OWN: readonly string[] = ["deleteProject"];

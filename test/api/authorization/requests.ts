@@ -33,6 +33,8 @@ export interface Asked {
   readonly body?: unknown;
   /** True: with an Idempotency-Key of its own. */
   readonly once?: true;
+  /** What proves it in the place of the caller's key. */
+  readonly bearer?: string;
 }
 
 export interface Request {

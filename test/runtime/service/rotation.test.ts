@@ -2,6 +2,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Resealed } from "../../../src/contract/reseal.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
 import { getRun } from "../../../src/db/runs.ts";
@@ -111,12 +112,7 @@ test("a key that is used is sealed anew by its use, and everything else by resea
   expect(await keyIds()).toEqual([current, old, old, old, old, old]);
   await openEndpoint(env, scope, endpointId, 0);
   expect(await keyIds()).toEqual([current, old, current, old, old, old]);
-  for (let left = 1; left > 0; ) {
-    const { resealed, remaining } = await reseal(env, 2);
-    expect(resealed).toBeLessThanOrEqual(2);
-    if (resealed === 0) expect(remaining).toBe(0);
-    left = remaining;
-  }
+  expect((await resealAll(2)).at(-1)).toMatchObject({ remaining: 0, next: null });
   expect(await keyIds()).toEqual(Array(6).fill(current));
   const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
   const needs = names.map((name) => `secret:${name}`);
@@ -156,7 +152,57 @@ test("what was not sealed anew before the old secret went says so, and is counte
   rotate();
   const later = { ...env, ROLLCALL_SECRETS_BEFORE: "" };
   await expect(openEndpoint(later, platform.scope, id, 0)).rejects.toThrow(EndpointUnusable);
-  const { resealed, lost } = await reseal(later, 10);
+  const { resealed, lost, unopened } = await reseal(later, `endpoint:${id.slice(0, -1)}`, 1);
   expect(resealed).toBe(0);
   expect(lost).toBeGreaterThan(0);
+  expect(unopened).toMatchObject([{ kind: "endpoint", id, reason: "unknown_key" }]);
 });
+
+test("values that do not open are named once, and hold up none of those behind them", async () => {
+  rotateBack();
+  const { orgId, projectId } = platform.scope;
+  const newEndpoint = async (name: string, change: string) => {
+    const asked = { name, base_url: env.MODEL_URL, api_key: KEY, probe: false };
+    const { id } = await (await platform.post("/v1/endpoints", asked)).json<{ id: string }>();
+    await env.DB.prepare(`update endpoints set sealed_key = ${change} where id = ?`).bind(id).run();
+    return id;
+  };
+  const [old] = sealKeyIds(env);
+  const damaged: string[] = [];
+  for (const name of ["first", "second", "third"]) damaged.push(await newEndpoint(name, "substr(sealed_key, 1, 30)"));
+  const foreign = await newEndpoint("foreign", "'0' || sealed_key");
+  const unmarked = await newEndpoint("unmarked", "'no seal at all'");
+  await platform.post("/v1/secrets", { name: "BEHIND", value: "value behind them" });
+  const behind = () => keyIdOf(findSecret(env.DB, platform.scope, "BEHIND").then((row) => row?.sealed_value));
+  rotate();
+  const [current] = sealKeyIds(env);
+  expect(await behind()).toBe(old);
+  const calls = await resealAll(2);
+  expect(await behind()).toBe(current);
+  const ours = calls
+    .flatMap(({ unopened }) => unopened)
+    .filter(({ id }) => [...damaged, foreign, unmarked].includes(id));
+  const named = (id: string, reason: string) => {
+    return { kind: "endpoint", id, organization_id: orgId, project_id: projectId, reason };
+  };
+  expect(ours).toEqual([
+    ...damaged.map((id) => named(id, "damaged")),
+    ...[foreign, unmarked].map((id) => named(id, "unknown_key")),
+  ]);
+  expect(calls.at(-1)).toMatchObject({ remaining: damaged.length });
+  // Set again, or gone, they are nobody's trouble any more.
+  for (const id of [...damaged, foreign, unmarked]) await platform.ask(`/v1/endpoints/${id}`, { method: "DELETE" });
+  expect((await resealAll(50)).at(-1)).toMatchObject({ remaining: 0 });
+});
+
+/** Every call of it, each of which looks at so many values. */
+async function resealAll(slice: number): Promise<readonly Resealed[]> {
+  const calls: Resealed[] = [];
+  for (let after: string | null = null; ; ) {
+    const call: Resealed = await reseal(env, after, slice);
+    expect(call.resealed + call.unopened.length).toBeLessThanOrEqual(slice);
+    calls.push(call);
+    if (call.next === null) return calls;
+    after = call.next;
+  }
+}

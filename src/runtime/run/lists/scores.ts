@@ -19,6 +19,8 @@ export function fillScores(sql: SqlStorage, name: string, finished: number): boo
   if (known === undefined && !makeRoom(sql)) return false;
   const upto = known?.upto ?? 0;
   if (upto >= finished) return true;
+  // A name is noted before it has values, so that none has any which nobody knows of: those would never go.
+  note(sql, name, upto);
   const last = Math.min(finished, upto + SLICE);
   sql.exec(
     `insert or ignore into score_values
@@ -29,12 +31,14 @@ export function fillScores(sql: SqlStorage, name: string, finished: number): boo
     upto,
     last,
   );
-  sql.exec(
-    "insert or replace into listed_scores values (?, ?, (select ifnull(max(used), 0) + 1 from listed_scores))",
-    name,
-    last,
-  );
+  note(sql, name, last);
   return last >= finished;
+}
+
+/** The name has its values up to that end, and was listed last of all. */
+function note(sql: SqlStorage, name: string, upto: number): void {
+  const used = "(select ifnull(max(used), 0) + 1 from listed_scores)";
+  sql.exec(`insert or replace into listed_scores values (?, ?, ${used})`, name, upto);
 }
 
 /** Takes the next slice of the values away that have to go. False: more are left. */

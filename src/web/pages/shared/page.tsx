@@ -1,7 +1,10 @@
-/** The report of a run, for anybody who has its link, until that ends or is taken back. */
+/**
+ * The report of a run, for anybody who has its link, until that ends or is taken back. The link's token stands behind the
+ * `#` of the address: no browser sends that to anybody, and the page shows it to the API alone.
+ */
 import { useQuery } from "@tanstack/react-query";
+import { useLocation } from "@tanstack/react-router";
 import type { SharedReport } from "../../../contract/report-link.ts";
-import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -17,7 +20,7 @@ import { Numbers } from "../run/overview.tsx";
 import "../run/run.css";
 
 export function Page() {
-  const token = useParam("token");
+  const { hash: token } = useLocation();
   const { data, error } = useQuery({
     queryKey: ["shared", token],
     queryFn: ({ signal }) => api.sharedReport(token, { signal }),

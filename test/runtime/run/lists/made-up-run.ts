@@ -4,13 +4,18 @@ import { RunObject } from "../../../../src/index.ts";
 import type { ListAnswer, ListAsk, ListQuestion } from "../../../../src/runtime/contract/rpc.ts";
 import type { RunSpec } from "../../../../src/runtime/contract/wire.ts";
 import { lookAt } from "../../../../src/runtime/run/lists/look.ts";
+import type { Life } from "../../account/life.ts";
 import { Hand } from "../../hand-ledger.ts";
 import { inside } from "../../platform.ts";
 
 export interface MadeUp {
   readonly sql: SqlStorage;
-  readonly look: <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
+  readonly look: Look;
+  /** The same by an instance of the object that is killed at some write. */
+  readonly lookIn: (life: Life) => Look;
 }
+
+export type Look = <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
 
 /**
  * Rollouts in groups of four, in the order of their dispatch: of every ten, one runs, one scores, one failed, one was
@@ -50,6 +55,9 @@ export function madeUpRun<T>(
     sql.exec(ROWS, rollouts);
     const finished = sql.exec<{ n: number }>("select max(finish_seq) as n from rollouts").one().n;
     store.saveHead({ ...store.head(), dispatched: rollouts, finished, in_flight: rollouts - finished });
-    return use({ sql, look: (question, ask) => lookAt({ store, sql, spec }, question, ask) });
+    const lookBy = (by: SqlStorage): Look => {
+      return (question, ask) => lookAt({ store, sql: by, spec }, question, ask);
+    };
+    return use({ sql, look: lookBy(sql), lookIn: (life) => lookBy(life.storage(storage).sql) });
   });
 }

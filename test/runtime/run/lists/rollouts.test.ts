@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
+import { Life } from "../../account/life.ts";
 import { type MadeUp, madeUpRun } from "./made-up-run.ts";
 
 const ROLLOUTS = 120;
@@ -13,7 +14,7 @@ function termsOf(text: string) {
 }
 
 /** All that pass, read in pages of an odd length. */
-function listed({ look }: MadeUp, filter: string, sortText = "dispatched", limit = 7): ListedRollout[] {
+function listed({ look }: Pick<MadeUp, "look">, filter: string, sortText = "dispatched", limit = 7): ListedRollout[] {
   const sort = parseSort(sortText);
   if (sort === null) throw new Error(`no sort: ${sortText}`);
   const rows: ListedRollout[] = [];
@@ -143,3 +144,43 @@ test("the values of 20 scores are kept, and a list by any other is right all the
     const kept = run.sql.exec<{ name: string }>("select distinct name from score_values").toArray();
     expect(kept.map(({ name }) => name).sort()).toEqual(["score_0", ...names.slice(4)].sort());
   }));
+
+const MOST_WRITES = 40;
+
+test("a run killed at any write of its lists lists the same afterwards, and keeps no value that it does not know of", async () => {
+  const names = Array.from({ length: 22 }, (_, at) => `score_${at}`);
+  const scores = JSON.stringify(names.map((name, at) => ({ name, score: at, weight: 1 })));
+  const SORTED = ["-score_20", "-turns", "-score_21"];
+  let killed = 0;
+  for (let over = true; over && killed < MOST_WRITES; killed += over ? 1 : 0) {
+    over = await madeUpRun(ROLLOUTS, (run) => {
+      run.sql.exec("update rollouts set scores = ? where scores is not null", scores);
+      // As many as there is room for: those that come next take the place of two.
+      for (const name of names.slice(0, 20)) listed(run, "", name, 500);
+      const life = new Life(killed);
+      const dying = { look: run.lookIn(life) };
+      const died = fails(() => SORTED.map((sort) => listed(dying, "", sort, 500)));
+      expect([killed, died]).toEqual([killed, life.over]);
+      const unknown = "select distinct name from score_values where name not in (select name from listed_scores)";
+      expect([killed, run.sql.exec(unknown).toArray()]).toEqual([killed, []]);
+      for (const name of ["score_0", "score_1", "score_20", "score_21"]) {
+        const having = listed(run, "", `-${name}`, 500).filter(({ at }) => at.value === names.indexOf(name));
+        expect([killed, name, having.length]).toEqual([killed, name, ROLLOUTS / 2]);
+      }
+      const turns = listed(run, "", "-turns", 500).flatMap(({ turns }) => turns ?? []);
+      expect([killed, turns]).toEqual([killed, turns.toSorted((a, b) => b - a)]);
+      return died;
+    });
+  }
+  expect(killed).toBeGreaterThan(10);
+  expect(killed).toBeLessThan(MOST_WRITES);
+});
+
+function fails(act: () => unknown): boolean {
+  try {
+    act();
+  } catch {
+    return true;
+  }
+  return false;
+}
