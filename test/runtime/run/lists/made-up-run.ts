@@ -10,6 +10,8 @@ import { inside } from "../../platform.ts";
 export interface MadeUp {
   readonly sql: SqlStorage;
   readonly look: <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
+  /** Rows that the statements of looks have read since it was asked last, and rows of indexes and tables they wrote. */
+  readonly rows: () => { readonly read: number; readonly written: number };
 }
 
 /**
@@ -50,6 +52,24 @@ export function madeUpRun<T>(
     sql.exec(ROWS, rollouts);
     const finished = sql.exec<{ n: number }>("select max(finish_seq) as n from rollouts").one().n;
     store.saveHead({ ...store.head(), dispatched: rollouts, finished, in_flight: rollouts - finished });
-    return use({ sql, look: (question, ask) => lookAt({ store, sql, spec }, question, ask) });
+    const counting = countingRows(sql);
+    const look: MadeUp["look"] = (question, ask) => lookAt({ store, sql: counting.sql, spec }, question, ask);
+    return use({ sql, look, rows: counting.rows });
   });
+}
+
+function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; readonly rows: MadeUp["rows"] } {
+  let ran: Pick<SqlStorageCursor<Record<string, SqlStorageValue>>, "rowsRead" | "rowsWritten">[] = [];
+  const exec = <Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]) => {
+    const cursor = sql.exec<Row>(query, ...bindings);
+    ran.push(cursor);
+    return cursor;
+  };
+  const rows = () => {
+    const sum = (of: "rowsRead" | "rowsWritten") => ran.reduce((all, cursor) => all + cursor[of], 0);
+    const counted = { read: sum("rowsRead"), written: sum("rowsWritten") };
+    ran = [];
+    return counted;
+  };
+  return { sql: new Proxy(sql, { get: (of, name) => (name === "exec" ? exec : Reflect.get(of, name, of)) }), rows };
 }
