@@ -205,3 +205,13 @@ test("the values of 20 names are kept, and a list by any other is right all the 
     const values = run.sql.exec<{ name: string }>("select distinct name from list_values order by name").toArray();
     expect(values.map(({ name }) => name)).toEqual(kept(run));
   }));
+
+test("a text is found in either case of A to Z, and in the case of any other letter that it is written in", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const error = JSON.stringify({ error: "ModelError", message: "Großer Ärger: Ошибка", error_chain_repr: "" });
+    run.sql.exec("update rollouts set error = ? where seq = 3", error);
+    const found = ["GROß", "Ärger", "ärger", "Ошибка", "ошибка", "ошибк"].map(
+      (text) => listed(run, `"${text}"`).length,
+    );
+    expect(found).toEqual([1, 1, 0, 1, 0, 0]);
+  }));
