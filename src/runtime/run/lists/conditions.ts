@@ -60,7 +60,7 @@ function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
   if (term.kind === "text") return textIn(term.text, bound);
   if (term.kind === "flag") return `(${flagIn(term.field, stopping)}) = ${term.value ? 1 : 0}`;
   if (term.kind === "word") {
-    const one = term.field === "task" ? (key: string) => prefixIn(key, bound) : null;
+    const one = term.field === "task" ? (key: string) => beginsWith("r.task_key", bound.add(key)) : null;
     return wordIn(WORDS[term.field], term.values, bound, one);
   }
   const measure: Measure<NumberField> =
@@ -87,10 +87,9 @@ function wordIn(
   return values.map((value) => (value === null ? `${column} is null` : `ifnull(${one(value)}, 0)`)).join(" or ");
 }
 
-/** Keys that begin so: a range, which an index can answer, and in which no character has a meaning of its own. */
-export function prefixIn(prefix: string, bound: Bound): string {
-  const from = bound.add(prefix);
-  return `r.task_key >= ${from} and r.task_key < ${from} || char(1114111)`;
+/** Words that begin so: a range, which an index can answer, and in which no character has a meaning of its own. */
+export function beginsWith(value: string, prefix: string): string {
+  return `${value} >= ${prefix} and ${value} < ${prefix} || char(1114111)`;
 }
 
 function flagIn(field: Extract<FilterTerm, { kind: "flag" }>["field"], stopping: boolean): string {

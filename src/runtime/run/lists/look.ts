@@ -4,8 +4,8 @@ import { groupRecord, groupSlice } from "./groups.ts";
 import { binCounts, spreadOf } from "./histogram.ts";
 import type { Listed } from "./listed.ts";
 import { countMatches, rolloutSlice } from "./rollouts.ts";
-import { scoreNames } from "./scores.ts";
 import { searchedTexts } from "./texts.ts";
+import { scoreNames } from "./values.ts";
 
 const LOOKS: { readonly [Name in ListQuestion]: (listed: Listed, ask: ListAsk<Name>) => ListAnswer<Name> } = {
   rollouts: rolloutSlice,

@@ -12,7 +12,6 @@ import { costOf } from "../report-sums.ts";
 import type { RunStore } from "../store.ts";
 import { Bound, conditionOf } from "./conditions.ts";
 import type { Listed } from "./listed.ts";
-import { fillScores } from "./scores.ts";
 import { makeTexts } from "./texts.ts";
 import { SCANNED, walkOf } from "./walks.ts";
 
@@ -64,13 +63,12 @@ const STEPS = "left join train_groups g on g.group_index = r.group_index";
 export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollouts">): ListAnswer<"rollouts"> {
   const { terms, sort, after } = ask;
   makeTexts(sql, terms);
-  // Those without the score are found without its table.
-  const name = sort.by.kind === "score" && after?.value !== null ? sort.by.name : null;
-  if (name !== null && !fillScores(sql, name, store.head().finished)) return { rows: [], next: { after } };
   // Of each row's group the members are read, for its advantage.
   const limit = Math.min(ask.limit, Math.max(1, Math.floor(SCANNED / spec.rollouts_per_example)));
   const bound = new Bound();
-  const { statement, hasRest } = walkOf(sql, terms, sort, after, bound);
+  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after }, bound);
+  if (walk === null) return { rows: [], next: { after } };
+  const { statement, hasRest } = walk;
   const condition = conditionOf(terms, bound, stopsAll(store.head()));
   const found = sql
     .exec<WalkedRow>(
@@ -96,9 +94,10 @@ function lastWalked(
     return seq < store.lastSeq() ? { value: null, seq } : null;
   }
   const bound = new Bound();
-  const { statement } = walkOf(sql, terms, sort, after, bound);
+  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after }, bound);
+  if (walk === null) return after;
   const row = sql.exec<{ seq: number; value: number | null }>(
-    `${statement} limit 1 offset ${SCANNED - 1}`,
+    `${walk.statement} limit 1 offset ${SCANNED - 1}`,
     ...bound.values,
   );
   return row.toArray()[0] ?? null;

@@ -1,4 +1,4 @@
-/** `npm run bench:lists`: pages of a run of 100,000 rollouts, each read whole within a second, its first index included. */
+/** `npm run bench:lists`: pages of a run of 100,000 rollouts, each read whole within a second, its first time included. */
 import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import type { ListCursor, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
@@ -6,7 +6,7 @@ import { type MadeUp, madeUpRun } from "./made-up-run.ts";
 
 const ROLLOUTS = 100_000;
 const PAGE = 101;
-/** The first of a kind makes an index, or the table of a score. */
+/** The first of a kind keeps its values. */
 const PAGES = [
   ["", "dispatched"],
   ["reward<0.5", "-reward"],

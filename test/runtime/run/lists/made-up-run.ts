@@ -13,6 +13,8 @@ export interface MadeUp {
   readonly look: Look;
   /** The same by an instance of the object that is killed at some write. */
   readonly lookIn: (life: Life) => Look;
+  /** Rows that the statements of looks have read since it was asked last, and rows of indexes and tables they wrote. */
+  readonly rows: () => { readonly read: number; readonly written: number };
 }
 
 export type Look = <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
@@ -58,6 +60,24 @@ export function madeUpRun<T>(
     const lookBy = (by: SqlStorage): Look => {
       return (question, ask) => lookAt({ store, sql: by, spec }, question, ask);
     };
-    return use({ sql, look: lookBy(sql), lookIn: (life) => lookBy(life.storage(storage).sql) });
+    const counting = countingRows(sql);
+    const lookIn = (life: Life) => lookBy(life.storage(storage).sql);
+    return use({ sql, look: lookBy(counting.sql), lookIn, rows: counting.rows });
   });
+}
+
+function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; readonly rows: MadeUp["rows"] } {
+  let ran: Pick<SqlStorageCursor<Record<string, SqlStorageValue>>, "rowsRead" | "rowsWritten">[] = [];
+  const exec = <Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]) => {
+    const cursor = sql.exec<Row>(query, ...bindings);
+    ran.push(cursor);
+    return cursor;
+  };
+  const rows = () => {
+    const sum = (of: "rowsRead" | "rowsWritten") => ran.reduce((all, cursor) => all + cursor[of], 0);
+    const counted = { read: sum("rowsRead"), written: sum("rowsWritten") };
+    ran = [];
+    return counted;
+  };
+  return { sql: new Proxy(sql, { get: (of, name) => (name === "exec" ? exec : Reflect.get(of, name, of)) }), rows };
 }

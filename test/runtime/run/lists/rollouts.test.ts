@@ -107,19 +107,78 @@ test("sorted by group, or by the order of their ends, they stand so; the other w
     expect(ids("-started")).toEqual(ids("started").reverse());
   }));
 
-test("a list makes the index of its sort and no other, and only once it is asked for", () =>
+const kept = ({ sql }: MadeUp) =>
+  sql
+    .exec<{ name: string }>("select name from listed_values order by name")
+    .toArray()
+    .map(({ name }) => name);
+
+test("a list keeps the values of its sort and no other, and only once it is asked for", () =>
   madeUpRun(ROLLOUTS, (run) => {
-    const indexes = () =>
-      run.sql
-        .exec<{ name: string }>("select name from sqlite_master where name like 'rollouts_by_%' order by name")
-        .toArray()
-        .map(({ name }) => name);
+    const tables = () => run.sql.exec("select name from sqlite_master where name like 'list%'").toArray();
     listed(run, 'reward<0.5 turns>2 -outcome:failed exact=1 "no way"');
-    expect(indexes()).toEqual([]);
+    expect(tables()).toEqual([{ name: "listed_prompts" }]);
     listed(run, "reward<0.5", "-reward");
-    expect(indexes()).toEqual(["rollouts_by_reward"]);
+    expect(kept(run)).toEqual(["reward"]);
     listed(run, "error:provider");
-    expect(indexes()).toEqual(["rollouts_by_reason", "rollouts_by_reward"]);
+    expect(kept(run)).toEqual(["error", "reward"]);
+  }));
+
+test("values are kept 20,000 ends with each call, and once they are kept a list writes nothing", () =>
+  madeUpRun(100_000, (run) => {
+    const sort = parseSort("-reward");
+    if (sort === null) throw new Error("no sort");
+    const ask = () => run.look("rollouts", { terms: [], sort, after: null, limit: 50 });
+    for (let call = 0; call < 3; call += 1) {
+      expect(ask()).toEqual({ rows: [], next: { after: null } });
+      const { read, written } = run.rows();
+      expect([read < 50_000, written > 1000, written < 45_000]).toEqual([true, true, true]);
+    }
+    // The fourth slice has the last of 80,000 ends.
+    expect(ask().rows).toHaveLength(50);
+    run.rows();
+    expect(ask().rows.map(({ reward }) => reward)).toEqual(Array.from({ length: 50 }, () => 1));
+    const { read, written } = run.rows();
+    expect([read < 25_000, written]).toEqual([true, 0]);
+  }));
+
+test("what ended since is in the next page of a sort", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const [first] = listed(run, "", "-turns");
+    expect(first?.turns).toBe(9);
+    const answers = (seq: number, turns: number) =>
+      run.sql.exec("update rollouts set status = 'scoring', turns = ? where seq = ?", turns, seq);
+    answers(1, 100);
+    answers(11, 90);
+    expect(
+      listed(run, "", "-turns")
+        .map(({ id }) => id)
+        .slice(0, 2),
+    ).toEqual(["ro_0", "ro_10"]);
+  }));
+
+test("a page of the tasks that begin alike reads no more rows than any other, in the order of their dispatch too", () =>
+  madeUpRun(100_000, ({ look, rows }) => {
+    const page = (filter: string, sortText: string, after: ListCursor | null) => {
+      const sort = parseSort(sortText);
+      if (sort === null) throw new Error(`no sort: ${sortText}`);
+      const slice = look("rollouts", { terms: termsOf(filter), sort, after, limit: 50 });
+      return { ids: slice.rows.map(({ id }) => id), next: slice.next?.after ?? null, read: rows().read };
+    };
+    const prepare = (filter: string) => {
+      for (let at = 0; at < 5; at += 1) page(filter, "dispatched", null);
+    };
+    prepare("task:0");
+    prepare("error:provider");
+    const first = page("task:0", "dispatched", null);
+    expect(first.ids).toEqual(Array.from({ length: 50 }, (_, at) => `ro_${at}`));
+    const second = page("task:0", "dispatched", first.next);
+    expect(second.ids[0]).toBe("ro_50");
+    for (const { read } of [first, second, page("error:provider", "dispatched", null)]) {
+      expect(read).toBeLessThan(30_000);
+    }
+    // Few of them are found wherever they stand.
+    expect(page("task:00006000", "dispatched", null).ids).toEqual([4, 5, 6, 7].map((at) => `ro_9830${at}`));
   }));
 
 test("those without the number are looked for in bounded ranges, however few there are", () =>
@@ -132,7 +191,7 @@ test("those without the number are looked for in bounded ranges, however few the
     expect([rows.map(({ at }) => at.seq), next]).toEqual([[20_010], null]);
   }));
 
-test("the values of 20 scores are kept, and a list by any other is right all the same", () =>
+test("the values of 20 names are kept, and a list by any other is right all the same", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const names = Array.from({ length: 23 }, (_, at) => `score_${at}`);
     const scores = JSON.stringify(names.map((name, at) => ({ name, score: at, weight: 1 })));
@@ -141,8 +200,21 @@ test("the values of 20 scores are kept, and a list by any other is right all the
       const rows = listed(run, "", `-${name}`, 50);
       expect([rows.length, rows[0]?.at.value]).toEqual([ROLLOUTS, names.indexOf(name)]);
     }
-    const kept = run.sql.exec<{ name: string }>("select distinct name from score_values").toArray();
-    expect(kept.map(({ name }) => name).sort()).toEqual(["score_0", ...names.slice(4)].sort());
+    listed(run, "error:provider stop:done", "-tokens");
+    expect(kept(run)).toHaveLength(20);
+    expect(kept(run)).toEqual(expect.arrayContaining(["error", "score score_0", "score score_22"]));
+    const values = run.sql.exec<{ name: string }>("select distinct name from list_values order by name").toArray();
+    expect(values.map(({ name }) => name)).toEqual(kept(run));
+  }));
+
+test("a text is found in either case of A to Z, and in the case of any other letter that it is written in", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const error = JSON.stringify({ error: "ModelError", message: "Großer Ärger: Ошибка", error_chain_repr: "" });
+    run.sql.exec("update rollouts set error = ? where seq = 3", error);
+    const found = ["GROß", "Ärger", "ärger", "Ошибка", "ошибка", "ошибк"].map(
+      (text) => listed(run, `"${text}"`).length,
+    );
+    expect(found).toEqual([1, 1, 0, 1, 0, 0]);
   }));
 
 const MOST_WRITES = 40;
@@ -161,7 +233,7 @@ test("a run killed at any write of its lists lists the same afterwards, and keep
       const dying = { look: run.lookIn(life) };
       const died = fails(() => SORTED.map((sort) => listed(dying, "", sort, 500)));
       expect([killed, died]).toEqual([killed, life.over]);
-      const unknown = "select distinct name from score_values where name not in (select name from listed_scores)";
+      const unknown = "select distinct name from list_values where name not in (select name from listed_values)";
       expect([killed, run.sql.exec(unknown).toArray()]).toEqual([killed, []]);
       for (const name of ["score_0", "score_1", "score_20", "score_21"]) {
         const having = listed(run, "", `-${name}`, 500).filter(({ at }) => at.value === names.indexOf(name));
