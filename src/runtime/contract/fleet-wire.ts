@@ -128,6 +128,9 @@ export interface FleetRpc {
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
   /** `look`: after a look at each replica by whose weights no training run could begin. */
   standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean): Promise<FleetStanding>;
-  /** Begins nothing more, resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from here on. */
-  free(): Promise<void>;
+  /**
+   * Begins nothing more, resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from
+   * here on. False: an engine is paused in a step that has not ended, so that it is to be asked again.
+   */
+  free(): Promise<boolean>;
 }

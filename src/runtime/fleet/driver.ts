@@ -220,10 +220,12 @@ export class Driver {
 
   /**
    * Begins nothing more, and resumes what is paused, once each: nobody comes back to it. What is under way ends first,
-   * so that a kill meanwhile finds all of it on disk; what takes longer resumes by itself. `free`: what follows at once.
+   * so that a kill meanwhile finds all of it on disk. `free`: what follows at once. False: a step takes longer, and nothing
+   * is freed until it has ended: somebody asks again.
    */
-  async end(free: () => Promise<void>): Promise<void> {
+  async end(free: () => Promise<void>): Promise<boolean> {
     this.#ending = true;
+    let waits = false;
     try {
       const paused = () => Object.values(this.#desk.state().replicas).filter((one) => one.paused);
       const going = paused().map(({ id }) => this.#running.get(id));
@@ -234,9 +236,11 @@ export class Driver {
       const { mode } = this.#desk.state().update;
       const left = paused().filter(({ id }) => !this.#running.has(id));
       await Promise.all(left.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, mode))));
-      await free();
+      waits = paused().some(({ id }) => this.#running.has(id));
+      if (!waits) await free();
+      return !waits;
     } finally {
-      this.#ending = false;
+      this.#ending = waits;
     }
   }
 

@@ -209,9 +209,10 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     return standingOf(this.#store.state(), (id) => this.#inFlight.of(id));
   }
 
-  async free(): Promise<void> {
-    if (this.#of() === null) await this.#forget();
-    else await this.#driver.end(() => this.#forget());
+  async free(): Promise<boolean> {
+    if (this.#of() !== null) return await this.#driver.end(() => this.#forget());
+    await this.#forget();
+    return true;
   }
 
   async #forget(): Promise<void> {

@@ -47,11 +47,8 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return await filesSlice(slice, job, ownerFolder(scope), "rows");
     case "rows": {
       if (!job.counted) {
-        // While it is known which there are: nothing is sent for a project that is gone.
-        const fleets = await subrequests.fetch(() => fleetsOfProject(env.DB, scope, job.freed + FLEETS_AT_ONCE));
-        const next = fleets.slice(job.freed);
-        await subrequests.objectAll(next, (id) => fleetObject(env, scope, id).free());
-        if (next.length > 0) return goOn({ ...job, freed: job.freed + next.length });
+        const freeing = await freeFleets(slice, scope, job);
+        if (freeing !== null) return freeing;
         const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
         await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
@@ -69,6 +66,16 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return waits ? waitUntil(slice.now + LOOK_MS) : goOn({ ...job, step: "files" });
     }
   }
+}
+
+/** While it is known which there are: nothing is sent for a project that is gone. Null: all are freed. */
+async function freeFleets({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome | null> {
+  const fleets = await subrequests.fetch(() => fleetsOfProject(env.DB, scope, job.freed + FLEETS_AT_ONCE));
+  const next = fleets.slice(job.freed);
+  const freed = await subrequests.objectAll(next, (id) => fleetObject(env, scope, id).free());
+  // An engine is paused in a step that has not ended: only its fleet knows of it, and only while its keys are there.
+  if (freed.includes(false)) return waitUntil(now + LOOK_MS);
+  return next.length === 0 ? null : goOn({ ...job, freed: job.freed + next.length });
 }
 
 /** Each object, then its row, by which a slice that is repeated finds what is left. How many there were. */

@@ -258,7 +258,7 @@ test("a fleet that is freed while an engine is paused waits for it, whatever els
     ended = true;
   });
   await vi.waitUntil(() => looked.waiting && updated.waiting, { interval: 5 });
-  await fleet.in((object) => object.free());
+  expect(await fleet.in((object) => object.free())).toBe(false);
   const asked = looked.asked.length;
   await fleet.in(() => open.look());
   await vi.waitUntil(() => looked.asked.length > asked + 3, { interval: 5 });
@@ -266,7 +266,24 @@ test("a fleet that is freed while an engine is paused waits for it, whatever els
   expect([ended, updated.paused]).toEqual([false, true]);
   await fleet.in(() => open.load());
   await fired;
-  expect(updated.paused).toBe(false);
+  // It begins nothing more, and is asked again.
+  expect(updated.paused).toBe(true);
+  expect(await fleet.in((object) => object.free())).toBe(true);
+  expect([updated.paused, (await fleet.begin()).kind]).toEqual([false, "gone"]);
+});
+
+test("a fleet killed in a long step while it is being freed still knows which engine is paused, and resumes it", async () => {
+  const fleet = await new Fleet(1).open();
+  const engine = fleet.engine(0);
+  await fleet.order(1);
+  engine.cut = { route: "/collective_rpc", at: "before" };
+  void fleet.fire().catch(() => "killed");
+  await vi.waitUntil(() => engine.cut === null, { interval: 5 });
+  expect(await fleet.in((object) => object.free())).toBe(false);
+  await fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
+  expect(engine.paused).toBe(true);
+  expect(await fleet.in((object) => object.free())).toBe(true);
+  expect([engine.paused, (await fleet.begin()).kind]).toEqual([false, "gone"]);
 });
 
 test("a fleet about to be deleted pauses none of its engines, also where an update is due", async () => {
