@@ -142,7 +142,7 @@ test("values are kept 20,000 ends with each call, and once they are kept a list 
     expect([read < 25_000, written]).toEqual([true, 0]);
   }));
 
-test("what ended since is in the next page of a sort", () =>
+test("a rollout that has answered and waits for its scores stands in a sort by its numbers", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const [first] = listed(run, "", "-turns");
     expect(first?.turns).toBe(9);
