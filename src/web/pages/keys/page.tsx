@@ -87,7 +87,7 @@ function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readon
       width: 15,
       cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
     },
-    { id: "project", header: "Project", width: 8, cell: ({ project_id }) => project_id ?? "any" },
+    { id: "project", header: "Project", width: 9, cell: ({ project_id }) => project_id ?? "any" },
     { id: "state", header: "State", width: 11, cell: (key) => <KeyState of={key} /> },
     { id: "expires", header: "Ends", width: 11, cell: ({ expires_at }) => timeOr(expires_at) },
     { id: "made", header: "Made", width: 11, cell: ({ created_at }) => <Ago at={created_at} /> },
@@ -95,7 +95,7 @@ function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readon
   if (!mayAdmin) return read;
   return [
     ...read,
-    { id: "change", header: "Change", width: 18, cell: (key) => <KeyActions of={key} onMade={onMade} /> },
+    { id: "change", header: "Change", width: 17, cell: (key) => <KeyActions of={key} onMade={onMade} /> },
   ];
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, durationText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
 import { colourOf, onThemeChange } from "../../layout/theme.ts";
 import { type OutlineData, turnAt } from "./outline.ts";
 import { useOutline } from "./outline-data.ts";
@@ -26,7 +27,9 @@ export function Timeline({ head, turn, onTurn }: TimelineProps) {
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   return (
     <section aria-label="Timeline" className="timeline">
-      <div className="canvas">{data !== undefined && <Bars data={data} turn={turn} onTurn={onTurn} />}</div>
+      <div className="canvas">
+        {data === undefined ? <Loading what="the timeline" /> : <Bars data={data} turn={turn} onTurn={onTurn} />}
+      </div>
       {data !== undefined && (
         <div className="axis soft" aria-hidden="true">
           <span>0 s</span>
