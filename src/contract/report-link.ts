@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { BuiltEnvironment, EXAMPLE, listOf, MaybeText, named, namedInput, RunId, Seconds } from "./primitives.ts";
 import { RunReport } from "./report.ts";
+import { Histogram } from "./rollout-list.ts";
 import { RUN_KINDS, RUN_STATUSES, RunCounts } from "./run.ts";
 
 const DAY_S = 86_400;
@@ -45,6 +46,7 @@ export const SharedReport = named("SharedReport", {
   model: z.string().meta({ example: "qwen3-4b" }),
   counts: RunCounts,
   report: RunReport.describe("without any money: prices, costs, charges, what counted against a cap"),
+  histogram: Histogram.nullable().describe("of the rewards; null where the run can no longer be asked"),
   created_at: Seconds,
   finished_at: Seconds.nullable(),
   expires_at: Seconds.describe("when the link ends"),

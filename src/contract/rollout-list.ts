@@ -242,6 +242,7 @@ export const Histogram = named("Histogram", {
     )
     .describe("of equal width, from the smallest to the largest; none where nothing has the number")
     .meta({ example: [{ from: 0, to: 1, n: 4 }] }),
+  whole: z.boolean().describe("all values are whole numbers: a bin holds those from its `from` to its `to` - 1"),
   counts: z
     .object({
       values: Count.describe("in the bins").meta({ example: 4 }),

@@ -4,6 +4,7 @@
  */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import type { Search } from "./address.ts";
+import { forgetWithHistory } from "./kept.ts";
 import { Shell } from "./layout/shell.tsx";
 import { NotFound } from "./pages/not-found.tsx";
 
@@ -51,11 +52,13 @@ const routes = [
 export const router = createRouter({
   routeTree: rootRoute.addChildren(routes),
   defaultPreload: "intent",
-  // Long lists are virtual: each keeps its own place.
+  // Long lists are virtual: each keeps its own place (kept.ts).
   scrollRestoration: true,
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: printSearch,
 });
+
+forgetWithHistory(router.history);
 
 function printSearch(search: Record<string, unknown>): string {
   const pairs = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");

@@ -56,6 +56,7 @@ test("a link shows anybody the report, and nothing of prompts, addresses, keys o
     "environment",
     "expires_at",
     "finished_at",
+    "histogram",
     "kind",
     "model",
     "name",

@@ -64,3 +64,22 @@ for (const scheme of ["light", "dark"] as const) {
     180_000,
   );
 }
+
+test("on a narrow screen the menu is folded, opens without a serious fault, and is folded again on the page it leads to", async () => {
+  const { page, wrong } = await tabAt("/usage", { width: 380 });
+  const menu = page.getByRole("button", { name: "Menu" });
+  const datasets = page.getByRole("link", { name: "Datasets" });
+  await menu.waitFor();
+  expect(await datasets.isVisible()).toBe(false);
+  await menu.click();
+  expect(await menu.getAttribute("aria-expanded")).toBe("true");
+  expect(await page.getByLabel("Theme").isVisible()).toBe(true);
+  const serious = (await violationsIn(page)).filter(({ impact }) => /serious|critical/.test(impact));
+  expect(serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+  expect(await inPage(page, "document.documentElement.scrollWidth - innerWidth")).toBe(0);
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/menu.png` });
+  await datasets.click();
+  await page.getByRole("heading", { name: "Datasets" }).waitFor();
+  expect(await datasets.isVisible()).toBe(false);
+  expect(wrong).toEqual([]);
+});

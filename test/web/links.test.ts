@@ -1,7 +1,7 @@
 /** What an address holds comes back with it, and a number leads to the rows that it counts. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
-import { openTab, textOf } from "./browser.ts";
+import { inPage, openTab, textOf } from "./browser.ts";
 import { stage, tabAt, theBrowser, useBrowser } from "./tabs.ts";
 
 useBrowser();
@@ -76,8 +76,44 @@ test("the bins of the histogram hold what the API counts, and each leads to its 
   const texts = await bins.allInnerTexts();
   const { bins: known } = await client.histogram(before, { of: "reward" });
   expect(texts.map((text) => Number(/: ([\d,]+)/.exec(text)?.[1]))).toEqual(known.map(({ n }) => n));
+  // Rewards of 0 and 1 only.
+  expect(texts.map((text) => text.split(":")[0])).toEqual(["0", "1"]);
   await bins.last().click();
   await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe(`${known.at(-1)?.n} rollouts`);
+  expect(await page.getByLabel("Filter", { exact: true }).inputValue()).toBe("reward=1 superseded:false");
+});
+
+test("a list is where it was, with its chosen row, for whoever comes back from a rollout far down, and begins anew where it is asked anew", async () => {
+  const { page } = await tabAt(`/runs/${before}/rollouts`);
+  const chosen = page.locator('[aria-selected="true"]');
+  const top = async () => Number(await inPage(page, "document.querySelector('.data-table').scrollTop"));
+  await page.locator("[data-row]").first().waitFor();
+  for (let at = 0; at < 41; at += 1) await page.keyboard.press("j");
+  await expect.poll(() => chosen.getAttribute("data-row")).toBe("40");
+  const [scrolled, name] = [await top(), await textOf(chosen.locator("a"))];
+  expect(scrolled).toBeGreaterThan(500);
+  await page.keyboard.press("Enter");
+  await page.locator(".turn-list").waitFor();
+  await page.goBack();
+  await chosen.waitFor();
+  expect(await textOf(chosen.locator("a"))).toBe(name);
+  expect(await top()).toBe(scrolled);
+  await page.getByRole("button", { name: "Reward" }).click();
+  await expect.poll(top).toBe(0);
+});
+
+test("the report behind a public link shows how the rewards are spread, as the run's own page does", async () => {
+  const { page, wrong } = await tabAt(`/runs/${before}`);
+  const bins = async () => {
+    await page.locator(".histogram li").first().waitFor();
+    return await page.locator(".histogram li").allInnerTexts();
+  };
+  const own = await bins();
+  await page.goto(stage.report);
+  await page.getByText("This link ends").waitFor();
+  expect(await bins()).toEqual(own);
+  expect(await page.locator(".histogram button:enabled").count()).toBe(0);
+  expect(wrong).toEqual([]);
 });
 
 test("a link to a report shows it to whoever is not signed in, and its token is in no address that is asked", async () => {

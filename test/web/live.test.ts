@@ -59,6 +59,32 @@ test("a list that grows keeps its place and its chosen row", async () => {
   }
 });
 
+test("a chosen row stays where it is while more rows than a page holds come in before it, all of the same reward", async () => {
+  const model = await startHeldModel();
+  try {
+    const { id } = await startRun(model.url, 220);
+    model.release(110);
+    const { page, wrong } = await tabAt(`/runs/${id}/rollouts?filter=status%3Adone&sort=-reward`);
+    const found = () => textOf(page.locator(".found-rollouts"));
+    await expect.poll(found, { timeout: 20_000 }).toBe("110 rollouts");
+    for (let at = 0; at < 101; at += 1) await page.keyboard.press("j");
+    const chosen = page.locator('[aria-selected="true"]');
+    await expect.poll(() => chosen.getAttribute("data-row")).toBe("100");
+    const name = await textOf(chosen.locator("a"));
+    const y = (await chosen.boundingBox())?.y ?? 0;
+    model.release(220);
+    await expect.poll(found, { timeout: 30_000 }).toBe("220 rollouts");
+    await expect
+      .poll(async () => Number(await chosen.getAttribute("data-row")), { timeout: 10_000 })
+      .toBeGreaterThan(200);
+    expect(await textOf(chosen.locator("a"))).toBe(name);
+    expect(Math.abs(((await chosen.boundingBox())?.y ?? 0) - y)).toBeLessThan(2);
+    expect(wrong).toEqual([]);
+  } finally {
+    await model.stop();
+  }
+});
+
 test("a run page goes on by itself where it was scrolled to, and a stream that is cut resumes behind its last event", async () => {
   const model = await startHeldModel();
   try {

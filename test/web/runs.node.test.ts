@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunCounts, RunView } from "../../src/contract/run.ts";
+import { binText } from "../../src/web/components/histogram.tsx";
 import { hasEnded, leftText, progressOf, secondsLeft, withProgress } from "../../src/web/pages/run/progress.ts";
 import { binFilter, scoredBy, wordFilter } from "../../src/web/pages/run/rollout-links.tsx";
 import { runFilter, withLatest } from "../../src/web/pages/runs/run-list.ts";
@@ -64,10 +65,20 @@ test("what in an address is no kind or status of a run filters nothing", () => {
 });
 
 test("a bin of a histogram leads to the rollouts that were counted in it", () => {
-  expect(binFilter("reward", { from: 0, to: 0.5 }, false)).toBe("reward>=0 reward<0.5 superseded:false");
-  expect(binFilter("reward", { from: 0.5, to: 1 }, true)).toBe("reward>=0.5 reward<=1 superseded:false");
-  expect(binFilter("duration", { from: 1e-7, to: 2 }, false)).toBe("duration>=0.000000 duration<2 superseded:false");
-  expect(binFilter("reward", { from: 1, to: 1 }, true)).toBe("reward=1 superseded:false");
+  const filters = (of: string, edges: readonly number[], whole = false) => {
+    const bins = edges.slice(1).map((to, at) => ({ from: edges[at] ?? to, to, n: 1 }));
+    return bins.map((bin) => binFilter({ of, bins, whole }, bin).replace(" superseded:false", ""));
+  };
+  expect(filters("reward", [0, 0.5, 1])).toEqual(["reward>=0 reward<0.5", "reward>=0.5 reward<=1"]);
+  expect(filters("duration", [1e-7, 2, 3])[0]).toBe("duration>=0.000000 duration<2");
+  expect(filters("reward", [1, 1])).toEqual(["reward=1"]);
+  expect(filters("reward", [0, 1, 2], true)).toEqual(["reward=0", "reward=1"]);
+  expect(filters("turns", [1, 4, 7], true)).toEqual(["turns>=1 turns<=3", "turns>=4 turns<=6"]);
+});
+
+test("a bin of whole numbers says which they are", () => {
+  expect([binText({ from: 0, to: 1 }, true), binText({ from: 1, to: 4 }, true)]).toEqual(["0", "1 to 3"]);
+  expect([binText({ from: 2, to: 2 }, true), binText({ from: 0, to: 0.05 }, false)]).toEqual(["2", "0 to 0.05"]);
 });
 
 test("names that a filter would read as something else are in quotes", () => {

@@ -49,6 +49,7 @@ export async function readHistogram(
       object: "histogram",
       of: query.of,
       bins,
+      whole: spread.min !== null && spread.whole,
       counts: { values, null: none, failed, in_flight },
       by_step,
       steps_before: steps === null ? 0 : after,

@@ -1,9 +1,10 @@
-/** Links by which anybody reads the report of a run: made, taken back, and read as D1 knows the run. */
+/** Links by which anybody reads the report of a run: made, taken back, and read as D1 and the run itself know it. */
 import type { Caller } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { sharedPage } from "../../contract/pages.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "../../contract/report-link.ts";
+import { type Histogram, HistogramQuery } from "../../contract/rollout-list.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId, mintToken } from "../../core/ids.ts";
 import { seconds } from "../../db/page.ts";
@@ -15,12 +16,14 @@ import { LruCache } from "../kit/caches.ts";
 import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, readTokenKind, sha256Hex } from "../kit/secrets.ts";
 import { noteProject } from "./note-project.ts";
+import { readHistogram } from "./read-histogram.ts";
 import { notFound } from "./read-run.ts";
 
 const OPERATION = "createReportLink";
 /** However many read one link, the database is asked so often; so long too one that was taken back goes on here. */
 const REMEMBERED_MS = 2000;
 const REMEMBERED = 100;
+const REWARDS = HistogramQuery.parse({});
 
 /** `url` of the reply is said here only. */
 export async function createReportLink(
@@ -76,18 +79,23 @@ export async function readSharedReport(env: Env, token: string, now: number): Pr
   if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
   const found = await findSharedRun(env.DB, hash);
   if (found === null || found.expires_at <= now) return null;
-  const report = sharedReportOf(found.run, found.expires_at);
+  const { run } = found;
+  const histogram = await readHistogram(env, { orgId: run.org_id, projectId: run.project_id }, run.id, REWARDS);
+  const report = sharedReportOf(found, histogram.ok ? histogram.value : null);
   remembered.set(hash, { report, ends: found.expires_at, until: now + REMEMBERED_MS });
   return report;
 }
 
 /** Member by member: what else stands in a run is for its project alone. */
-function sharedReportOf(run: RunRow, expires_at: number): SharedReport {
+function sharedReportOf(
+  { run, expires_at }: { readonly run: RunRow; readonly expires_at: number },
+  histogram: Histogram | null,
+): SharedReport {
   const view = runViewOf({ run, endpoint: null, fleet: null });
   const { name, kind, status, environment, model, counts, created_at, finished_at } = view;
   return {
     object: "shared_report",
-    ...{ name, kind, status, environment, model, counts, report: withoutMoney(view.report) },
+    ...{ name, kind, status, environment, model, counts, report: withoutMoney(view.report), histogram },
     ...{ created_at, finished_at, expires_at: seconds(expires_at) },
   };
 }

@@ -10,10 +10,12 @@ interface ConfirmButtonProps {
   /** What will happen. */
   readonly children: ReactNode;
   readonly act: () => Promise<unknown>;
+  /** Something is gone for good afterwards. */
+  readonly destroys?: boolean;
   readonly onDone?: () => void;
 }
 
-export function ConfirmButton({ name, children, act, onDone }: ConfirmButtonProps) {
+export function ConfirmButton({ name, children, act, destroys = false, onDone }: ConfirmButtonProps) {
   const [open, setOpen] = useState(false);
   const { mutate, isPending, error, reset } = useMutation({
     mutationFn: act,
@@ -28,7 +30,7 @@ export function ConfirmButton({ name, children, act, onDone }: ConfirmButtonProp
   };
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>
+      <button type="button" className={destroys ? "danger" : undefined} onClick={() => setOpen(true)}>
         {name}
       </button>
       <Dialog title={`${name}?`} open={open} onClose={close}>

@@ -3,22 +3,15 @@
  * server's, so a header only says what is asked for; the next page is asked for when its end comes near. A row that is
  * known of and not loaded is undefined in `rows`.
  *
- * A row is chosen by j and k or the arrow keys and opened by Enter; the focus goes with it. Rows that come in before the
- * first one that is seen move nothing.
+ * A row is chosen by j and k or the arrow keys and opened by Enter; the focus goes with it. One element scrolls both
+ * ways, and the head stays at its top. Where it stands is `table-place.ts`.
  */
 import { type ColumnDef, type RowData, tableFeatures, useTable } from "@tanstack/react-table";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { useKeys } from "../layout/keys.tsx";
+import { type Chosen, useTablePlace } from "./table-place.ts";
+import "./data-table.css";
 
 const features = tableFeatures({});
 const OVERSCAN = 10;
@@ -27,6 +20,8 @@ const SPACE = " ";
 const LEAST = 20;
 /** Rows before the end at which more are asked for. */
 const NEAR = 20;
+/** In pixels: of the head, which covers what is scrolled below it. */
+const HEAD = 34;
 
 export interface Column<Row> {
   readonly id: string;
@@ -58,6 +53,8 @@ interface DataTableProps<Row> {
   readonly rowId: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
   readonly rowKeys?: readonly RowKey<Row>[];
+  /** Which rows they are, where the page shows others at other times: its filter. */
+  readonly of?: string;
   readonly sort?: Sort;
   readonly onSort?: (sort: Sort) => void;
   /** Called when the end comes near. */
@@ -73,64 +70,62 @@ interface DataTableProps<Row> {
 export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
   const { label, columns, rows, rowHeight = 36, empty } = props;
   const body = useRef<HTMLDivElement>(null);
-  const [chosen, setChosen] = useChosen(props);
+  const { chosen, setChosen, initialOffset, sought } = useTablePlace(props, body, rowHeight);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => body.current,
     estimateSize: () => rowHeight,
     overscan: OVERSCAN,
+    initialOffset,
+    scrollPaddingEnd: HEAD,
     // The chosen row stays laid out, wherever it went: the focus is on it.
     rangeExtractor: (range) => {
       const seen = defaultRangeExtractor(range);
       return chosen.at === -1 || seen.includes(chosen.at) ? seen : [...seen, chosen.at].sort((a, b) => a - b);
     },
   });
-  useSeen(props, virtual.range);
-  useAnchor(props, body, rowHeight);
+  useSeen(props, virtual.range, sought);
   const choose = (index: number, focus: boolean) => {
     const at = Math.max(0, Math.min(rows.length - 1, index));
     const row = rows[at];
     setChosen({ id: row === undefined ? null : props.rowId(row), at });
     if (!focus) return;
     virtual.scrollToIndex(at);
-    requestAnimationFrame(() => body.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)?.focus());
+    requestAnimationFrame(() =>
+      body.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)?.focus({ preventScroll: true }),
+    );
   };
   useRowKeys(props, chosen, choose);
   const template = columns
     .map(({ width }) => (width === undefined ? `minmax(${LEAST}ch, 1fr)` : `${width}ch`))
     .join(" ");
   const minWidth = `max(100%, ${columns.reduce((all, { width = LEAST }) => all + width, 0)}ch)`;
-  const height = `min(70vh, ${Math.max(3 * rowHeight, virtual.getTotalSize())}px)`;
   const laidOut = { seen: virtual.getVirtualItems(), chosen, choose, template, rowHeight };
   return (
-    <div className="data-table" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
+    <div
+      className="data-table"
+      role="table"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      ref={body}
+      // Without a row nothing in it takes the focus, and it may have to be scrolled sideways all the same.
+      tabIndex={rows.length === 0 ? 0 : -1}
+      style={{ scrollPaddingTop: HEAD }}
+    >
       <Header {...props} template={template} minWidth={minWidth} />
-      <div className="rows" role="rowgroup" ref={body} tabIndex={-1} style={{ height, minWidth }}>
-        <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="presentation">
-          <SeenRows {...props} {...laidOut} />
-        </div>
-        {rows.length === 0 && (
+      {rows.length === 0 ? (
+        <div role="rowgroup">
           <div role="row" className="empty">
             <div role="cell">{empty}</div>
           </div>
-        )}
-      </div>
+        </div>
+      ) : (
+        <div role="rowgroup" className="rows" style={{ height: virtual.getTotalSize(), minWidth }}>
+          <SeenRows {...props} {...laidOut} />
+        </div>
+      )}
     </div>
   );
-}
-
-/** The chosen row, and where it stands now; -1: none is chosen. An id of null: that row is not loaded. */
-interface Chosen {
-  readonly id: string | null;
-  readonly at: number;
-}
-
-function useChosen<Row>({ rows, rowId }: DataTableProps<Row>): readonly [Chosen, (chosen: Chosen) => void] {
-  const [chosen, setChosen] = useState<Chosen>({ id: null, at: -1 });
-  const isIt = (row: Row | undefined) => row !== undefined && rowId(row) === chosen.id;
-  const there = rows[chosen.at];
-  const stays = chosen.id === null || isIt(there) || (there === undefined && chosen.at < rows.length);
-  return [{ id: chosen.id, at: stays ? chosen.at : rows.findIndex(isIt) }, setChosen];
 }
 
 type Choose = (index: number, focus: boolean) => void;
@@ -155,42 +150,15 @@ interface Range {
   readonly endIndex: number;
 }
 
-function useSeen<Row>({ rows, onEnd, onSeen }: DataTableProps<Row>, range: Range | null): void {
+function useSeen<Row>({ rows, onEnd, onSeen }: DataTableProps<Row>, range: Range | null, sought: number): void {
   const first = range?.startIndex ?? 0;
   const last = range?.endIndex ?? -1;
   useEffect(() => {
     if (rows.length > 0 && last >= rows.length - NEAR) onEnd?.();
   }, [last, rows.length, onEnd]);
   useEffect(() => {
-    if (last >= first) onSeen?.(first, last);
-  }, [first, last, onSeen]);
-}
-
-/** Keeps what is seen where it is when rows come in before it; at the very top the new rows are what is wanted. */
-function useAnchor<Row>(
-  { rows, rowId }: DataTableProps<Row>,
-  body: RefObject<HTMLDivElement | null>,
-  rowHeight: number,
-): void {
-  const anchor = useRef<{ readonly id: string; readonly at: number } | null>(null);
-  useLayoutEffect(() => {
-    const element = body.current;
-    if (element === null) return;
-    const before = anchor.current;
-    const is = (row: Row | undefined) => row !== undefined && rowId(row) === before?.id;
-    if (before !== null && element.scrollTop >= rowHeight && !is(rows[before.at])) {
-      const at = rows.findIndex(is);
-      if (at !== -1) element.scrollTop += (at - before.at) * rowHeight;
-    }
-    const remember = () => {
-      const at = Math.ceil(element.scrollTop / rowHeight);
-      const row = rows[at];
-      anchor.current = row === undefined ? null : { id: rowId(row), at };
-    };
-    remember();
-    element.addEventListener("scroll", remember, { passive: true });
-    return () => element.removeEventListener("scroll", remember);
-  }, [rows, rowId, body, rowHeight]);
+    if (last >= first) onSeen?.(first, Math.max(last, sought));
+  }, [first, last, sought, onSeen]);
 }
 
 interface SeenRowsProps<Row> extends DataTableProps<Row> {
@@ -294,7 +262,7 @@ interface HeaderProps<Row> extends DataTableProps<Row> {
 
 function Header<Row>({ columns, sort, onSort, template, minWidth }: HeaderProps<Row>) {
   return (
-    <div role="rowgroup" className="thead" style={{ minWidth }}>
+    <div role="rowgroup" className="thead" style={{ minWidth, height: HEAD }}>
       <div role="row" className="tr head" style={{ gridTemplateColumns: template }}>
         {columns.map((column) => (
           <HeaderCell key={column.id} column={column} sort={sort} onSort={onSort} />

@@ -13,9 +13,10 @@ export function numberText(value: number | null | undefined): string {
   return Math.abs(value) >= 1000 ? countText(Math.round(value)) : Number(value.toPrecision(3)).toString();
 }
 
-/** Rewards, scores: three decimals. */
+/** Rewards, scores: three decimals; of thousands one, with separators. */
 export function scoreText(value: number | null | undefined): string {
-  return value === null || value === undefined ? NOTHING : value.toFixed(3);
+  if (value === null || value === undefined) return NOTHING;
+  return Math.abs(value) < 1000 ? value.toFixed(3) : value.toLocaleString("en", { maximumFractionDigits: 1 });
 }
 
 /** `micros`: micro-dollars. Below a cent with all that is there. */
@@ -27,7 +28,7 @@ export function dollarsText(micros: number | null | undefined): string {
 }
 
 export function percentText(share: number | null | undefined): string {
-  return share === null || share === undefined ? NOTHING : `${Number((share * 100).toPrecision(3))} %`;
+  return share === null || share === undefined ? NOTHING : `${Number((share * 100).toPrecision(3))}\u00a0%`;
 }
 
 export function durationText(seconds: number | null | undefined): string {

@@ -15,7 +15,13 @@ export function partsOf(counts: RunCounts): Readonly<Record<(typeof PARTS)[numbe
   };
 }
 
-export function OutcomeBar({ counts }: { readonly counts: RunCounts }) {
+interface OutcomeBarProps {
+  readonly counts: RunCounts;
+  /** The words stand below the bar, too. */
+  readonly legend?: boolean;
+}
+
+export function OutcomeBar({ counts, legend = false }: OutcomeBarProps) {
   const parts = partsOf(counts);
   const there = PARTS.filter((name) => parts[name] > 0);
   const text = there.map((name) => `${countText(parts[name])} ${name}`).join(", ");
@@ -26,7 +32,7 @@ export function OutcomeBar({ counts }: { readonly counts: RunCounts }) {
           <span key={name} className={name.replace(" ", "-")} style={{ flexGrow: parts[name] }} />
         ))}
       </div>
-      <span className="visually-hidden">{text === "" ? "no rollouts yet" : text}</span>
+      <span className={legend ? "soft" : "visually-hidden"}>{text === "" ? "no rollouts yet" : text}</span>
     </div>
   );
 }

@@ -6,7 +6,9 @@
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { colourOf, onThemeChange } from "../layout/theme.ts";
 import { numberText } from "./format.ts";
+import "./charts.css";
 
 export interface Series {
   readonly name: string;
@@ -36,7 +38,7 @@ export function Plot(props: PlotProps) {
   const empty = at.length === 0 || series.every(({ values }) => values.every((value) => value === null));
   return (
     <figure className="plot" aria-labelledby={heading}>
-      <figcaption className="row spread">
+      <figcaption>
         <span id={heading}>{title}</span>
         <button type="button" className="quiet" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
           {asTable ? "Chart" : "Numbers"}
@@ -78,12 +80,10 @@ function Canvas({ x, at, series, height = 220, onPick, title }: PlotProps) {
     made.over.addEventListener("click", onClick);
     const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     watch.observe(element);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const redraw = () => made.redraw(false);
-    scheme.addEventListener("change", redraw);
+    const stop = onThemeChange(() => made.redraw(false));
     return () => {
       watch.disconnect();
-      scheme.removeEventListener("change", redraw);
+      stop();
       made.destroy();
       plot.current = null;
     };
@@ -103,39 +103,48 @@ function dataOf(at: readonly number[], series: readonly Series[]): uPlot.Aligned
 }
 
 /** The colours are variables of the stylesheet, read when the chart is drawn. */
-function color(index: number): string {
-  return getComputedStyle(document.documentElement)
-    .getPropertyValue(`--series-${index % 8}`)
-    .trim();
-}
-const ink = () => getComputedStyle(document.documentElement).getPropertyValue("--soft-ink").trim();
-const rule = () => getComputedStyle(document.documentElement).getPropertyValue("--rule").trim();
+const colour = (index: number) => colourOf(`--series-${index % 8}`);
+const ink = () => colourOf("--soft-ink");
+const rule = () => colourOf("--rule");
+/** Steps between two ticks of whole numbers. */
+const WHOLE = [1, 2, 5]
+  .flatMap((step) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((ten) => step * ten))
+  .sort((a, b) => a - b);
 
 function optionsOf(series: readonly Series[], x: string, width: number, height: number): uPlot.Options {
   const lines: uPlot.Series[] = [];
   const bands: uPlot.Band[] = [];
   for (const [index, { name, low, high }] of series.entries()) {
-    const stroke = () => color(index);
+    const stroke = () => colour(index);
     lines.push({ label: name, stroke, width: 2, dash: DASHES[index % DASHES.length] ?? [], spanGaps: false });
     if (low === undefined || high === undefined) continue;
     const edge = { stroke, width: 0, points: { show: false } } as const;
     lines.push({ label: `${name}, low`, ...edge }, { label: `${name}, high`, ...edge });
-    bands.push({ series: [lines.length, lines.length - 1], fill: () => `${color(index)}33` });
+    bands.push({ series: [lines.length, lines.length - 1], fill: () => colour(index).replace(/\)$/, ", 0.2)") });
   }
-  const axis = { stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule } } as const;
+  const font = `12px ${getComputedStyle(document.documentElement).fontFamily}`;
+  const grid = { stroke: rule, width: 1 } as const;
+  const axis = { stroke: ink, grid, ticks: { stroke: rule, width: 1 }, font, labelFont: font } as const;
   return {
     width,
     height,
     series: [{ label: x }, ...lines],
     bands,
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: { range: rangeOf } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) },
-      { ...axis, size: 60 },
+      { ...axis, incrs: WHOLE, label: x, labelSize: 20, size: 32 },
+      { ...axis, size: 60, values: (_, ticks) => ticks.map(numberText) },
     ],
     legend: { show: false },
     cursor: { y: false },
   };
+}
+
+/** Of a line that is 0 everywhere the axis ends at 1: uPlot would go up to 100. */
+function rangeOf(_: uPlot, min: number, max: number): [number, number] {
+  if (min === 0 && max === 0) return [0, 1];
+  const [from, to] = uPlot.rangeNum(min, max, 0.1, true);
+  return [from ?? min, to ?? max];
 }
 
 function Legend({ series }: { readonly series: readonly Series[] }) {
@@ -169,7 +178,7 @@ function PlotTable({ x, at, series }: Pick<PlotProps, "x" | "at" | "series">) {
           <tr>
             <th scope="col">{x}</th>
             {series.map(({ name }) => (
-              <th key={name} scope="col">
+              <th key={name} scope="col" className="numeric">
                 {name}
               </th>
             ))}
@@ -185,7 +194,7 @@ function PlotTable({ x, at, series }: Pick<PlotProps, "x" | "at" | "series">) {
                   {low !== undefined && high !== undefined && (
                     <span className="soft">
                       {" "}
-                      {numberText(low[row])} to {numberText(high[row])}
+                      ({numberText(low[row])} to {numberText(high[row])})
                     </span>
                   )}
                 </td>

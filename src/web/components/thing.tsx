@@ -1,6 +1,6 @@
 /** What the pages of things (endpoints, datasets, triggers, …) share: a list of all of them, and the page of one. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useMemo } from "react";
 import type { CallOptions, ListQuery, Page } from "../../sdk/options.ts";
 import { useDocumentTitle } from "../layout/title.ts";
@@ -39,16 +39,16 @@ export function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
   const more = useCallback(() => {
     if (hasNextPage && !isFetching) fetchNextPage().catch(reportError);
   }, [hasNextPage, isFetching, fetchNextPage]);
+  const pathOf = (thing: Thing) => `${path}/${encodeURIComponent(idOf(thing))}`;
   const open = (thing: Thing) => {
-    const to = `${path}/${encodeURIComponent(idOf(thing))}`;
-    navigate({ to, search: {} as never }).catch(reportError);
+    navigate({ to: pathOf(thing), search: {} as never }).catch(reportError);
   };
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   if (data === undefined) return <Loading what={title.toLowerCase()} />;
   return (
     <DataTable
       label={title}
-      columns={columns}
+      columns={path === undefined ? columns : withLink(columns, pathOf)}
       rows={rows}
       rowId={idOf}
       onEnd={more}
@@ -58,12 +58,38 @@ export function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
   );
 }
 
-/** The page of all of one kind. `children` stand between heading and table. */
-export function ThingsPage<Thing extends object>(props: ThingListProps<Thing> & { readonly children?: ReactNode }) {
+/** The first column leads to the thing's page. */
+function withLink<Thing>(
+  columns: readonly Column<Thing>[],
+  pathOf: (thing: Thing) => string,
+): readonly Column<Thing>[] {
+  return columns.map((column, at) => {
+    if (at > 0) return column;
+    const cell = (thing: Thing) => (
+      <Link to={pathOf(thing)} search={{} as never}>
+        {column.cell(thing)}
+      </Link>
+    );
+    return { ...column, cell };
+  });
+}
+
+interface ThingsPageProps<Thing extends object> extends ThingListProps<Thing> {
+  /** What makes another, beside the heading. */
+  readonly action?: ReactNode;
+  /** Between heading and table. */
+  readonly children?: ReactNode;
+}
+
+/** The page of all of one kind. */
+export function ThingsPage<Thing extends object>(props: ThingsPageProps<Thing>) {
   useDocumentTitle(props.title);
   return (
     <main>
-      <h1>{props.title}</h1>
+      <div className="row spread page-head">
+        <h1>{props.title}</h1>
+        {props.action}
+      </div>
       {props.children}
       <ThingTable {...props} />
     </main>

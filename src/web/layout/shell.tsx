@@ -109,11 +109,18 @@ interface NavigationProps {
 function Navigation({ onPalette, onHelp }: NavigationProps) {
   const { organization, project, who } = useSession();
   const [theme, setTheme] = useTheme();
+  const { pathname } = useLocation();
+  // On a narrow screen the menu is open on one page, and closed on the next.
+  const [openOn, setOpenOn] = useState<string | null>(null);
+  const isOpen = openOn === pathname;
   return (
-    <header className="side">
+    <header className={isOpen ? "side open" : "side"}>
       <Link to="/" search={{}} className="brand">
         Rollcall
       </Link>
+      <button type="button" className="menu" aria-expanded={isOpen} onClick={() => setOpenOn(isOpen ? null : pathname)}>
+        Menu
+      </button>
       <p className="soft where">
         <span title={organization.id}>{organization.name}</span>
         {project !== null && <span title={project.id}> / {project.name}</span>}

@@ -46,6 +46,8 @@ test("a histogram counts every rollout, and a group is read with its members", a
   expect(histogram.counts).toEqual({ values: 3, null: 0, failed: 0, in_flight: 0 });
   expect(histogram.bins.map(({ n }) => n)).toEqual([3]);
   expect(histogram.by_step).toEqual([]);
+  const shares = Histogram.parse(await (await asked("histogram", { of: "duration" })).json());
+  expect([histogram.whole, shares.whole]).toEqual([true, false]);
   const group = GroupView.parse(await (await asked("groups/1", {})).json());
   expect([group.counts.scored, group.members.map(({ group: of }) => of)]).toEqual([1, [1]]);
 });

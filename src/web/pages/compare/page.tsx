@@ -3,7 +3,6 @@
  * baseline, what is compared and which tasks are listed stand in the address.
  */
 import { useQueries } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import type { RunComparison } from "../../../contract/comparison.ts";
 import { useAddress } from "../../address.ts";
@@ -15,6 +14,7 @@ import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { type Asked, askedOf, KINDS, MOST_RUNS } from "./asked.ts";
+import { RunName } from "./run-name.tsx";
 import { TaskDifferences } from "./task-differences.tsx";
 import "./compare.css";
 
@@ -55,6 +55,7 @@ function RunPicker({ asked, onChange }: RunPickerProps) {
   };
   return (
     <section aria-label="Which runs">
+      {runs.length > 0 && <p className="soft">The others are compared with the baseline:</p>}
       <ul className="picked">
         {runs.map((run) => (
           <li key={run} className="row">
@@ -67,11 +68,8 @@ function RunPicker({ asked, onChange }: RunPickerProps) {
               />
               baseline
             </label>
-            <Link to="/runs/$id" params={{ id: run }} search={{}}>
-              <code>
-                <Shown text={run} />
-              </code>
-            </Link>
+            <RunName id={run} />
+            <code className="soft">…{run.slice(-6)}</code>
             <button type="button" className="quiet" onClick={() => onChange(runs.filter((one) => one !== run))}>
               Leave out<span className="visually-hidden"> {run}</span>
             </button>
@@ -183,12 +181,22 @@ function Summary({ known }: { readonly known: readonly RunComparison[] }) {
         <thead>
           <tr>
             <th scope="col">Run</th>
-            <th scope="col">Mean</th>
-            <th scope="col">Baseline's</th>
-            <th scope="col">Difference, 95 % interval</th>
-            <th scope="col">p</th>
+            <th scope="col" className="numeric">
+              Mean
+            </th>
+            <th scope="col" className="numeric">
+              Baseline's
+            </th>
+            <th scope="col" className="numeric">
+              Difference, 95 % interval
+            </th>
+            <th scope="col" className="numeric">
+              p
+            </th>
             <th scope="col">Better, worse, the same</th>
-            <th scope="col">Flipped</th>
+            <th scope="col" className="numeric">
+              Flipped
+            </th>
             <th scope="col">Tasks matched, left out</th>
             <th scope="col">What else differs</th>
           </tr>
@@ -209,9 +217,7 @@ function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
   return (
     <tr>
       <th scope="row">
-        <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
-          <Shown text={`${run.model}, …${run.id.slice(-6)}`} />
-        </Link>
+        <RunName id={run.id} /> <code className="soft">…{run.id.slice(-6)}</code>
       </th>
       <td className="numeric">{scoreText(run.mean)}</td>
       <td className="numeric">{scoreText(baseline.mean)}</td>

@@ -8,9 +8,9 @@ import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
-import { Shown } from "../../components/shown.tsx";
 import type { Asked } from "./asked.ts";
 import { OutputDiff } from "./output-diff.tsx";
+import { RunName } from "./run-name.tsx";
 
 const PAGE = 50;
 
@@ -33,7 +33,7 @@ export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
   return (
     <section>
       <h3>
-        <Shown text={`${run.model}, …${run.id.slice(-6)}`} />
+        <RunName id={run.id} /> <code className="soft">…{run.id.slice(-6)}</code>
       </h3>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="tasks" />}
@@ -58,8 +58,12 @@ function TaskTable({ tasks }: { readonly tasks: readonly ComparedTask[] }) {
         <thead>
           <tr>
             <th scope="col">Task</th>
-            <th scope="col">Baseline</th>
-            <th scope="col">Run</th>
+            <th scope="col" className="numeric">
+              Baseline
+            </th>
+            <th scope="col" className="numeric">
+              Run
+            </th>
             <th scope="col">Change</th>
             <th scope="col">Rollouts</th>
             <th scope="col">What they said</th>

@@ -47,7 +47,7 @@ export function Page() {
           </Facts>
           {mayWrite && (
             <p>
-              <ConfirmButton name="Delete dataset" act={() => api.deleteDataset(dataset.id)} onDone={gone}>
+              <ConfirmButton name="Delete dataset" destroys act={() => api.deleteDataset(dataset.id)} onDone={gone}>
                 Runs that have ended keep their results. A run that goes on with it refuses this.
               </ConfirmButton>
             </p>
@@ -79,12 +79,14 @@ function Rows({ id, rows }: { readonly id: string; readonly rows: number }) {
     <>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="rows" />}
-      {data?.map(({ index, row }) => (
-        <section key={index} aria-label={`Row ${index}`}>
-          <h3>Row {countText(index)}</h3>
-          <ShownBlock text={JSON.stringify(row, null, 2)} />
-        </section>
-      ))}
+      <div className="columns dataset-rows">
+        {data?.map(({ index, row }) => (
+          <section key={index} aria-label={`Row ${index}`}>
+            <h3>Row {countText(index)}</h3>
+            <ShownBlock text={JSON.stringify(row, null, 2)} />
+          </section>
+        ))}
+      </div>
       <p className="row">
         <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - ROWS))}>
           Earlier rows

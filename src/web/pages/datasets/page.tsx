@@ -24,6 +24,13 @@ export function Page() {
   const mayWrite = useMay("datasets:write");
   return (
     <ThingsPage
+      action={
+        mayWrite && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Upload a dataset
+          </button>
+        )
+      }
       title="Datasets"
       noun="dataset"
       list={(query, options) => api.listDatasets(query, options)}
@@ -32,13 +39,6 @@ export function Page() {
       path="/datasets"
       empty={<p>No dataset was uploaded yet.</p>}
     >
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Upload a dataset
-          </button>
-        </p>
-      )}
       <Dialog title="Upload a dataset" open={open} onClose={() => setOpen(false)}>
         <Upload onDone={() => setOpen(false)} />
       </Dialog>

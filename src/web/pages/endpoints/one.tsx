@@ -71,7 +71,7 @@ function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
       <ActionButton act={() => api.probeEndpoint(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
         Probe it
       </ActionButton>
-      <ConfirmButton name="Delete endpoint" act={() => api.deleteEndpoint(endpoint.id)} onDone={gone}>
+      <ConfirmButton name="Delete endpoint" destroys act={() => api.deleteEndpoint(endpoint.id)} onDone={gone}>
         A run that goes on with it refuses this.
       </ConfirmButton>
     </p>

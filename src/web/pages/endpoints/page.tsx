@@ -37,6 +37,13 @@ export function Page() {
   const mayWrite = useMay("endpoints:write");
   return (
     <ThingsPage
+      action={
+        mayWrite && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Add an endpoint
+          </button>
+        )
+      }
       title="Endpoints"
       noun="endpoint"
       list={(query, options) => api.listEndpoints(query, options)}
@@ -45,13 +52,6 @@ export function Page() {
       path="/endpoints"
       empty={<p>No endpoint has a name yet. A run may also be given one with itself.</p>}
     >
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Add an endpoint
-          </button>
-        </p>
-      )}
       <Dialog title="Add an endpoint" open={open} onClose={() => setOpen(false)}>
         <Form
           submit="Add"

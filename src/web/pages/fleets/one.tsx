@@ -84,7 +84,7 @@ function DeleteFleet({ fleet }: { readonly fleet: FleetView }) {
   };
   return (
     <p>
-      <ConfirmButton name="Delete fleet" act={() => api.deleteFleet(fleet.id)} onDone={gone}>
+      <ConfirmButton name="Delete fleet" destroys act={() => api.deleteFleet(fleet.id)} onDone={gone}>
         A run that goes on with it refuses this. Engines go on by themselves.
       </ConfirmButton>
     </p>
@@ -141,6 +141,7 @@ function ReplicaActions({ fleet, replica }: Omit<ReplicaProps, "mayWrite">) {
       </ActionButton>
       <ConfirmButton
         name="Remove replica"
+        destroys
         act={() => api.removeReplica(fleet, replica.id)}
         onDone={() => queryClient.invalidateQueries({ queryKey: ["fleet"] })}
       >

@@ -35,6 +35,13 @@ export function Page() {
   const mayWrite = useMay("endpoints:write");
   return (
     <ThingsPage
+      action={
+        mayWrite && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a fleet
+          </button>
+        )
+      }
       title="Fleets"
       noun="fleet"
       list={(query, options) => api.listFleets(query, options)}
@@ -43,13 +50,6 @@ export function Page() {
       path="/fleets"
       empty={<p>There is no fleet yet.</p>}
     >
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a fleet
-          </button>
-        </p>
-      )}
       <Dialog title="Make a fleet" open={open} onClose={() => setOpen(false)}>
         <Form
           submit="Make it"

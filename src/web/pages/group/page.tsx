@@ -87,7 +87,9 @@ function Group({ group }: { readonly group: GroupView }) {
       </Stats>
       <Facts>
         <Fact name="Task">
-          <Shown text={[group.member, group.task_key].filter(Boolean).join(" ") || NOTHING} />
+          <code>
+            <Shown text={[group.member, group.task_key].filter(Boolean).join(" ") || NOTHING} />
+          </code>
         </Fact>
         {training !== null && (
           <>

@@ -25,6 +25,13 @@ export function Page() {
   };
   return (
     <ThingsPage
+      action={
+        mayAdmin && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a key
+          </button>
+        )
+      }
       title="Keys"
       noun="key"
       list={(query, options) => api.listKeys(query, options)}
@@ -33,13 +40,6 @@ export function Page() {
       empty={<p>There is no key.</p>}
     >
       {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
-      {mayAdmin && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a key
-          </button>
-        </p>
-      )}
       <Dialog title="Make a key" open={open} onClose={() => setOpen(false)}>
         <KeyForm onDone={done} />
       </Dialog>
@@ -78,19 +78,24 @@ function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readon
     {
       id: "shown",
       header: "Begins, ends",
-      width: 18,
+      width: 14,
       cell: ({ prefix, last4 }) => <code>{`${prefix}…${last4}`}</code>,
     },
-    { id: "scopes", header: "May", cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span> },
-    { id: "project", header: "Project", cell: ({ project_id }) => project_id ?? "any" },
-    { id: "state", header: "State", width: 14, cell: (key) => <KeyState of={key} /> },
-    { id: "expires", header: "Ends", width: 14, cell: ({ expires_at }) => timeOr(expires_at) },
-    { id: "made", header: "Made", width: 12, cell: ({ created_at }) => <Ago at={created_at} /> },
+    {
+      id: "scopes",
+      header: "May",
+      width: 15,
+      cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
+    },
+    { id: "project", header: "Project", width: 9, cell: ({ project_id }) => project_id ?? "any" },
+    { id: "state", header: "State", width: 11, cell: (key) => <KeyState of={key} /> },
+    { id: "expires", header: "Ends", width: 11, cell: ({ expires_at }) => timeOr(expires_at) },
+    { id: "made", header: "Made", width: 11, cell: ({ created_at }) => <Ago at={created_at} /> },
   ];
   if (!mayAdmin) return read;
   return [
     ...read,
-    { id: "change", header: "Change", width: 22, cell: (key) => <KeyActions of={key} onMade={onMade} /> },
+    { id: "change", header: "Change", width: 17, cell: (key) => <KeyActions of={key} onMade={onMade} /> },
   ];
 }
 
@@ -121,7 +126,7 @@ function KeyActions({ of, onMade }: KeyActionsProps) {
       <ConfirmButton name="Rotate" act={rotate} onDone={changed}>
         Another key takes its place. This one works for an hour more.
       </ConfirmButton>
-      <ConfirmButton name="Revoke" act={() => api.revokeKey(of.id)} onDone={changed}>
+      <ConfirmButton name="Revoke" destroys act={() => api.revokeKey(of.id)} onDone={changed}>
         It is refused everywhere within 5 seconds, and so are the sessions that were begun with it.
       </ConfirmButton>
     </span>

@@ -141,7 +141,9 @@ function HeadFacts({ head }: { readonly head: RolloutHead }) {
         </Fact>
         <Fact name="Charged">{dollarsText(cost.charged_micros)}</Fact>
         <Fact name="Task">
-          <Shown text={head.task_key ?? NOTHING} />
+          <code>
+            <Shown text={head.task_key ?? NOTHING} />
+          </code>
         </Fact>
         <Fact name="Group, slot, attempt">
           {head.group}, {head.slot}, {head.attempt}

@@ -1,8 +1,10 @@
 /** When each turn was sampled and how long it took: what is wide was slow, what is between is the environment's time. */
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, durationText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { colourOf, onThemeChange } from "../../layout/theme.ts";
 import { type OutlineData, turnAt } from "./outline.ts";
 import { useOutline } from "./outline-data.ts";
 
@@ -25,7 +27,15 @@ export function Timeline({ head, turn, onTurn }: TimelineProps) {
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   return (
     <section aria-label="Timeline" className="timeline">
-      <div className="canvas">{data !== undefined && <Bars data={data} turn={turn} onTurn={onTurn} />}</div>
+      <div className="canvas">
+        {data === undefined ? <Loading what="the timeline" /> : <Bars data={data} turn={turn} onTurn={onTurn} />}
+      </div>
+      {data !== undefined && (
+        <div className="axis soft" aria-hidden="true">
+          <span>0 s</span>
+          <span>{durationText((data.to - data.from) / 1000)}</span>
+        </div>
+      )}
       {data !== undefined && <Marks data={data} onTurn={onTurn} />}
     </section>
   );
@@ -34,15 +44,20 @@ export function Timeline({ head, turn, onTurn }: TimelineProps) {
 function Bars({ data, turn, onTurn }: { readonly data: OutlineData } & Pick<TimelineProps, "turn" | "onTurn">) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const parent = canvas.current?.parentElement;
     if (!parent) return;
+    setWidth(parent.clientWidth);
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
     observer.observe(parent);
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (canvas.current !== null && width > 0) draw(canvas.current, { data, turn, width });
+    const place = canvas.current;
+    if (place === null || width === 0) return;
+    const drawn = { data, turn, width };
+    draw(place, drawn);
+    return onThemeChange(() => draw(place, drawn));
   }, [data, turn, width]);
   const { from, to } = data;
   const label = `${countText(data.at.length)} turns over ${durationText((to - from) / 1000)}; the slowest and those with errors are listed below`;
@@ -69,12 +84,11 @@ interface Drawn {
 function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
   const context = canvas.getContext("2d");
   if (context === null) return;
-  const style = getComputedStyle(canvas);
   const { at, took, failed, from, to, slowest } = data;
   const slow = Math.max(1, (slowest[0]?.ms ?? 0) / 2);
   const x = (ms: number) => ((ms - from) / Math.max(1, to - from)) * width;
   context.clearRect(0, 0, width, HEIGHT);
-  const colours = KINDS.map(({ colour }) => style.getPropertyValue(colour));
+  const colours = KINDS.map(({ colour }) => colourOf(colour));
   for (const [index, end] of at.entries()) {
     const ms = took[index] ?? 0;
     const kind = failed[index] === 1 ? 2 : Number(ms >= slow);
@@ -83,7 +97,7 @@ function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
     context.fillStyle = colours[kind] ?? "";
     context.fillRect(left, top, Math.max(1, x(end) - left), HEIGHT - 12 - top);
   }
-  context.fillStyle = style.getPropertyValue("--ink");
+  context.fillStyle = colourOf("--ink");
   context.fillRect(x(at[turn] ?? 0) - 1, 0, 2, HEIGHT);
 }
 

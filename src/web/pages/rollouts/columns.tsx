@@ -84,7 +84,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
     {
       id: "rollout",
       header: "Rollout",
-      width: 15,
+      width: 13,
       sort: "dispatched",
       cell: ({ id, group, slot, attempt }) => (
         <Link to="/rollouts/$id" params={{ id }} search={{ list, filter, sort } as never}>
@@ -112,7 +112,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
       width: 16,
       cell: ({ member }) => (member === null ? NOTHING : <Shown text={member} />),
     },
-    { id: "outcome", header: "Outcome", width: 24, cell: (row) => <Outcome {...row} /> },
+    { id: "outcome", header: "Outcome", width: 20, cell: (row) => <Outcome {...row} /> },
   ];
 }
 

@@ -105,6 +105,7 @@ function List({ run, metrics }: { readonly run: RunView; readonly metrics: reado
           columns={columns}
           rows={rows}
           rowId={idOf}
+          of={filter ?? ""}
           sort={sort}
           onSort={(next) => change({ sort: next })}
           onSeen={onSeen}

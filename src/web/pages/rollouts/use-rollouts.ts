@@ -3,8 +3,9 @@ import { useQueries } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RolloutSummary, RolloutSummaryList } from "../../../contract/rollout-list.ts";
 import { api } from "../../client.ts";
+import { useKept } from "../../kept.ts";
 import { useLastLook } from "../run/use-last-look.ts";
-import { FIRST, PAGE_ROWS, pagesAt, startsOf, withRead } from "./known-pages.ts";
+import { FIRST, type KnownPage, PAGE_ROWS, pagesAt, startsOf, withRead } from "./known-pages.ts";
 
 /** Rows beyond those that are laid out whose pages are read too. */
 const AROUND = 50;
@@ -23,16 +24,17 @@ export interface Asked {
 }
 
 export function useRollouts({ run, filter, sort, live }: Asked) {
-  const [pages, setPages] = useState(FIRST);
+  const [found, keep] = useKept<readonly KnownPage[]>(`pages ${filter} ${sort}`);
+  const [known, setKnown] = useState(found ?? FIRST);
   const [[first, last], setSeen] = useState<readonly [first: number, last: number]>([0, 0]);
   const wanted = useMemo(
-    () => [...new Set([0, ...pagesAt(pages, Math.max(0, first - AROUND), last + AROUND)])],
-    [pages, first, last],
+    () => [...new Set([0, ...pagesAt(known, Math.max(0, first - AROUND), last + AROUND)])],
+    [known, first, last],
   );
   useLastLook(run, live);
   const results = useQueries({
     queries: wanted.map((at) => {
-      const after = pages[at]?.after;
+      const after = known[at]?.after;
       return {
         queryKey: ["rollouts", run, filter, sort, after],
         queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
@@ -45,25 +47,30 @@ export function useRollouts({ run, filter, sort, live }: Asked) {
     }),
     combine: combined,
   });
+  // At once, and not a moment later: rows that came in make the list longer before anyone looks where one of them went.
+  const pages = useMemo(() => {
+    return wanted.reduce((then, at, nth) => {
+      const read = results.data[nth];
+      return read === undefined ? then : withRead(then, at, read);
+    }, known);
+  }, [known, wanted, results]);
   useEffect(() => {
-    setPages((known) => {
-      return wanted.reduce((then, at, nth) => {
-        const read = results.data[nth];
-        return read === undefined ? then : withRead(then, at, read);
-      }, known);
-    });
-  }, [wanted, results]);
+    setKnown(pages);
+    keep(pages);
+  }, [pages, keep]);
   const rows = useMemo(() => {
     const starts = startsOf(pages);
     const list: (RolloutSummary | undefined)[] = new Array(starts.at(-1) ?? 0).fill(undefined);
     wanted.forEach((at, nth) => {
+      // What was read behind another cursor stands elsewhere by now.
+      if (known[at]?.after !== pages[at]?.after) return;
       const start = starts[at] ?? 0;
       results.data[nth]?.data.forEach((row, index) => {
         if (start + index < list.length) list[start + index] = row;
       });
     });
     return list;
-  }, [pages, wanted, results]);
+  }, [known, pages, wanted, results]);
   const onSeen = useCallback((from: number, to: number) => setSeen([from, to]), []);
   const top = results.data[0];
   return {

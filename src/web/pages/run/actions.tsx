@@ -104,7 +104,7 @@ function DeleteRun({ run: { id, counts } }: { readonly run: RunView }) {
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
   return (
-    <ConfirmButton name="Delete run" act={() => api.deleteRun(id)} onDone={() => gone().catch(reportError)}>
+    <ConfirmButton name="Delete run" destroys act={() => api.deleteRun(id)} onDone={() => gone().catch(reportError)}>
       <p>The run, its {countText(counts.dispatched)} rollouts, its results and its exports are deleted for good.</p>
     </ConfirmButton>
   );

@@ -21,7 +21,7 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
       input: report.usage.prompt_tokens,
       output: report.usage.completion_tokens,
       micros: cost.policy_micros,
-      unknown: "not known: its endpoint has no prices",
+      unknown: "The policy's cost is not known: its endpoint has no prices.",
     },
     {
       name: "Judges",
@@ -29,7 +29,7 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
       input: judge?.prompt_tokens ?? 0,
       output: judge?.completion_tokens ?? 0,
       micros: cost.judge_micros,
-      unknown: "not known: an endpoint has no prices, or a reply came without usage",
+      unknown: "The judges' cost is not known: an endpoint has no prices, or a reply came without usage.",
     },
     { name: "Platform", calls: null, input: null, output: null, micros: cost.charged_micros, unknown: "" },
   ];
@@ -37,6 +37,7 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
 
 export function CostByRole({ run }: { readonly run: RunView }) {
   const { lost } = run.report.usage;
+  const roles = rolesOf(run);
   const text = (n: number | null) => (n === null ? NOTHING : countText(n));
   return (
     <section aria-labelledby="costs">
@@ -61,18 +62,26 @@ export function CostByRole({ run }: { readonly run: RunView }) {
             </tr>
           </thead>
           <tbody>
-            {rolesOf(run).map(({ name, calls, input, output, micros, unknown }) => (
+            {roles.map(({ name, calls, input, output, micros }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td className="numeric">{text(calls)}</td>
                 <td className="numeric">{text(input)}</td>
                 <td className="numeric">{text(output)}</td>
-                <td className="numeric">{micros === null ? unknown : dollarsText(micros)}</td>
+                <td className="numeric">{micros === null ? "not known" : dollarsText(micros)}</td>
               </tr>
             ))}
           </tbody>
         </table>
       </Scroll>
+      {roles.map(
+        ({ name, micros, unknown }) =>
+          micros === null && (
+            <p key={name} className="soft">
+              {unknown}
+            </p>
+          ),
+      )}
       {lost !== undefined && (
         <p className="soft">
           {countText(lost.calls)} calls were lost: nobody knows what they took

@@ -58,7 +58,8 @@ export function GroupsTab({ run }: { readonly run: RunView }) {
           label="Groups"
           columns={columns}
           rows={rows}
-          rowId={({ group }) => String(group)}
+          rowId={idOf}
+          of={filter}
           sort={sort}
           onSort={(next) => change({ sort: next })}
           onEnd={more}
@@ -73,6 +74,8 @@ export function GroupsTab({ run }: { readonly run: RunView }) {
   );
 }
 
+const idOf = ({ group }: GroupSummary) => String(group);
+
 function groupSort(text: string | undefined): GroupListQuery["sort"] {
   const by = GROUP_SORTS.find((one) => one === text || `-${one}` === text);
   if (by === undefined) return undefined;
@@ -86,7 +89,6 @@ function groupColumns({ id, kind }: RunView): readonly Column<GroupSummary>[] {
       header: "Group",
       width: 10,
       sort: "group",
-      numeric: true,
       cell: ({ group }) => (
         <Link to="/runs/$id/groups/$group" params={{ id, group: String(group) }} search={{}}>
           {countText(group)}

@@ -10,7 +10,7 @@ import { CostByRole, LatencyByRole } from "./costs.tsx";
 import { Members, MetricTable, PassTable } from "./metrics.tsx";
 import { Outcomes } from "./outcomes.tsx";
 import { hasEnded, leftText, progressOf, secondsLeft } from "./progress.ts";
-import { CountLink, RolloutsLink } from "./rollout-links.tsx";
+import { CountLink } from "./rollout-links.tsx";
 import { RunHistogram } from "./run-histogram.tsx";
 
 export function EvalOverview({ run }: { readonly run: RunView }) {
@@ -18,7 +18,7 @@ export function EvalOverview({ run }: { readonly run: RunView }) {
     <>
       {!hasEnded(run) && <UnderWay run={run} />}
       <Numbers run={run} />
-      <OutcomeBar counts={run.counts} />
+      <OutcomeBar counts={run.counts} legend />
       <div className="columns">
         <section aria-labelledby="spread">
           <h2 id="spread">How it is spread</h2>
@@ -69,11 +69,7 @@ export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" |
       <Stat name="Mean reward" value={scoreText(reward.mean)} behind={<Behind run={id} reward={reward} />} />
       <Stat
         name="Scored"
-        value={
-          <RolloutsLink run={id} filter="outcome:scored superseded:false">
-            {countText(counts.scored)}
-          </RolloutsLink>
-        }
+        value={<CountLink run={id} n={counts.scored} what="" filter="outcome:scored" />}
         behind={`of ${countText(counts.planned)} planned, ${percentText(shareOf(counts.scored, counts.planned))}`}
       />
       <Stat
@@ -94,7 +90,7 @@ export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" |
       <Stat
         name="Turns"
         value={countText(report.turns)}
-        behind={`answered; ${countText(report.calls)} calls were sent to the model`}
+        behind={`answered; calls sent to the model: ${countText(report.calls)}`}
       />
     </Stats>
   );

@@ -9,6 +9,7 @@ import type { Histogram } from "../../../contract/rollout-list.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, numberText } from "../../components/format.ts";
+import { binFilter } from "./rollout-links.tsx";
 import "./reward-by-step.css";
 
 const BINS = 10;
@@ -38,9 +39,8 @@ function Squares({ runId, histogram, steps }: SquaresProps) {
   const most = Math.max(1, ...steps.flatMap(({ bins }) => bins));
   const bins = histogram.bins.map((bin, index) => ({ ...bin, index })).reverse();
   const left = histogram.steps_before + (histogram.by_step?.length ?? 0) - steps.length;
-  const open = (step: number, { from, to, index }: (typeof bins)[number]) => {
-    const upper = index === histogram.bins.length - 1 ? "<=" : "<";
-    const filter = `step:${step} reward>=${from} reward${upper}${to} superseded:false`;
+  const open = (step: number, bin: (typeof bins)[number]) => {
+    const filter = `step:${step} ${binFilter(histogram, bin)}`;
     navigate({ to: "/runs/$id/rollouts", params: { id: runId }, search: { filter } } as never).catch(reportError);
   };
   return (

@@ -1,6 +1,7 @@
 /** From a number on a page to the rollouts behind it. */
 import { Link } from "@tanstack/react-router";
 import { printFilter, printName } from "../../../contract/filter.ts";
+import type { Histogram } from "../../../contract/rollout-list.ts";
 import { countText } from "../../components/format.ts";
 import type { Bin } from "../../components/histogram.tsx";
 import { useFrozen } from "../../frozen.ts";
@@ -13,11 +14,16 @@ export function wordFilter(field: "error" | "stop" | "member" | "task" | "outcom
   return printFilter([{ kind: "word", field, values: [value], negated: false }]);
 }
 
-/** The rollouts of one bin of a histogram; the last bin holds its upper bound too. */
-export function binFilter(of: string, { from, to }: Pick<Bin, "from" | "to">, isLast: boolean): string {
+/** A histogram as far as its bins go. */
+type Binned = Pick<Histogram, "of" | "bins" | "whole">;
+
+/** The rollouts of one bin: of whole numbers up to the one before its end; else the last bin holds its upper bound too. */
+export function binFilter({ of, bins, whole }: Binned, bin: Pick<Bin, "from" | "to">): string {
+  const { from, to } = whole ? { from: bin.from, to: Math.max(bin.from, bin.to - 1) } : bin;
+  const upTo = whole || bin.to === bins.at(-1)?.to;
   const written = (value: number) => (of === "duration" ? seconds(value) : String(value));
   if (from === to) return `${of}=${written(from)} ${COUNTED}`;
-  return `${of}>=${written(from)} ${of}${isLast ? "<=" : "<"}${written(to)} ${COUNTED}`;
+  return `${of}>=${written(from)} ${of}${upTo ? "<=" : "<"}${written(to)} ${COUNTED}`;
 }
 
 /** A duration is written without an exponent. */

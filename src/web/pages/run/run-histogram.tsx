@@ -35,7 +35,8 @@ export function RunHistogram({ run }: { readonly run: RunView }) {
   });
   const open = (bin: Bin) => {
     // While another is on its way the one before is shown, and its bins are of what it is of.
-    const filter = binFilter(data?.of ?? of, bin, bin.to === data?.bins.at(-1)?.to);
+    if (data === undefined) return;
+    const filter = binFilter(data, bin);
     const to = { to: "/runs/$id/rollouts", params: { id: run.id } } as const;
     navigate({ ...to, search: { filter } as never }).catch(reportError);
   };
@@ -55,9 +56,27 @@ export function RunHistogram({ run }: { readonly run: RunView }) {
       {data === undefined && error === null && <Loading what="the histogram" />}
       {data?.bins.length === 0 && <p className="soft">No rollout has a value yet: {besides(data)}.</p>}
       {data !== undefined && data.bins.length > 0 && (
-        <Histogram title={words(data.of)} bins={data.bins} besides={besides(data)} {...(!frozen && { onPick: open })} />
+        <HistogramFigure histogram={data} {...(!frozen && { onPick: open })} />
       )}
     </>
+  );
+}
+
+interface HistogramFigureProps {
+  readonly histogram: HistogramView;
+  readonly onPick?: (bin: Bin) => void;
+}
+
+export function HistogramFigure({ histogram, onPick }: HistogramFigureProps) {
+  const { of, bins, whole } = histogram;
+  return (
+    <Histogram
+      title={of === "duration" ? "duration, in seconds" : words(of)}
+      bins={bins}
+      whole={whole}
+      besides={besides(histogram)}
+      {...(onPick !== undefined && { onPick })}
+    />
   );
 }
 

@@ -48,10 +48,12 @@ function RunTable({ rows, more }: { readonly rows: readonly RunView[]; readonly 
   };
   const { kind, status, environment } = search;
   const isFiltered = [kind, status, environment].some((one) => one !== undefined);
+  const shown = JSON.stringify([kind, status, environment]);
   return (
     <>
       <DataTable
-        key={JSON.stringify([kind, status, environment])}
+        key={shown}
+        of={shown}
         label="Runs"
         columns={columns}
         rows={rows}

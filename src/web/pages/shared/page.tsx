@@ -11,12 +11,14 @@ import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { timeText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
+import { OutcomeBar } from "../../components/outcome-bar.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Frozen } from "../../frozen.ts";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { Members, MetricTable, PassTable } from "../run/metrics.tsx";
 import { Outcomes } from "../run/outcomes.tsx";
 import { Numbers } from "../run/overview.tsx";
+import { HistogramFigure } from "../run/run-histogram.tsx";
 import "../run/run.css";
 
 export function Page() {
@@ -28,7 +30,7 @@ export function Page() {
   });
   useDocumentTitle(data === undefined ? "Report" : nameOf(data));
   return (
-    <main className="run">
+    <main className="run report">
       {data === undefined && <h1>Report</h1>}
       {error !== null && <ErrorNote error={error} />}
       {data === undefined && error === null && <Loading what="the report" />}
@@ -46,7 +48,7 @@ function nameOf({ name, kind, environment }: SharedReport): string {
 }
 
 function Report({ report: shared }: { readonly report: SharedReport }) {
-  const { environment, counts, report } = shared;
+  const { environment, counts, report, histogram } = shared;
   const run = { id: "", counts, report, status: shared.status };
   return (
     <>
@@ -64,8 +66,19 @@ function Report({ report: shared }: { readonly report: SharedReport }) {
         <Fact name="Ended">{shared.finished_at === null ? "not yet" : timeText(shared.finished_at)}</Fact>
       </Facts>
       <Numbers run={run} />
-      <h2>Outcomes</h2>
-      <Outcomes run={run} />
+      <OutcomeBar counts={counts} legend />
+      <div className="columns">
+        {histogram !== null && histogram.bins.length > 0 && (
+          <section aria-labelledby="spread">
+            <h2 id="spread">How it is spread</h2>
+            <HistogramFigure histogram={histogram} />
+          </section>
+        )}
+        <section aria-labelledby="outcomes">
+          <h2 id="outcomes">Outcomes</h2>
+          <Outcomes run={run} />
+        </section>
+      </div>
       <MetricTable run="" metrics={report.metrics} />
       <PassTable report={report} />
       <Members run={run} />

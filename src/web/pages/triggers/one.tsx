@@ -72,7 +72,7 @@ function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
       <ActionButton act={() => api.updateTrigger(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
         {trigger.disabled ? "Enable it" : "Disable it"}
       </ActionButton>
-      <ConfirmButton name="Delete trigger" act={() => api.deleteTrigger(trigger.id)} onDone={gone}>
+      <ConfirmButton name="Delete trigger" destroys act={() => api.deleteTrigger(trigger.id)} onDone={gone}>
         Deliveries to its address are 404 from then on. Runs that it began go on.
       </ConfirmButton>
     </p>

@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<TriggerView>[] = [
     header: "Begins",
     cell: ({ run }) => <Shown text={String(run["environment"] ?? run["kind"] ?? "a run")} />,
   },
-  { id: "concurrency", header: "While one goes on", width: 18, cell: ({ concurrency }) => concurrency },
+  { id: "concurrency", header: "While one goes on", width: 21, cell: ({ concurrency }) => concurrency },
   {
     id: "state",
     header: "State",
@@ -36,6 +36,13 @@ export function Page() {
   const mayWrite = useMay("triggers:write");
   return (
     <ThingsPage
+      action={
+        mayWrite && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Make a trigger
+          </button>
+        )
+      }
       title="Triggers"
       noun="trigger"
       list={(query, options) => api.listTriggers(query, options)}
@@ -45,13 +52,6 @@ export function Page() {
       empty={<p>There is no trigger yet.</p>}
     >
       {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a trigger
-          </button>
-        </p>
-      )}
       <Dialog title="Make a trigger" open={open} onClose={() => setOpen(false)}>
         <TriggerForm
           onDone={(trigger) => {

@@ -10,7 +10,7 @@ import {
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
-import { countText, dollarsText, sum } from "../../components/format.ts";
+import { countText, dollarsText, NOTHING, sum } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Plot } from "../../components/plot.tsx";
 import { Scroll } from "../../components/scroll.tsx";
@@ -92,7 +92,7 @@ function Usage({ buckets, group, hourly }: UsageProps) {
       </Stats>
       <Plot
         title={`Charged, in dollars, by ${hourly ? "hour" : "day"}`}
-        x={hourly ? "hours ago" : "days ago"}
+        x={hourly ? "hour; 0 is this one" : "day; 0 is today"}
         at={inOrder.map((_, index) => index - inOrder.length + 1)}
         series={[{ name: "charged", values: inOrder.map(charged) }]}
       />
@@ -135,10 +135,18 @@ function GroupTable({ results, group }: { readonly results: readonly UsageResult
         <thead>
           <tr>
             <th scope="col">{group}</th>
-            <th scope="col">Charged</th>
-            <th scope="col">Rollouts</th>
-            <th scope="col">Turns</th>
-            <th scope="col">Tokens</th>
+            <th scope="col" className="numeric">
+              Charged
+            </th>
+            <th scope="col" className="numeric">
+              Rollouts
+            </th>
+            <th scope="col" className="numeric">
+              Turns
+            </th>
+            <th scope="col" className="numeric">
+              Tokens
+            </th>
             <th scope="col">Charged by line</th>
           </tr>
         </thead>
@@ -152,7 +160,7 @@ function GroupTable({ results, group }: { readonly results: readonly UsageResult
               <td className="numeric">{countText(row.rollouts)}</td>
               <td className="numeric">{countText(row.turns)}</td>
               <td className="numeric">{countText(row.tokens)}</td>
-              <td>{linesText(row.lines)}</td>
+              <td>{linesText(row.lines) || NOTHING}</td>
             </tr>
           ))}
         </tbody>

@@ -89,7 +89,7 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
         <ConfirmButton name="Rotate secret" act={rotate}>
           Deliveries are signed with both secrets for a day.
         </ConfirmButton>
-        <ConfirmButton name="Delete address" act={() => api.deleteWebhookEndpoint(id)} onDone={gone}>
+        <ConfirmButton name="Delete address" destroys act={() => api.deleteWebhookEndpoint(id)} onDone={gone}>
           What waits for it is not delivered.
         </ConfirmButton>
       </p>

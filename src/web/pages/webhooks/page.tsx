@@ -6,7 +6,7 @@ import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, TextField, textOf } from "../../components/form.tsx";
-import { countText } from "../../components/format.ts";
+import { countText, NOTHING } from "../../components/format.ts";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { ThingsPage } from "../../components/thing.tsx";
@@ -15,7 +15,7 @@ import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<WebhookView>[] = [
   { id: "url", header: "Address", cell: ({ url }) => <Shown text={url} /> },
-  { id: "description", header: "What for", cell: ({ description }) => <Shown text={description} /> },
+  { id: "description", header: "What for", cell: ({ description }) => <Shown text={description || NOTHING} /> },
   { id: "events", header: "Events", cell: ({ events }) => events?.join(", ") ?? "all" },
   { id: "waiting", header: "Waiting", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.pending) },
   { id: "failed", header: "Given up", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.failed) },
@@ -39,6 +39,13 @@ export function Page() {
   };
   return (
     <ThingsPage
+      action={
+        mayWrite && (
+          <button type="button" onClick={() => setOpen(true)}>
+            Add an address
+          </button>
+        )
+      }
       title="Webhooks"
       noun="webhook"
       list={(query, options) => api.listWebhookEndpoints(query, options)}
@@ -48,13 +55,6 @@ export function Page() {
       empty={<p>Nobody is told of events yet.</p>}
     >
       {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Add an address
-          </button>
-        </p>
-      )}
       <Dialog title="Add an address" open={open} onClose={() => setOpen(false)}>
         <Form
           submit="Add"
