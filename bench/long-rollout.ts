@@ -2,12 +2,11 @@
  * A rollout of 300,000 messages, calls and results, read by pieces as its page reads it: `npm run bench:long-rollout`. Prints the
  * milliseconds of each read; the first one finds where the turns are, the others know.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import { bootPlatform } from "../src/local/platform.ts";
 import { RollcallClient } from "../src/sdk/client.ts";
 import { startScriptedModel } from "../test/fakes/scripted-model.ts";
-import { eventsIn, longTrajectory } from "../test/web/long-rollout.ts";
-import { PLANTING } from "../test/web/planting.ts";
+import { eventsIn } from "../test/web/long-rollout.ts";
+import { PLANTING, plantLongRollout } from "../test/web/planting.ts";
 
 const TURNS = 1168;
 
@@ -19,8 +18,7 @@ const platform = await bootPlatform({
 const model = await startScriptedModel({ reply: () => "It is 48." });
 try {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-  const { run, id } = await playOne(client);
-  await plant(run);
+  const id = await plantLongRollout(platform.url, await playOne(client), TURNS);
   const reads: Readonly<Record<string, () => Promise<unknown>>> = {
     "head, first": () => client.getRolloutHead(id),
     head: () => client.getRolloutHead(id),
@@ -41,29 +39,12 @@ try {
   await platform.stop();
 }
 
-async function playOne(client: RollcallClient): Promise<{ readonly run: string; readonly id: string }> {
+async function playOne(client: RollcallClient): Promise<string> {
   const dataset = [{ question: "What is 12 * 3 + 12?", answer: "48" }];
   const run = await client.createRun({
     ...{ environment: "calculator", model: "m", endpoint: { base_url: model.url }, dataset, num_examples: 1 },
     rollouts_per_example: 1,
   });
   for await (const { event } of client.events(run.id)) if (event === "run.completed") break;
-  for await (const { rollout_id } of client.results(run.id)) return { run: run.id, id: rollout_id };
-  throw new Error("the rollout left no result");
-}
-
-/** The run's segment is written a moment after its end. */
-async function plant(run: string): Promise<void> {
-  for (;;) {
-    const reply = await fetch(`${platform.url}/planted?run=${run}`);
-    if (!reply.ok) {
-      await pause(100);
-      continue;
-    }
-    const { rollout_id, trajectory } = JSON.parse(await reply.text());
-    const body = JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, TURNS) });
-    const planted = await fetch(`${platform.url}/planted?run=${run}`, { method: "POST", body });
-    if (!planted.ok) throw new Error(await planted.text());
-    return;
-  }
+  return run.id;
 }

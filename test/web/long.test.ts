@@ -51,3 +51,34 @@ test("what the tab keeps of a long rollout does not grow with what was looked at
   expect(await heap()).toBeLessThan(half * 1.5 + 20);
   expect(await inPage(page, COUNT)).toBeLessThan(MOST_ELEMENTS);
 });
+
+/** Numbers far apart and next to each other, both ends among them. */
+const TYPED = [900, 3, 1100, 640, 641, 20, LONG_TURNS - 1, 0, 555, 554];
+
+test("a number that is typed leads to that turn, one after another", async () => {
+  const { page, wrong } = await tabAt(`/rollouts/${stage.longRollout}`);
+  await page.locator('article[data-index="0"] .turn-head').waitFor();
+  for (const turn of TYPED) {
+    await page.locator(".turn-bar input").fill(String(turn));
+    await page.keyboard.press("Enter");
+    // What is above it was read too: nothing moves it any more.
+    await expect.poll(() => inPage(page, placeOf(turn))).toEqual({ focused: true, inView: true, unread: 0 });
+    await expect.poll(() => new URL(page.url()).searchParams.get("turn")).toBe(String(turn));
+  }
+  expect(wrong).toEqual([]);
+});
+
+/** In view: at the top, or as far up as the end of the list lets it. */
+function placeOf(turn: number): string {
+  return `(() => {
+    const list = document.querySelector(".turn-list");
+    const article = document.querySelector('article[data-index="${turn}"]');
+    const [box, window] = [article?.getBoundingClientRect(), list.getBoundingClientRect()];
+    const isAtEnd = list.scrollHeight - list.clientHeight - list.scrollTop < 2 && box?.bottom < window.bottom + 2;
+    return {
+      focused: document.activeElement === article,
+      inView: Math.abs(box?.top - window.top) < 3 || isAtEnd,
+      unread: document.querySelectorAll(".turn .waiting").length,
+    };
+  })()`;
+}

@@ -1,5 +1,7 @@
-/** The Worker with a door for trajectories that nobody can wait for, as a platform is to be booted with it. */
+/** The Worker with doors for what nobody can wait for, as a platform is to be booted with it, and what goes in by them. */
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { longTrajectory } from "./long-rollout.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
@@ -7,3 +9,24 @@ export const PLANTING = {
   entry: join(ROOT, "test/web/planting-fixture.ts"),
   folder: join(ROOT, "dist", "planting"),
 };
+
+/** Makes the one rollout of an ended run so many turns long; its id. */
+export async function plantLongRollout(url: string, run: string, turns: number): Promise<string> {
+  const door = `${url}/planted?run=${run}`;
+  let short = await fetch(door);
+  // The segment is written a moment after the run's end.
+  for (; !short.ok; short = await fetch(door)) await pause(100);
+  const { rollout_id, trajectory } = JSON.parse(await short.text());
+  await put(door, JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, turns) }));
+  return rollout_id;
+}
+
+/** Gives an ended run so many rollouts, made up, in place of its own. */
+export async function plantRollouts(url: string, run: string, rollouts: number): Promise<void> {
+  await put(`${url}/planted-rollouts?run=${run}&rollouts=${rollouts}`, "");
+}
+
+async function put(door: string, body: string): Promise<void> {
+  const planted = await fetch(door, { method: "POST", body });
+  if (!planted.ok) throw new Error(`nothing was planted: ${await planted.text()}`);
+}

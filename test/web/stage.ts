@@ -2,7 +2,6 @@
  * What the suite plays on: one platform, with runs made of real rollouts against scripted models, and one rollout of
  * 300,000 messages, calls and results put in the place of a short one, for which a model would need hours.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 import type { RunRequestInput } from "../../src/contract/run.ts";
 import { bootPlatform } from "../../src/local/platform.ts";
@@ -10,8 +9,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
 import { testPort } from "../local/test-port.ts";
 import { ATTACK, startActors, startAttacker, TASKS } from "./actors.ts";
-import { longTrajectory } from "./long-rollout.ts";
-import { PLANTING } from "./planting.ts";
+import { PLANTING, plantLongRollout } from "./planting.ts";
 
 /** Of 257 messages, calls and results each. */
 export const LONG_TURNS = 1168;
@@ -119,15 +117,7 @@ class Setting {
     const dataset = [{ question: "What is 12 * 3 + 12?", answer: "48" }];
     const endpoint = { base_url: this.#model };
     const long = await this.#played({ environment: "calculator", model: "old", endpoint, dataset });
-    const door = `${this.#url}/planted?run=${long}`;
-    let short = await fetch(door);
-    // The segment is written a moment after the run's end.
-    for (; !short.ok; short = await fetch(door)) await pause(100);
-    const { rollout_id, trajectory } = JSON.parse(await short.text());
-    const body = JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, LONG_TURNS) });
-    const planted = await fetch(door, { method: "POST", body });
-    if (!planted.ok) throw new Error(`the long rollout was not planted: ${await planted.text()}`);
-    return { long, longRollout: rollout_id };
+    return { long, longRollout: await plantLongRollout(this.#url, long, LONG_TURNS) };
   }
 
   async #training(): Promise<string> {

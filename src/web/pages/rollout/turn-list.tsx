@@ -1,10 +1,12 @@
 /** The turns, of which only those in view and a few around them are in the document. */
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type Ref, type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { TurnView } from "./turn.tsx";
 
 const [OPEN_HEIGHT, CLOSED_HEIGHT] = [260, 76];
+/** Of a pixel: where a window is scrolled to, and where a turn ends. */
+const ROUNDED = 1;
 
 export interface TurnListHandle {
   /** Brings a turn into view and gives it the focus. */
@@ -27,17 +29,23 @@ interface TurnListProps {
 
 export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, onTop, onChoose }: TurnListProps) {
   const scroller = useRef<HTMLDivElement>(null);
+  const asked = useAsked(scroller, first);
   const virtual = useVirtualizer({
     count: head.n_turns,
     getScrollElement: () => scroller.current,
     estimateSize: (index) => (isOpen(index) ? OPEN_HEIGHT : CLOSED_HEIGHT),
     overscan: 2,
+    // The chosen turn stays laid out, wherever it went: the focus is on it, or comes to it before it is in view.
+    rangeExtractor: (range) => withTurns(defaultRangeExtractor(range), [turn, asked.turn ?? turn]),
     // It begins about where it was asked to, so that nothing is read that nobody looks at.
     initialOffset: () => first * (isOpen(first) ? OPEN_HEIGHT : CLOSED_HEIGHT),
   });
-  const goTo = (wanted: number) => {
-    virtual.scrollToIndex(wanted, { align: "start" });
-    focusSoon(scroller.current, wanted);
+  // Texts come in later, and turns above grow or shrink by them: what is read does not move.
+  virtual.shouldAdjustScrollPositionOnItemSizeChange = ({ index, end }) =>
+    index < (asked.held.current ?? 0) || end <= (virtual.scrollOffset ?? 0) + ROUNDED;
+  const goTo = (next: number) => {
+    asked.ask(next);
+    virtual.scrollToIndex(next, { align: "start" });
   };
   useImperativeHandle(ref, () => ({ goTo }));
   const begun = useRef(false);
@@ -51,8 +59,15 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
   const top = seen.find(({ end }) => end > offset + 1)?.index ?? 0;
   useEffect(() => onTop(top), [top, onTop]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by its focus
-    <div className="turn-list" ref={scroller} role="feed" aria-label="Turns" tabIndex={0}>
+    <div
+      className="turn-list"
+      ref={scroller}
+      role="feed"
+      aria-label="Turns"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by its focus
+      tabIndex={0}
+      {...asked.untilScrolled}
+    >
       <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="presentation">
         {seen.map(({ index, key, start }) => (
           <article
@@ -82,9 +97,29 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
   );
 }
 
-/** A turn that is only coming into view has its element a moment later. */
-function focusSoon(scroller: HTMLElement | null, turn: number, tries = 10): void {
-  const element = scroller?.querySelector<HTMLElement>(`[data-index="${turn}"]`);
-  if (element) element.focus({ preventScroll: true });
-  else if (tries > 0) requestAnimationFrame(() => focusSoon(scroller, turn, tries - 1));
+/** The turn that was asked for last: the focus comes to it, and it keeps its place until the reader scrolls. */
+function useAsked(scroller: RefObject<HTMLElement | null>, first: number) {
+  const [asked, setAsked] = useState<{ readonly turn: number } | null>(null);
+  const held = useRef<number | null>(first);
+  useEffect(() => {
+    if (asked === null) return;
+    scroller.current?.querySelector<HTMLElement>(`[data-index="${asked.turn}"]`)?.focus({ preventScroll: true });
+  }, [asked, scroller]);
+  const letGo = () => {
+    held.current = null;
+  };
+  return {
+    turn: asked?.turn,
+    held,
+    ask: (turn: number) => {
+      held.current = turn;
+      setAsked({ turn });
+    },
+    untilScrolled: { onWheel: letGo, onTouchMove: letGo, onPointerDown: letGo, onKeyDown: letGo },
+  };
+}
+
+/** In their order: it is the order of the document too. */
+function withTurns(seen: readonly number[], others: readonly number[]): number[] {
+  return [...new Set([...seen, ...others])].sort((a, b) => a - b);
 }

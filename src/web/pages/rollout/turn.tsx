@@ -30,7 +30,7 @@ export function TurnView({ head, index, ...props }: TurnProps) {
   const { data: turn, error, refetch } = useTurn(head.id, index, head.n_turns);
   const next = useTurn(head.id, index + 1, head.n_turns);
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
-  if (turn === undefined) return <p className="waiting soft">Turn {index} …</p>;
+  if (turn === undefined) return <p className={props.open ? "waiting soft open" : "waiting soft"}>Turn {index} …</p>;
   const after = index + 1 < head.n_turns ? next.data?.prompt.append : head.final_env_response;
   return <TurnBody head={head} turn={turn} after={after} {...props} />;
 }

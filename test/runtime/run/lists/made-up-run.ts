@@ -7,6 +7,7 @@ import { lookAt } from "../../../../src/runtime/run/lists/look.ts";
 import type { Life } from "../../account/life.ts";
 import { Hand } from "../../hand-ledger.ts";
 import { inside } from "../../platform.ts";
+import { makeUpRows } from "./made-up-rows.ts";
 
 export interface MadeUp {
   readonly sql: SqlStorage;
@@ -19,31 +20,6 @@ export interface MadeUp {
 
 export type Look = <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
 
-/**
- * Rollouts in groups of four, in the order of their dispatch: of every ten, one runs, one scores, one failed, one was
- * cancelled, one is unscored and five are scored; their numbers follow from where they stand.
- */
-const ROWS = `with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?1),
-  made as (select i, i % 10 as kind, (i * 7919) % 101 as dice from n)
-  insert into rollouts (seq, group_index, slot, attempt, id, status, outcome, reason, ask_at, example_id, task_key,
-    stop_condition, is_truncated, turns, calls, prompt_tokens, completion_tokens, started_at, ended_at, error, reward,
-    scores, finish_seq)
-  select i + 1, i / 4, i % 4, 0, 'ro_' || i, case kind when 0 then 'running' when 1 then 'scoring' else 'done' end,
-    case kind when 0 then null when 1 then null when 2 then 'failed' when 3 then 'cancelled' when 4 then 'unscored'
-      else 'scored' end,
-    case kind when 2 then case when dice % 2 = 0 then 'provider' else 'timeout' end when 3 then 'user'
-      when 4 then 'judge' end,
-    0, i / 4, printf('%08x', i / 4), case when kind > 2 then case when dice > 50 then 'max_turns_reached' else 'done' end end,
-    dice > 90, case when kind = 0 then 0 else 1 + dice % 9 end, case when kind = 0 then 0 else 1 + dice % 11 end,
-    case when kind = 0 then 0 else dice * 13 end, case when kind = 0 then 0 else dice * 3 end,
-    1000000 + i, case when kind > 1 then 1000000 + i + dice * 100 end,
-    case when kind = 2 then '{"error":"ModelError","message":"the endpoint said No Way %_ ' || i || '","error_chain_repr":""}'
-      end,
-    case when kind > 4 then dice / 100.0 end,
-    case when kind > 4 then '[{"name":"exact","score":' || (dice % 3) || ',"weight":1}]' end,
-    case when kind > 1 then (i / 10) * 8 + kind - 1 end
-  from made`;
-
 export function madeUpRun<T>(
   rollouts: number,
   use: (run: MadeUp) => T | Promise<T>,
@@ -54,8 +30,7 @@ export function madeUpRun<T>(
     const { sql } = storage;
     const asked = { run_id, rollouts_per_example: 4, num_examples: rollouts / 4, ...given };
     const { store, spec } = new Hand(storage, asked);
-    sql.exec(ROWS, rollouts);
-    const finished = sql.exec<{ n: number }>("select max(finish_seq) as n from rollouts").one().n;
+    const finished = makeUpRows(sql, rollouts, false);
     store.saveHead({ ...store.head(), dispatched: rollouts, finished, in_flight: rollouts - finished });
     const lookBy = (by: SqlStorage): Look => {
       return (question, ask) => lookAt({ store, sql: by, spec }, question, ask);
