@@ -1,15 +1,12 @@
 /** Fleets of engines that serve one policy, and a form that makes another. */
-import { useState } from "react";
 import { type FleetView, UPDATE_MODES } from "../../../contract/fleet.ts";
 import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Field, Form, TextField, textOf } from "../../components/form.tsx";
+import { Field, TextField, textOf } from "../../components/form.tsx";
 import { countText } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
-import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<FleetView>[] = [
   { id: "name", header: "Fleet", cell: ({ name }) => <Shown text={name} /> },
@@ -31,8 +28,6 @@ const COLUMNS: readonly Column<FleetView>[] = [
 ];
 
 export function Page() {
-  const [open, setOpen] = useState(false);
-  const mayWrite = useMay("endpoints:write");
   return (
     <ThingsPage
       title="Fleets"
@@ -43,33 +38,25 @@ export function Page() {
       path="/fleets"
       empty={<p>There is no fleet yet.</p>}
     >
-      {mayWrite && (
-        <p>
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a fleet
-          </button>
-        </p>
-      )}
-      <Dialog title="Make a fleet" open={open} onClose={() => setOpen(false)}>
-        <Form
-          submit="Make it"
-          changes={["fleet"]}
-          fields={["name", "update"]}
-          onDone={() => setOpen(false)}
-          act={createFleet}
-        >
-          <TextField name="name" label="Name" required />
-          <Field name="update" label="How its engines get new weights">
-            {(control) => (
-              <select {...control} defaultValue="reported">
-                {UPDATE_MODES.map((mode) => (
-                  <option key={mode}>{mode}</option>
-                ))}
-              </select>
-            )}
-          </Field>
-        </Form>
-      </Dialog>
+      <MakeThing
+        noun="fleet"
+        name="Make a fleet"
+        submit="Make it"
+        permission="endpoints:write"
+        act={createFleet}
+        fields={["name", "update"]}
+      >
+        <TextField name="name" label="Name" required />
+        <Field name="update" label="How its engines get new weights">
+          {(control) => (
+            <select {...control} defaultValue="reported">
+              {UPDATE_MODES.map((mode) => (
+                <option key={mode}>{mode}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+      </MakeThing>
     </ThingsPage>
   );
 }
