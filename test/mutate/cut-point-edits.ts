@@ -243,9 +243,13 @@ const JUDGING: readonly Edit[] = [
     [
       ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
       ["        return [entry];", "        return [];"],
-      ["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"],
       ["if (losses < MOST_LOSSES) store", "if (losses <= Infinity) store"],
     ],
+  ),
+  ...editsOf(
+    "src/runtime/run/judging/verdict.ts",
+    ["runtime/run/judging/faults"],
+    [["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"]],
   ),
   ...editsOf(
     "src/runtime/run/judging/ledger.ts",

@@ -21,7 +21,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/judging/ledger.ts",
+    "src/runtime/run/judging/verdict.ts",
     ["runtime/run/judging/told-again"],
     [
       ["replies !== before.replies", "replies === before.replies"],

@@ -4,8 +4,8 @@
  * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is asked for more
  * about once in four turns; whoever asks judges calls it once for each result and for each look whether the unit goes on.
  * What came in is on disk before anyone hears of it; what must be sent is sent after, and whatever a kill swallows the
- * sweep sends again. A fresh instance asks everything in flight once. Calls that only change rows are answered at once;
- * dispatch and sends are gathered: a burst is one batch. No alarm throws.
+ * sweep sends again. A fresh instance asks everything in flight once. Calls that only change rows are answered at once; what
+ * follows from them is a round (`rounds.ts`).
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
@@ -26,17 +26,13 @@ import type {
   SuspectKey,
 } from "../contract/wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { nextRunAlarm } from "./alarm.ts";
 import { takeAsks } from "./cap.ts";
 import { RunChores } from "./chores.ts";
-import { clockOf, needsOf, type RunParts } from "./clock.ts";
 import { RunClosing } from "./closing.ts";
-import { cancelOne, noteDeadLetter, passDeadline, retry, setMaxConcurrent, setPaused } from "./control.ts";
+import { cancelOne, noteDeadLetter, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
-import { Gathering } from "./gathering.ts";
 import { chargeEnd } from "./judging/charge-end.ts";
 import { RunJudging } from "./judging/judging.ts";
 import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
@@ -47,6 +43,7 @@ import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders 
 import { recordsOf } from "./records.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
+import { RunRounds } from "./rounds.ts";
 import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type LedgerHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
@@ -75,11 +72,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #chores: RunChores;
   readonly #suspects: RunSuspects;
   readonly #closing: RunClosing;
-  readonly #parts: RunParts;
+  readonly #rounds: RunRounds;
   #asked = false;
-  #armedAt: number | null = null;
   readonly #readers = new WaitingReaders();
-  readonly #gathering = new Gathering();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -102,7 +97,14 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#suspects = new RunSuspects(env, this.#store);
     this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
     const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
-    this.#parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
+    const parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
+    this.#rounds = new RunRounds(ctx, this.#store, now, {
+      ...parts,
+      onDispatched: (spec) => {
+        this.#views.noteProgress(spec);
+        this.#readers.wake();
+      },
+    });
   }
 
   async create(spec: RunSpec): Promise<void> {
@@ -110,14 +112,14 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#store.create(spec);
     this.#asked = true;
     // With the write itself: a kill while its endpoint is asked must find an alarm.
-    await this.#arm(spec);
-    await this.#flush(spec);
+    await this.#rounds.arm(spec);
+    await this.#rounds.play(spec);
   }
 
   async admit(places: readonly RolloutSlot[]) {
     const spec = this.#readable();
     if (spec === null) return null;
-    if (this.#dispatcher.started(places)) this.#gather(spec);
+    if (this.#dispatcher.started(places)) this.#rounds.soon(spec);
     return { spec, admitted: startersIn(this.#store, spec, places, await this.#suspects.upTo()) };
   }
 
@@ -126,13 +128,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return reports.map(() => ({ known: false }));
     const taken = answerAll(this.#store, spec, reports, this.now());
     for (const { unit = null } of taken) this.#dispatcher.toScore(unit);
-    this.#gather(spec);
+    this.#rounds.soon(spec);
     return taken.map(({ unit: _, ...answered }) => answered);
   }
 
   allow(asks: Parameters<RunRpc["allow"]>[0]) {
     // One that waits may have been the last that was under way.
-    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#gather(spec));
+    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#rounds.soon(spec));
   }
 
   async unitsToScore(asked: readonly number[], hold = false) {
@@ -157,7 +159,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return null;
     const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
     // It may have to go to another queue.
-    if (taken === null) this.#gather(spec);
+    if (taken === null) this.#rounds.soon(spec);
     return taken;
   }
 
@@ -165,7 +167,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
-    if (accused === null) this.#gather(spec);
+    if (accused === null) this.#rounds.soon(spec);
     return accused;
   }
 
@@ -178,7 +180,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return null;
     const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
     // A look changes nothing that others wait for, unless it ended the unit.
-    if (asks.length > 0 || reply.over) this.#gather(spec);
+    if (asks.length > 0 || reply.over) this.#rounds.soon(spec);
     return reply;
   }
 
@@ -194,7 +196,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     fold(this.#store, segment, key);
-    if (this.#dispatcher.folded(segment)) this.#gather(spec);
+    if (this.#dispatcher.folded(segment)) this.#rounds.soon(spec);
   }
 
   async cancel(): Promise<boolean> {
@@ -205,7 +207,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec !== null) await this.#chores.tell(spec, new Subrequests());
     const closing = await this.#closing.close(spec, this.now());
-    if (spec !== null) await this.#flush(spec);
+    if (spec !== null) await this.#rounds.play(spec);
     return closing;
   }
 
@@ -290,7 +292,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    await this.#arm(spec);
+    await this.#rounds.arm(spec);
   }
 
   override async alarm(): Promise<void> {
@@ -298,26 +300,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (await this.#closing.decay(this.now())) return;
     const spec = this.#open();
     if (spec === null) return;
-    this.#armedAt = null;
-    await this.#closing.during(() => this.#work(spec));
-    await this.#flush(spec);
-  }
-
-  async #work(spec: RunSpec): Promise<void> {
-    try {
-      const subrequests = new Subrequests();
-      passDeadline(this.#store, spec, this.now());
-      await this.#dispatcher.tell(spec, subrequests);
-      // While some are still to be told nothing else is done: each of them may be about to call its model.
-      if (this.#dispatcher.untold()) return;
-      await this.#dispatcher.sweep(spec, subrequests);
-      for (const order of this.#judging.sweep(spec)) this.#dispatcher.toJudge(order);
-      await this.#chores.writeRow(spec, subrequests);
-      await this.#chores.tell(spec, subrequests);
-      await this.#chores.free(spec, subrequests);
-    } catch (thrown) {
-      logError("run alarm", idsOf(spec), thrown);
-    }
+    await this.#rounds.sweep(spec);
+    await this.#rounds.play(spec);
   }
 
   /** The spec, and once per instance the duty to ask whatever is in flight. */
@@ -327,7 +311,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#asked = true;
     this.#suspects.resume();
     if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
-    this.#gather(spec);
+    this.#rounds.soon(spec);
     return spec;
   }
 
@@ -347,7 +331,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const result = change(spec);
-    this.#gather(spec);
+    this.#rounds.soon(spec);
     return result;
   }
 
@@ -356,53 +340,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     const result = change(spec);
-    await this.#arm(spec);
-    await this.#flush(spec);
+    await this.#rounds.arm(spec);
+    await this.#rounds.play(spec);
     return result;
-  }
-
-  #gather(spec: RunSpec): void {
-    // Nobody calls a run of which nothing is in flight: a kill before the next lines must find an alarm.
-    if (this.#store.head().in_flight === 0) this.ctx.waitUntil(this.#arm(spec));
-    this.#gathering.soon(() => this.ctx.waitUntil(this.#flush(spec)));
-  }
-
-  /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. Never throws. */
-  #flush(spec: RunSpec): Promise<void> {
-    return this.#closing.during(() => this.#goOn(spec));
-  }
-
-  async #goOn(spec: RunSpec): Promise<void> {
-    this.#dispatcher.cutSegments();
-    await this.#leases.renew(spec, () => needsOf(this.#parts, spec));
-    await this.#judging.renew(spec);
-    this.#dispatcher.dispatch(spec);
-    this.#judging.passCap(spec);
-    await this.#dispatcher.wakeNeedy(spec);
-    for (const order of this.#judging.dispatch(spec)) this.#dispatcher.toJudge(order);
-    this.#dispatcher.cutSegments();
-    this.#views.noteProgress(spec);
-    this.#readers.wake();
-    try {
-      await this.#dispatcher.send(spec);
-    } catch (thrown) {
-      // Lost sends are silent rollouts and units: the sweep sends them again.
-      logError("queue send", idsOf(spec), thrown);
-    }
-    const training = this.#closing.isClosed ? null : this.#training.advance(spec);
-    if (training !== null) {
-      // Before it is done: a kill meanwhile must find an alarm.
-      await this.#arm(spec);
-      await training;
-    }
-    this.#dispatcher.noteRunning(spec);
-    await this.#arm(spec);
-  }
-
-  async #arm(spec: RunSpec): Promise<void> {
-    const at = nextRunAlarm(clockOf(this.#parts, spec));
-    if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
-    this.#armedAt = at;
-    await this.ctx.storage.setAlarm(at);
   }
 }

@@ -1,11 +1,20 @@
-/** What the pages of things (endpoints, datasets, triggers, …) share: a list of all of them, and the page of one. */
+/**
+ * What the pages of things (endpoints, datasets, triggers, …) share: a list of all of them, the form that makes another,
+ * the page of one, and the button that deletes it.
+ */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useCallback, useMemo } from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
+import type { Permission } from "../../contract/identity.ts";
 import type { CallOptions, ListQuery, Page } from "../../sdk/options.ts";
+import { queryClient } from "../client.ts";
+import { useMay } from "../layout/session.tsx";
 import { useDocumentTitle } from "../layout/title.ts";
+import { ConfirmButton } from "./confirm-button.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
+import { Dialog } from "./dialog.tsx";
 import { ErrorNote } from "./error-note.tsx";
+import { Form } from "./form.tsx";
 import { Loading } from "./loading.tsx";
 import { Shown } from "./shown.tsx";
 
@@ -25,7 +34,7 @@ interface ThingListProps<Thing extends object> {
 }
 
 /** All of them, newest first, page after page. */
-export function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
+function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
   const { title, noun, list, columns, idOf, path, empty } = props;
   const query = useInfiniteQuery({
     queryKey: [noun, "list"],
@@ -96,6 +105,45 @@ export function ThingsPage<Thing extends object>(props: ThingsPageProps<Thing>) 
   );
 }
 
+interface MakeThingProps<Made> {
+  readonly noun: string;
+  /** On the button and above the form: "Make a fleet". */
+  readonly name: string;
+  readonly submit: string;
+  readonly permission: Permission;
+  readonly act: (fields: FormData) => Promise<Made>;
+  readonly onMade?: (made: Made) => void;
+  /** Names of the fields that show their own refusal. */
+  readonly fields: readonly string[];
+  readonly children: ReactNode;
+}
+
+/** A button, for whoever may, and the form behind it that makes another. */
+export function MakeThing<Made>(props: MakeThingProps<Made>) {
+  const { noun, name, submit, permission, act, onMade, fields, children } = props;
+  const [open, setOpen] = useState(false);
+  const may = useMay(permission);
+  if (!may) return null;
+  const done = (made: Made) => {
+    onMade?.(made);
+    setOpen(false);
+  };
+  return (
+    <>
+      <p>
+        <button type="button" onClick={() => setOpen(true)}>
+          {name}
+        </button>
+      </p>
+      <Dialog title={name} open={open} onClose={() => setOpen(false)}>
+        <Form submit={submit} act={act} onDone={done} changes={[noun]} fields={fields}>
+          {children}
+        </Form>
+      </Dialog>
+    </>
+  );
+}
+
 interface ThingPageProps<Thing extends object> {
   readonly noun: string;
   readonly id: string;
@@ -128,5 +176,29 @@ export function ThingPage<Thing extends object>({
       {data === undefined && error === null && <Loading what={`this ${noun}`} />}
       {data !== undefined && children(data)}
     </main>
+  );
+}
+
+interface DeleteThingProps {
+  readonly noun: string;
+  /** The path of the list, which is what is left to look at. */
+  readonly path: string;
+  /** "Delete fleet". */
+  readonly name?: string;
+  readonly act: () => Promise<unknown>;
+  /** What will happen. */
+  readonly children: ReactNode;
+}
+
+export function DeleteThing({ noun, path, name = `Delete ${noun}`, act, children }: DeleteThingProps) {
+  const navigate = useNavigate();
+  const gone = () => {
+    queryClient.removeQueries({ queryKey: [noun] });
+    navigate({ to: path, search: {} as never }).catch(reportError);
+  };
+  return (
+    <ConfirmButton destroys name={name} act={act} onDone={gone}>
+      {children}
+    </ConfirmButton>
   );
 }

@@ -2,19 +2,17 @@
  * The verdicts of a run: every change of what its units wait for and what they got, one function each, in one transaction.
  *
  * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
- * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. What is asked again, when, and
- * how often stands here and nowhere else. A unit without members that wait for scores waits for no judge, nor does a group that is
- * retried before it is whole. A judge that refuses its key ends the run, as the policy's endpoint does: every other ask
- * would be refused alike.
+ * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. Which unit is asked for
+ * again, when, and how often stands here and nowhere else; what one call makes of one verdict in `verdict.ts`. A unit
+ * without members that wait for scores waits for no judge, nor does a group that is retried before it is whole. A judge
+ * that refuses its key ends the run, as the policy's endpoint does: every other ask would be refused alike.
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
 import { capOf } from "../../../core/billing/run-costs.ts";
-import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type {
-  AskOutcome,
   ClaimSpending,
   JudgedAsk,
   JudgedReply,
@@ -26,7 +24,6 @@ import type {
 import { latenciesOf } from "../../contract/latency.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
 import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
-import { backoffMs } from "../../kit/backoff.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf, stopsJudging } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
@@ -36,6 +33,7 @@ import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
 import { closeClaim, dropUnit, openClaim } from "./cap.ts";
 import { noteAnswer, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
+import { afterOutcome, isCounted, knownResult, metBy, NEW_VERDICT } from "./verdict.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
 export const SENT_MS = 10_000;
@@ -192,10 +190,6 @@ function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
 
 const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false, over: true };
 
-export function knownResult({ key, verdict }: VerdictEntry): KnownResult[] {
-  return verdict === null ? [] : [[key, JSON.parse(verdict) as JudgeResult]];
-}
-
 /** What was said of the attempts whose trajectories its members took over: asked once, whoever is scored by it. */
 function inheritResults(store: RunStore, spec: RunSpec, unit: number): KnownResult[] {
   return waitingRows(store, spec, unit).flatMap(({ carries }) => {
@@ -226,87 +220,6 @@ function takeIn(
     store.saveHead({ ...head, stop, row_current: false });
   }
   return after;
-}
-
-/**
- * Whether the call that this came of is on record: it is told again, or another claimant made it as well and was heard
- * first. A call keeps its key until it has a reply, so it has one reply at most; calls without a reply that two made from the
- * same record are one try.
- */
-function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
-  if (outcome.recorded === undefined) return false;
-  const { calls, replies } = outcome.recorded;
-  return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
-}
-
-const NEW_VERDICT = {
-  cached: 0,
-  tries: 0,
-  replies: 0,
-  next_at: 0,
-  verdict: null,
-  calls: 0,
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  cached_tokens: 0,
-  unmetered: 0,
-};
-
-/** Settled, or to be asked again after a wait. */
-function afterOutcome(
-  { run_id, limits }: RunSpec,
-  before: VerdictEntry,
-  outcome: AskOutcome,
-  now: number,
-): VerdictEntry {
-  const asked = outcome.kind === "failed" || outcome.cached !== true;
-  const spent = {
-    ...before,
-    calls: before.calls + (asked ? 1 : 0),
-    prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
-    completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
-    cached_tokens: before.cached_tokens + (outcome.usage?.cached_tokens ?? 0),
-    unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
-  };
-  if (outcome.kind === "given") {
-    const { value, reason } = outcome;
-    return { ...spent, verdict: resultText({ value, reason }), cached: asked ? 0 : 1 };
-  }
-  const { error, retryable, free = false, retry_after_ms } = outcome;
-  if (free) return { ...spent, next_at: now };
-  const tries = before.tries + 1;
-  const replies = before.replies + (outcome.replied ? 1 : 0);
-  if (!retryable || before.tries >= limits.max_retries) {
-    return { ...spent, tries, replies, verdict: resultText({ value: null, error, retryable }) };
-  }
-  const seed = `${run_id}:${before.unit}:${before.key}`;
-  return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
-}
-
-/** It replied, and did not say how much that was. */
-function isUnmetered(outcome: AskOutcome): boolean {
-  return hasReply(outcome) && outcome.usage === null;
-}
-
-function hasReply(outcome: AskOutcome): boolean {
-  return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
-}
-
-function resultText(verdict: JudgeResult): string {
-  return JSON.stringify(verdict);
-}
-
-/** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
-function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
-  if (outcome.kind === "given") {
-    const turns = outcome.cached ? 0 : 1;
-    return { failure: null, error: null, turns, calls: turns };
-  }
-  const { error: message, retryable, status, replied } = outcome;
-  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
-  if (replied) return { ...met, failure: null, error: null, turns: 1 };
-  const failure = verdict !== null && retryable ? "provider" : null;
-  return { ...met, failure, error: { message, retryable }, turns: 0 };
 }
 
 function meet(

@@ -1,16 +1,14 @@
 /** One dataset: what was uploaded, and its first rows. */
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useParam } from "../../address.ts";
-import { api, queryClient } from "../../client.ts";
-import { ConfirmButton } from "../../components/confirm-button.tsx";
+import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { bytesText, countText, timeText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { ShownBlock } from "../../components/shown.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 /** Rows that are shown at once. */
@@ -18,12 +16,7 @@ const ROWS = 20;
 
 export function Page() {
   const id = useParam("id");
-  const navigate = useNavigate();
   const mayWrite = useMay("datasets:write");
-  const gone = () => {
-    queryClient.removeQueries({ queryKey: ["dataset"] });
-    navigate({ to: "/datasets", search: {} as never }).catch(reportError);
-  };
   return (
     <ThingPage
       noun="dataset"
@@ -47,9 +40,9 @@ export function Page() {
           </Facts>
           {mayWrite && (
             <p>
-              <ConfirmButton name="Delete dataset" destroys act={() => api.deleteDataset(dataset.id)} onDone={gone}>
+              <DeleteThing noun="dataset" path="/datasets" act={() => api.deleteDataset(dataset.id)}>
                 Runs that have ended keep their results. A run that goes on with it refuses this.
-              </ConfirmButton>
+              </DeleteThing>
             </p>
           )}
           <h2>Rows</h2>

@@ -1,15 +1,13 @@
 /** One endpoint: where it is, what a probe of it showed. */
-import { useNavigate } from "@tanstack/react-router";
 import type { EndpointView } from "../../../contract/endpoint.ts";
 import { useParam } from "../../address.ts";
-import { api, queryClient } from "../../client.ts";
+import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";
 import { Capabilities } from "../../components/capabilities.tsx";
-import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, dollarsText, timeText } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 export function Page() {
@@ -59,21 +57,16 @@ function EndpointFacts({ endpoint }: { readonly endpoint: EndpointView }) {
 }
 
 function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
-  const navigate = useNavigate();
   const mayWrite = useMay("endpoints:write");
   if (!mayWrite) return null;
-  const gone = () => {
-    queryClient.removeQueries({ queryKey: ["endpoint"] });
-    navigate({ to: "/endpoints", search: {} as never }).catch(reportError);
-  };
   return (
     <p className="row">
       <ActionButton act={() => api.probeEndpoint(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
         Probe it
       </ActionButton>
-      <ConfirmButton name="Delete endpoint" destroys act={() => api.deleteEndpoint(endpoint.id)} onDone={gone}>
+      <DeleteThing noun="endpoint" path="/endpoints" act={() => api.deleteEndpoint(endpoint.id)}>
         A run that goes on with it refuses this.
-      </ConfirmButton>
+      </DeleteThing>
     </p>
   );
 }

@@ -1,16 +1,13 @@
 /** Servers that runs call, and a form that names another. */
-import { useState } from "react";
 import type { EndpointView } from "../../../contract/endpoint.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, numberOf, TextField, textOf } from "../../components/form.tsx";
+import { numberOf, TextField, textOf } from "../../components/form.tsx";
 import { countText, NOTHING } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
-import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<EndpointView>[] = [
   { id: "name", header: "Endpoint", cell: ({ name }) => <Shown text={name} /> },
@@ -33,32 +30,16 @@ function Probed({ error }: { readonly error: string | null | undefined }) {
 }
 
 export function Page() {
-  const [open, setOpen] = useState(false);
-  const mayWrite = useMay("endpoints:write");
   return (
     <ThingsPage
       action={
-        mayWrite && (
-          <button type="button" onClick={() => setOpen(true)}>
-            Add an endpoint
-          </button>
-        )
-      }
-      title="Endpoints"
-      noun="endpoint"
-      list={(query, options) => api.listEndpoints(query, options)}
-      columns={COLUMNS}
-      idOf={({ id }) => id}
-      path="/endpoints"
-      empty={<p>No endpoint has a name yet. A run may also be given one with itself.</p>}
-    >
-      <Dialog title="Add an endpoint" open={open} onClose={() => setOpen(false)}>
-        <Form
+        <MakeThing
+          noun="endpoint"
+          name="Add an endpoint"
           submit="Add"
-          changes={["endpoint"]}
-          fields={["name", "base_url", "api_key", "max_concurrent", "model"]}
-          onDone={() => setOpen(false)}
+          permission="endpoints:write"
           act={createEndpoint}
+          fields={["name", "base_url", "api_key", "max_concurrent", "model"]}
         >
           <TextField name="name" label="Name" required />
           <TextField name="base_url" label="Address" type="url" required placeholder="https://gpu.example/v1" />
@@ -75,9 +56,16 @@ export function Page() {
             help="Of all runs on it together. Empty: each run's own number."
           />
           <TextField name="model" label="Model to probe" help="Empty: the first that it lists." />
-        </Form>
-      </Dialog>
-    </ThingsPage>
+        </MakeThing>
+      }
+      title="Endpoints"
+      noun="endpoint"
+      list={(query, options) => api.listEndpoints(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/endpoints"
+      empty={<p>No endpoint has a name yet. A run may also be given one with itself.</p>}
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 /** One fleet: each replica's state and why, its weights, and what it was seen to be able to do. */
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import type { FleetView, ReplicaState, ReplicaView } from "../../../contract/fleet.ts";
 import { useParam } from "../../address.ts";
 import { api, queryClient } from "../../client.ts";
@@ -11,7 +11,7 @@ import { Fact, Facts } from "../../components/facts.tsx";
 import { Form, numberOf, TextField, textOf } from "../../components/form.tsx";
 import { countText } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
@@ -65,7 +65,13 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
           )}
         </Fact>
       </Facts>
-      {mayWrite && <DeleteFleet fleet={fleet} />}
+      {mayWrite && (
+        <p>
+          <DeleteThing noun="fleet" path="/fleets" act={() => api.deleteFleet(fleet.id)}>
+            A run that goes on with it refuses this. Engines go on by themselves.
+          </DeleteThing>
+        </p>
+      )}
       <h2>Replicas</h2>
       {fleet.replicas.length === 0 && <p>It has no replica yet, so nothing can be called on it.</p>}
       {fleet.replicas.map((replica) => (
@@ -73,21 +79,6 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
       ))}
       {mayWrite && <AddReplica fleet={fleet.id} />}
     </>
-  );
-}
-
-function DeleteFleet({ fleet }: { readonly fleet: FleetView }) {
-  const navigate = useNavigate();
-  const gone = () => {
-    queryClient.removeQueries({ queryKey: ["fleet"] });
-    navigate({ to: "/fleets", search: {} as never }).catch(reportError);
-  };
-  return (
-    <p>
-      <ConfirmButton name="Delete fleet" destroys act={() => api.deleteFleet(fleet.id)} onDone={gone}>
-        A run that goes on with it refuses this. Engines go on by themselves.
-      </ConfirmButton>
-    </p>
   );
 }
 

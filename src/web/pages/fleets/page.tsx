@@ -1,15 +1,12 @@
 /** Fleets of engines that serve one policy, and a form that makes another. */
-import { useState } from "react";
 import { type FleetView, UPDATE_MODES } from "../../../contract/fleet.ts";
 import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Field, Form, TextField, textOf } from "../../components/form.tsx";
+import { Field, TextField, textOf } from "../../components/form.tsx";
 import { countText } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
-import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<FleetView>[] = [
   { id: "name", header: "Fleet", cell: ({ name }) => <Shown text={name} /> },
@@ -31,32 +28,16 @@ const COLUMNS: readonly Column<FleetView>[] = [
 ];
 
 export function Page() {
-  const [open, setOpen] = useState(false);
-  const mayWrite = useMay("endpoints:write");
   return (
     <ThingsPage
       action={
-        mayWrite && (
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a fleet
-          </button>
-        )
-      }
-      title="Fleets"
-      noun="fleet"
-      list={(query, options) => api.listFleets(query, options)}
-      columns={COLUMNS}
-      idOf={({ id }) => id}
-      path="/fleets"
-      empty={<p>There is no fleet yet.</p>}
-    >
-      <Dialog title="Make a fleet" open={open} onClose={() => setOpen(false)}>
-        <Form
+        <MakeThing
+          noun="fleet"
+          name="Make a fleet"
           submit="Make it"
-          changes={["fleet"]}
-          fields={["name", "update"]}
-          onDone={() => setOpen(false)}
+          permission="endpoints:write"
           act={createFleet}
+          fields={["name", "update"]}
         >
           <TextField name="name" label="Name" required />
           <Field name="update" label="How its engines get new weights">
@@ -68,9 +49,16 @@ export function Page() {
               </select>
             )}
           </Field>
-        </Form>
-      </Dialog>
-    </ThingsPage>
+        </MakeThing>
+      }
+      title="Fleets"
+      noun="fleet"
+      list={(query, options) => api.listFleets(query, options)}
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/fleets"
+      empty={<p>There is no fleet yet.</p>}
+    />
   );
 }
 

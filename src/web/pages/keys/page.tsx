@@ -6,31 +6,31 @@ import { api, queryClient } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ConfirmButton } from "../../components/confirm-button.tsx";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, textOf } from "../../components/form.tsx";
+import { TextField, textOf } from "../../components/form.tsx";
 import { NOTHING, timeText } from "../../components/format.ts";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay, useSession } from "../../layout/session.tsx";
 
 export function Page() {
-  const [open, setOpen] = useState(false);
   const [made, setMade] = useState<CreatedKey | null>(null);
   const mayAdmin = useMay("admin");
-  const done = (key: CreatedKey) => {
-    setMade(key);
-    setOpen(false);
-  };
   return (
     <ThingsPage
       action={
-        mayAdmin && (
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a key
-          </button>
-        )
+        <MakeThing
+          noun="key"
+          name="Make a key"
+          submit="Make it"
+          permission="admin"
+          act={createKey}
+          onMade={setMade}
+          fields={["name", "project"]}
+        >
+          <KeyFields />
+        </MakeThing>
       }
       title="Keys"
       noun="key"
@@ -40,18 +40,15 @@ export function Page() {
       empty={<p>There is no key.</p>}
     >
       {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
-      <Dialog title="Make a key" open={open} onClose={() => setOpen(false)}>
-        <KeyForm onDone={done} />
-      </Dialog>
     </ThingsPage>
   );
 }
 
-function KeyForm({ onDone }: { readonly onDone: (key: CreatedKey) => void }) {
+function KeyFields() {
   const { scopes } = useSession();
   const held = scopes.includes("admin") ? PERMISSIONS.filter((one) => one !== "operator" && one !== "metrics") : scopes;
   return (
-    <Form submit="Make it" changes={["key"]} fields={["name", "project"]} onDone={onDone} act={createKey}>
+    <>
       <TextField name="name" label="Name" required placeholder="nightly evals" />
       <TextField name="project" label="Project" help="The one project it may touch. Empty: any of the organisation." />
       <fieldset>
@@ -62,7 +59,7 @@ function KeyForm({ onDone }: { readonly onDone: (key: CreatedKey) => void }) {
           </label>
         ))}
       </fieldset>
-    </Form>
+    </>
   );
 }
 

@@ -1,13 +1,12 @@
 /** One trigger: its address, what it begins, what came to it, and what a payload would do. */
 import { useMutation } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import type { TriggerDelivery, TriggerTest, TriggerView } from "../../../contract/trigger.ts";
 import { useParam } from "../../address.ts";
-import { api, queryClient } from "../../client.ts";
+import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";
 import { Badge } from "../../components/badge.tsx";
-import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { DeliveryLog } from "../../components/delivery-log.tsx";
@@ -16,7 +15,7 @@ import { Fact, Facts } from "../../components/facts.tsx";
 import { NOTHING } from "../../components/format.ts";
 import { JsonView } from "../../components/json-view.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
@@ -62,19 +61,14 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
 }
 
 function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
-  const navigate = useNavigate();
-  const gone = () => {
-    queryClient.removeQueries({ queryKey: ["trigger"] });
-    navigate({ to: "/triggers", search: {} as never }).catch(reportError);
-  };
   return (
     <p className="row">
       <ActionButton act={() => api.updateTrigger(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
         {trigger.disabled ? "Enable it" : "Disable it"}
       </ActionButton>
-      <ConfirmButton name="Delete trigger" destroys act={() => api.deleteTrigger(trigger.id)} onDone={gone}>
+      <DeleteThing noun="trigger" path="/triggers" act={() => api.deleteTrigger(trigger.id)}>
         Deliveries to its address are 404 from then on. Runs that it began go on.
-      </ConfirmButton>
+      </DeleteThing>
     </p>
   );
 }

@@ -4,13 +4,11 @@ import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../..
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Field, Form, TextField, textOf } from "../../components/form.tsx";
+import { Field, TextField, textOf } from "../../components/form.tsx";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
-import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<TriggerView>[] = [
   { id: "name", header: "Trigger", cell: ({ name }) => <Shown text={name} /> },
@@ -31,17 +29,21 @@ const COLUMNS: readonly Column<TriggerView>[] = [
 ];
 
 export function Page() {
-  const [open, setOpen] = useState(false);
   const [made, setMade] = useState<CreatedTrigger | null>(null);
-  const mayWrite = useMay("triggers:write");
   return (
     <ThingsPage
       action={
-        mayWrite && (
-          <button type="button" onClick={() => setOpen(true)}>
-            Make a trigger
-          </button>
-        )
+        <MakeThing
+          noun="trigger"
+          name="Make a trigger"
+          submit="Make it"
+          permission="triggers:write"
+          act={createTrigger}
+          onMade={setMade}
+          fields={["name", "verify", "run", "map", "when"]}
+        >
+          <TriggerFields />
+        </MakeThing>
       }
       title="Triggers"
       noun="trigger"
@@ -52,29 +54,15 @@ export function Page() {
       empty={<p>There is no trigger yet.</p>}
     >
       {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
-      <Dialog title="Make a trigger" open={open} onClose={() => setOpen(false)}>
-        <TriggerForm
-          onDone={(trigger) => {
-            setMade(trigger);
-            setOpen(false);
-          }}
-        />
-      </Dialog>
     </ThingsPage>
   );
 }
 
 const TEMPLATE = '{"environment": "gsm8k@1", "model": "qwen3-4b", "endpoint": "qwen"}';
 
-function TriggerForm({ onDone }: { readonly onDone: (trigger: CreatedTrigger) => void }) {
+function TriggerFields() {
   return (
-    <Form
-      submit="Make it"
-      changes={["trigger"]}
-      fields={["name", "verify", "run", "map", "when"]}
-      onDone={onDone}
-      act={createTrigger}
-    >
+    <>
       <TextField name="name" label="Name" required placeholder="on-merge" />
       <Field name="verify" label="Who signs deliveries">
         {(control) => (
@@ -99,7 +87,7 @@ function TriggerForm({ onDone }: { readonly onDone: (trigger: CreatedTrigger) =>
       />
       <JsonField name="map" label="Fields filled from the payload" value="{}" help='{"metadata.sha": "$.after"}' />
       <JsonField name="when" label="What the payload must hold" value="{}" help='{"$.ref": "refs/heads/main"}' />
-    </Form>
+    </>
   );
 }
 

@@ -1,9 +1,8 @@
 /** One address that is told of events: what waits for it, what was delivered, and ways to send again. */
-import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { WebhookDelivery, WebhookView } from "../../../contract/webhook.ts";
 import { useParam } from "../../address.ts";
-import { api, queryClient } from "../../client.ts";
+import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";
 import { Badge } from "../../components/badge.tsx";
 import { ConfirmButton } from "../../components/confirm-button.tsx";
@@ -13,7 +12,7 @@ import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, NOTHING, timeText } from "../../components/format.ts";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
@@ -68,14 +67,9 @@ function Webhook({ webhook }: { readonly webhook: WebhookView }) {
 }
 
 function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
-  const navigate = useNavigate();
   const [secret, setSecret] = useState<string | null | undefined>();
   const { id } = webhook;
   const disabled = webhook.disabled_at !== null;
-  const gone = () => {
-    queryClient.removeQueries({ queryKey: ["webhook"] });
-    navigate({ to: "/webhooks", search: {} as never }).catch(reportError);
-  };
   const rotate = async () => setSecret((await api.rotateWebhookSecret(id)).secret);
   return (
     <>
@@ -89,9 +83,9 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
         <ConfirmButton name="Rotate secret" act={rotate}>
           Deliveries are signed with both secrets for a day.
         </ConfirmButton>
-        <ConfirmButton name="Delete address" destroys act={() => api.deleteWebhookEndpoint(id)} onDone={gone}>
+        <DeleteThing noun="webhook" path="/webhooks" name="Delete address" act={() => api.deleteWebhookEndpoint(id)}>
           What waits for it is not delivered.
-        </ConfirmButton>
+        </DeleteThing>
       </p>
       {secret !== undefined && <SaidOnce what="signing secret" value={secret} onClose={() => setSecret(undefined)} />}
     </>

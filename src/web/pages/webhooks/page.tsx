@@ -4,14 +4,12 @@ import type { CreatedWebhook, WebhookRequestInput, WebhookView } from "../../../
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, textOf } from "../../components/form.tsx";
-import { countText, NOTHING } from "../../components/format.ts";
+import { TextField, textOf } from "../../components/form.tsx";
+import { countText } from "../../components/format.ts";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { ThingsPage } from "../../components/thing.tsx";
+import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
-import { useMay } from "../../layout/session.tsx";
 
 const COLUMNS: readonly Column<WebhookView>[] = [
   { id: "url", header: "Address", cell: ({ url }) => <Shown text={url} /> },
@@ -30,21 +28,27 @@ const COLUMNS: readonly Column<WebhookView>[] = [
 ];
 
 export function Page() {
-  const [open, setOpen] = useState(false);
   const [made, setMade] = useState<CreatedWebhook | null>(null);
-  const mayWrite = useMay("webhooks:write");
-  const done = (webhook: CreatedWebhook) => {
-    setMade(webhook);
-    setOpen(false);
-  };
   return (
     <ThingsPage
       action={
-        mayWrite && (
-          <button type="button" onClick={() => setOpen(true)}>
-            Add an address
-          </button>
-        )
+        <MakeThing
+          noun="webhook"
+          name="Add an address"
+          submit="Add"
+          permission="webhooks:write"
+          act={createWebhook}
+          onMade={setMade}
+          fields={["url", "description", "events"]}
+        >
+          <TextField name="url" label="Address" type="url" required placeholder="https://hooks.example/rollcall" />
+          <TextField name="description" label="What for" />
+          <TextField
+            name="events"
+            label="Events"
+            help="Names with commas between them; run.* for all of runs. Empty: all."
+          />
+        </MakeThing>
       }
       title="Webhooks"
       noun="webhook"
@@ -55,23 +59,6 @@ export function Page() {
       empty={<p>Nobody is told of events yet.</p>}
     >
       {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
-      <Dialog title="Add an address" open={open} onClose={() => setOpen(false)}>
-        <Form
-          submit="Add"
-          changes={["webhook"]}
-          fields={["url", "description", "events"]}
-          onDone={done}
-          act={createWebhook}
-        >
-          <TextField name="url" label="Address" type="url" required placeholder="https://hooks.example/rollcall" />
-          <TextField name="description" label="What for" />
-          <TextField
-            name="events"
-            label="Events"
-            help="Names with commas between them; run.* for all of runs. Empty: all."
-          />
-        </Form>
-      </Dialog>
     </ThingsPage>
   );
 }
