@@ -1,5 +1,7 @@
 /** Numbers, money and times as the pages write them. What is null was not produced, and is never shown as 0. */
 
+import type { Cost } from "../../contract/judgement.ts";
+
 export const NOTHING = "–";
 
 export function countText(n: number): string {
@@ -19,12 +21,21 @@ export function scoreText(value: number | null | undefined): string {
   return Math.abs(value) < 1000 ? value.toFixed(3) : value.toLocaleString("en", { maximumFractionDigits: 1 });
 }
 
-/** `micros`: micro-dollars. Below a cent with all that is there. */
+/** `micros`: micro-dollars. Whole cents from ten of them on, and three digits of what is less. */
 export function dollarsText(micros: number | null | undefined): string {
   if (micros === null || micros === undefined) return NOTHING;
   const dollars = micros / 1_000_000;
   if (micros === 0) return "$0";
-  return Math.abs(dollars) >= 0.01 ? `$${dollars.toFixed(2)}` : `$${dollars.toPrecision(2)}`;
+  if (Math.abs(dollars) >= 0.1) return `$${dollars.toFixed(2)}`;
+  return `$${dollars.toFixed(6).replace(/^(-?0\.0*[1-9]\d{0,2})\d*$/, "$1")}`;
+}
+
+/** What a run cost in all: its model's, its judges' and the platform's. One that nobody knows is left out, and it is said. */
+export function costText(cost: Cost): string {
+  const known = [cost.policy_micros, cost.judge_micros, cost.charged_micros].filter((micros) => micros !== null);
+  const all = known.reduce((total, micros) => total + micros, 0);
+  if (known.length === 3) return dollarsText(all);
+  return all === 0 ? "not known" : `${dollarsText(all)} or more`;
 }
 
 export function percentText(share: number | null | undefined): string {

@@ -1,5 +1,6 @@
 /** What two rollouts of one task said, as insertions and deletions, word by word. Marks and words say which is which. */
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import type { MessageBeginning, ShownTurn } from "../../../contract/turns.ts";
@@ -7,6 +8,7 @@ import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { Shown, ShownBlock } from "../../components/shown.tsx";
+import { type Divergence, divergenceOf } from "../group/divergence.ts";
 
 /** Turns that are read of each, from its first; and characters that are compared. */
 const TURNS = 20;
@@ -25,7 +27,7 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
     queryKey: ["output-diff", baseline, run],
     queryFn: async ({ signal }) => {
       const pages = await Promise.all([baseline, run].map((id) => api.listTurns(id, { limit: TURNS }, { signal })));
-      return pages.map(({ data: turns, n_turns }) => ({ text: saidIn(turns), n_turns }));
+      return pages.map(({ data: turns, n_turns }) => ({ turns, text: saidIn(turns), n_turns }));
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -35,6 +37,7 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
   const cut = [old, fresh].some(({ text, n_turns }) => text.length > COMPARED || n_turns > TURNS);
   return (
     <>
+      <WentApart ids={{ baseline, run }} apart={divergenceOf([old.turns, fresh.turns])} />
       <Difference old={old.text.slice(0, COMPARED)} fresh={fresh.text.slice(0, COMPARED)} />
       {cut && (
         <p className="soft">
@@ -42,6 +45,31 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
         </p>
       )}
     </>
+  );
+}
+
+interface WentApartProps {
+  readonly ids: { readonly baseline: string; readonly run: string };
+  readonly apart: Divergence | null;
+}
+
+/** Which turn to open: the first that is not the same in both. */
+function WentApart({ ids, apart }: WentApartProps) {
+  if (apart === null) return null;
+  const at = { turn: String(apart.turn) };
+  return (
+    <p>
+      {apart.turn === 0 ? "Their first turn differs" : `They are the same up to turn ${apart.turn}, counted from 0`}:
+      the{" "}
+      <Link to="/rollouts/$id" params={{ id: ids.baseline }} search={at as never}>
+        baseline's turn {apart.turn}
+      </Link>
+      , the{" "}
+      <Link to="/rollouts/$id" params={{ id: ids.run }} search={at as never}>
+        run's turn {apart.turn}
+      </Link>
+      . Struck out is what only the baseline said.
+    </p>
   );
 }
 

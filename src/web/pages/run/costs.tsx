@@ -1,6 +1,6 @@
 /** What a run cost and how long it took, by who did the work. What nobody can know is said so, and is never 0. */
 import type { RunView } from "../../../contract/run.ts";
-import { countText, dollarsText, NOTHING, numberText } from "../../components/format.ts";
+import { costText, countText, dollarsText, NOTHING, numberText } from "../../components/format.ts";
 import { Scroll } from "../../components/scroll.tsx";
 
 interface Role {
@@ -71,6 +71,13 @@ export function CostByRole({ run }: { readonly run: RunView }) {
                 <td className="numeric">{micros === null ? "not known" : dollarsText(micros)}</td>
               </tr>
             ))}
+            <tr>
+              <th scope="row">In all</th>
+              <td />
+              <td />
+              <td />
+              <td className="numeric">{costText(run.cost)}</td>
+            </tr>
           </tbody>
         </table>
       </Scroll>

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";
-import { dollarsText, words } from "../../components/format.ts";
+import { costText, dollarsText, words } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 import { RunActions } from "./actions.tsx";
@@ -122,9 +122,10 @@ function Facts({ run }: { readonly run: RunView }) {
         <Shown text={Object.keys(sampling).length === 0 ? "the environment's" : printed(sampling)} />, order by seed{" "}
         {seed}
       </dd>
-      <dt>Charged</dt>
+      <dt>Cost</dt>
       <dd>
-        {dollarsText(run.cost.charged_micros)}
+        {costText(run.cost)}: policy {costOfRole(run.cost.policy_micros)}, judges {costOfRole(run.cost.judge_micros)},
+        charged by the platform {dollarsText(run.cost.charged_micros)}
         {max_cost_micros !== null &&
           `; ${dollarsText(report.counted_micros ?? 0)} of its cap of ${dollarsText(max_cost_micros)} counted`}
       </dd>
@@ -139,6 +140,10 @@ function Facts({ run }: { readonly run: RunView }) {
       </dd>
     </>
   );
+}
+
+function costOfRole(micros: number | null): string {
+  return micros === null ? "not known" : dollarsText(micros);
 }
 
 function Place({ run: { endpoint, fleet } }: { readonly run: RunView }) {

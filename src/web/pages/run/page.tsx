@@ -11,6 +11,7 @@ import { GroupsTab } from "./groups.tsx";
 import { RunHead } from "./head.tsx";
 import { EvalOverview } from "./overview.tsx";
 import { Settings } from "./settings.tsx";
+import { hasTools, ToolsTab } from "./tools.tsx";
 import { useRun } from "./use-run.ts";
 import "./run.css";
 
@@ -48,6 +49,7 @@ function RunTabs({ run }: { readonly run: RunView }) {
       overview,
       ...(run.kind === "training" ? [report] : []),
       { id: "groups", name: "Groups", body: () => <GroupsTab run={run} /> },
+      ...(hasTools(run) ? [{ id: "tools", name: "Tools", body: () => <ToolsTab run={run} /> }] : []),
       { id: "settings", name: "Settings", body: () => <Settings run={run} /> },
       { id: "json", name: "JSON", body: () => <JsonView value={run} what="the run as JSON" /> },
     ];

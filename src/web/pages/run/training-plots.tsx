@@ -67,6 +67,11 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
           series={series}
           names={["train/agg/all/solved_none", "train/agg/all/solved_some", "train/agg/all/solved_all"]}
         />
+        <Chart
+          title="Rollouts that a limit cut off, and that failed, as shares"
+          series={series}
+          names={["train/agg/all/is_truncated", "train/agg/all/has_error"]}
+        />
         <AnySeries series={series} />
       </div>
     </section>

@@ -5,7 +5,7 @@ import type { RunView } from "../../../contract/run.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
-import { countText, dollarsText, NOTHING } from "../../components/format.ts";
+import { costText, countText, dollarsText, NOTHING } from "../../components/format.ts";
 import { OutcomeBar } from "../../components/outcome-bar.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<RunView>[] = [
     numeric: true,
     cell: ({ report }) => <RewardText reward={report.reward} />,
   },
-  { id: "cost", header: "Cost / cap", width: 12, numeric: true, cell: (run) => <Charged {...run} /> },
+  { id: "cost", header: "Cost / cap", width: 12, numeric: true, cell: (run) => <CostOf {...run} /> },
   { id: "lag", header: "Lag", width: 8, numeric: true, cell: (run) => <Lag run={run} /> },
   { id: "started", header: "Begun", width: 12, cell: ({ created_at }) => <Ago at={created_at} /> },
 ];
@@ -87,10 +87,10 @@ function State({ status, flow }: RunView) {
   );
 }
 
-function Charged({ cost, max_cost_micros }: RunView) {
+function CostOf({ cost, max_cost_micros }: RunView) {
   return (
     <>
-      {dollarsText(cost.charged_micros)}
+      {costText(cost)}
       {max_cost_micros !== null && <span className="soft"> / {dollarsText(max_cost_micros)}</span>}
     </>
   );

@@ -1,0 +1,143 @@
+/** The tools that a run's rollouts called: how often, how often what came back reads like an error, and what that was. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { printName } from "../../../contract/filter.ts";
+import type { RunView } from "../../../contract/run.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, percentText } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { Scroll } from "../../components/scroll.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { hasEnded } from "./progress.ts";
+import { COUNTED, RolloutsLink } from "./rollout-links.tsx";
+import { type AnswerForm, ToolCounts, type ToolTally } from "./tool-tally.ts";
+
+/** Rollouts that are read, in the order they ended, and characters after which no further one is. */
+const ROLLOUTS = 1000;
+const CHARACTERS = 30_000_000;
+/** Forms of answers that are listed of each tool. */
+const LISTED = 5;
+
+/** Whether its rollouts have tools: environments with tools count calls. */
+export function hasTools({ report: { metrics, members = {} } }: Pick<RunView, "report">): boolean {
+  const all = [metrics, ...Object.values(members).map((member) => member.metrics)];
+  return all.some((of) => Object.hasOwn(of, "total_tool_calls"));
+}
+
+export function ToolsTab({ run }: { readonly run: RunView }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["run", run.id, "tools", hasEnded(run)],
+    queryFn: async ({ signal }) => {
+      const counts = new ToolCounts();
+      for await (const row of api.results(run.id, {}, { signal })) {
+        counts.add(row);
+        if (counts.rollouts >= ROLLOUTS || counts.characters > CHARACTERS) break;
+      }
+      return { tallies: counts.tallies(), rollouts: counts.rollouts };
+    },
+    staleTime: hasEnded(run) ? Number.POSITIVE_INFINITY : 10_000,
+  });
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  if (data === undefined) return <Loading what="what the tools were asked and what they answered" />;
+  const metrics = Object.keys(run.report.metrics);
+  return (
+    <>
+      <ToolTable run={run.id} tallies={data.tallies} metrics={metrics} />
+      <p className="soft">
+        Counted in the first {countText(data.rollouts)} rollouts that ended. Whether an answer is an error is judged by
+        how it reads.
+      </p>
+      {data.tallies.map((tally) => (
+        <Answers key={tally.name} tally={tally} />
+      ))}
+    </>
+  );
+}
+
+interface ToolTableProps {
+  readonly run: string;
+  readonly tallies: readonly ToolTally[];
+  readonly metrics: readonly string[];
+}
+
+function ToolTable({ run, tallies, metrics }: ToolTableProps) {
+  if (tallies.length === 0) return <p>No tool was called.</p>;
+  return (
+    <Scroll label="Table of tools">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            {["Calls", "Read like an error", "Of its calls", "Not answered"].map((name) => (
+              <th key={name} scope="col" className="numeric">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tallies.map(({ name, calls, failed, unanswered }) => (
+            <tr key={name}>
+              <th scope="row">
+                <ToolName run={run} name={name} metrics={metrics} />
+              </th>
+              <td className="numeric">{countText(calls)}</td>
+              <td className="numeric">{countText(failed)}</td>
+              <td className="numeric">{percentText(failed / calls)}</td>
+              <td className="numeric">{countText(unanswered)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+/** A link to the rollouts that called it, where a metric counts its calls; those with most calls first. */
+function ToolName({
+  run,
+  name,
+  metrics,
+}: { readonly run: string; readonly name: string } & Pick<ToolTableProps, "metrics">) {
+  const metric = `${name}_calls`;
+  if (!metrics.includes(metric)) return <Shown text={name} />;
+  return (
+    <RolloutsLink run={run} filter={`${printName(metric)}>0 ${COUNTED}`} sort={`-${printName(metric)}`}>
+      <Shown text={name} />
+    </RolloutsLink>
+  );
+}
+
+function Answers({ tally: { name, answers } }: { readonly tally: ToolTally }) {
+  if (answers.length === 0) return null;
+  return (
+    <section aria-label={`Answers of ${name}`}>
+      <h3>
+        What <Shown text={name} /> answered
+      </h3>
+      <ul className="plain">
+        {answers.slice(0, LISTED).map((answer) => (
+          <li key={`${answer.rollout} ${answer.turn} ${answer.text}`}>
+            <Answer answer={answer} />
+          </li>
+        ))}
+      </ul>
+      {answers.length > LISTED && (
+        <p className="soft">{countText(answers.length - LISTED)} more kinds of answers are not listed.</p>
+      )}
+    </section>
+  );
+}
+
+function Answer({ answer: { text, failed, n, rollout, turn } }: { readonly answer: AnswerForm }) {
+  return (
+    <>
+      {countText(n)} × <Shown text={text} /> {failed && <Badge state="reads like an error" tone="bad" />}{" "}
+      <Link to="/rollouts/$id" params={{ id: rollout }} search={{ turn: String(turn) } as never}>
+        The first of them
+      </Link>
+    </>
+  );
+}

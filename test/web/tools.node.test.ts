@@ -1,0 +1,47 @@
+/** What the page counts of a run's tools, and what it says of a run's cost. */
+import { expect, test } from "vitest";
+import { costText, dollarsText } from "../../src/web/components/format.ts";
+import { ToolCounts } from "../../src/web/pages/run/tool-tally.ts";
+
+const call = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } });
+const asks = (...calls: readonly ReturnType<typeof call>[]) => ({ role: "assistant", content: "", tool_calls: calls });
+const says = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content });
+
+function row(rollout_id: string, completion: Record<string, unknown>[], superseded_by: string | null = null) {
+  return { rollout_id, completion, superseded_by };
+}
+
+test("the tool that failed most comes first, with what it answered by form and the turn where that was first said", () => {
+  const counts = new ToolCounts();
+  counts.add(
+    row("ro_a", [asks(call("1", "look")), says("1", "14"), asks(call("2", "fetch")), says("2", "Error: no 7")]),
+  );
+  counts.add(row("ro_b", [asks(call("1", "look"), call("2", "fetch")), says("1", "15"), says("2", "Error: no 8")]));
+  counts.add(row("ro_c", [asks(call("1", "look")), says("1", "2")]));
+  expect(counts.rollouts).toBe(3);
+  expect(counts.tallies()).toEqual([
+    {
+      ...{ name: "fetch", calls: 2, failed: 2, unanswered: 0 },
+      answers: [{ text: "Error: no 7", failed: true, n: 2, rollout: "ro_a", turn: 1 }],
+    },
+    {
+      ...{ name: "look", calls: 3, failed: 0, unanswered: 0 },
+      answers: [{ text: "14", failed: false, n: 3, rollout: "ro_a", turn: 0 }],
+    },
+  ]);
+});
+
+test("calls of a last turn are not answered, ids may come again, and an attempt that was replaced counts nowhere", () => {
+  const counts = new ToolCounts();
+  counts.add(row("ro_a", [asks(call("1", "look")), says("1", "4"), asks(call("1", "look"))]));
+  counts.add(row("ro_b", [asks(call("1", "look")), says("1", "4")], "ro_a"));
+  expect(counts.tallies()).toMatchObject([{ name: "look", calls: 2, failed: 0, unanswered: 1, answers: [{ n: 1 }] }]);
+});
+
+test("what little money a run cost keeps three digits, and what nobody knows of it is not taken for nothing", () => {
+  const cost = { policy_micros: 1494, judge_micros: 37_809, charged_micros: 0 };
+  expect([cost.policy_micros, cost.judge_micros, 120_000].map(dollarsText)).toEqual(["$0.00149", "$0.0378", "$0.12"]);
+  expect(costText(cost)).toBe("$0.0393");
+  expect(costText({ ...cost, judge_micros: null })).toBe("$0.00149 or more");
+  expect(costText({ ...cost, policy_micros: null, judge_micros: 0 })).toBe("not known");
+});
