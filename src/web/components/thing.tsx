@@ -130,11 +130,9 @@ export function MakeThing<Made>(props: MakeThingProps<Made>) {
   };
   return (
     <>
-      <p>
-        <button type="button" onClick={() => setOpen(true)}>
-          {name}
-        </button>
-      </p>
+      <button type="button" onClick={() => setOpen(true)}>
+        {name}
+      </button>
       <Dialog title={name} open={open} onClose={() => setOpen(false)}>
         <Form submit={submit} act={act} onDone={done} changes={[noun]} fields={fields}>
           {children}

@@ -5,7 +5,7 @@ import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { TextField, textOf } from "../../components/form.tsx";
-import { countText } from "../../components/format.ts";
+import { countText, NOTHING } from "../../components/format.ts";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { MakeThing, ThingsPage } from "../../components/thing.tsx";
