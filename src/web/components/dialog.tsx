@@ -12,8 +12,12 @@ export function Dialog({ title, open, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
-    if (open) dialog.current?.showModal();
-    else dialog.current?.close();
+    const element = dialog.current;
+    if (open) {
+      element?.showModal();
+      // The browser would begin at the button that closes it.
+      element?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    } else element?.close();
   }, [open]);
   return (
     <dialog ref={dialog} aria-labelledby={heading} onClose={onClose}>

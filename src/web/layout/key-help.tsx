@@ -5,7 +5,7 @@ import { useAllKeys } from "./keys.tsx";
 export function KeyHelp({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {
   const keys = useAllKeys(open);
   return (
-    <Dialog title="Keys" open={open} onClose={onClose}>
+    <Dialog title="Shortcuts" open={open} onClose={onClose}>
       <dl className="keys">
         {keys.map((binding) => (
           <div key={binding.keys}>

@@ -142,7 +142,7 @@ function Navigation({ onPalette, onHelp }: NavigationProps) {
           Search <kbd>Ctrl K</kbd>
         </button>
         <button type="button" className="quiet" onClick={onHelp}>
-          Keys <kbd>?</kbd>
+          Shortcuts <kbd>?</kbd>
         </button>
         <a href="/docs">API reference</a>
         <label className="row">

@@ -66,7 +66,7 @@ function RunPicker({ asked, onChange }: RunPickerProps) {
                 checked={run === baseline}
                 onChange={() => change({ baseline: run }, { replace: false })}
               />
-              baseline
+              {run === baseline ? "the baseline" : "make it the baseline"}
             </label>
             <RunName id={run} />
             <code className="soft">…{run.slice(-6)}</code>

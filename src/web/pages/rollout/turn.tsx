@@ -178,7 +178,10 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
     <>
       {elsewhere > 0 && (
         <p className="soft">
-          {countText(elsewhere)} results are shown with their calls, in turn {turn.index - 1}.
+          {elsewhere === 1
+            ? "1 result is shown with its call"
+            : `${countText(elsewhere)} results are shown with their calls`}
+          , in turn {turn.index - 1}.
         </p>
       )}
       {inOrder(said.slice(0, most)).map(({ place, item }) => (

@@ -44,7 +44,9 @@ function RunTable({ rows, more }: { readonly rows: readonly RunView[]; readonly 
   const columns = useMemo(() => runColumns(marked, mark), [marked, mark]);
   const compare = () => {
     if (marked.length < 2) return;
-    navigate({ to: "/compare", search: { runs: marked.join(","), baseline: marked[0] } }).catch(reportError);
+    // Ids stand in the order in which runs were begun: the baseline is the oldest, in whatever order they were marked.
+    const [baseline, ...others] = marked.toSorted();
+    navigate({ to: "/compare", search: { runs: [baseline, ...others].join(","), baseline } }).catch(reportError);
   };
   const { kind, status, environment } = search;
   const isFiltered = [kind, status, environment].some((one) => one !== undefined);
@@ -112,7 +114,7 @@ function Marked({ marked, onCompare, onClear }: MarkedProps) {
       {marked.length > 0 && (
         <>
           <span>
-            {marked.length} of at most {MOST} runs marked; the first is the baseline.
+            {marked.length} of at most {MOST} runs marked; the oldest is the baseline.
           </span>
           <button type="button" disabled={marked.length < 2} onClick={onCompare}>
             Compare <kbd>c</kbd>
