@@ -1,6 +1,6 @@
 /** The turns, of which only those in view and a few around them are in the document. */
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type Ref, type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { type Ref, type RefObject, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { TurnView } from "./turn.tsx";
 
@@ -54,6 +54,8 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
     begun.current = true;
     if (first > 0) virtual.scrollToIndex(first, { align: "start" });
   }, [first, head.n_turns, virtual]);
+  const total = virtual.getTotalSize();
+  useInPlace(scroller, asked, total, (turn) => virtual.getOffsetForIndex(turn, "start")?.[0]);
   const seen = virtual.getVirtualItems();
   const offset = virtual.scrollOffset ?? 0;
   const top = seen.find(({ end }) => end > offset + 1)?.index ?? 0;
@@ -68,7 +70,7 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
       tabIndex={0}
       {...asked.untilScrolled}
     >
-      <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="presentation">
+      <div style={{ height: total, position: "relative" }} role="presentation">
         {seen.map(({ index, key, start }) => (
           <article
             key={key}
@@ -117,6 +119,22 @@ function useAsked(scroller: RefObject<HTMLElement | null>, first: number) {
     },
     untilScrolled: { onWheel: letGo, onTouchMove: letGo, onPointerDown: letGo, onKeyDown: letGo },
   };
+}
+
+/** Each change of height may have moved the turn that was asked for. */
+function useInPlace(
+  scroller: RefObject<HTMLElement | null>,
+  { turn, held }: Pick<ReturnType<typeof useAsked>, "turn" | "held">,
+  height: number,
+  placeOf: (turn: number) => number | undefined,
+) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: places are those of the height
+  useLayoutEffect(() => {
+    const list = scroller.current;
+    if (list === null || turn === undefined || held.current !== turn) return;
+    const place = placeOf(turn) ?? list.scrollTop;
+    if (Math.abs(list.scrollTop - place) > ROUNDED) list.scrollTop = place;
+  }, [height, turn]);
 }
 
 /** In their order: it is the order of the document too. */
