@@ -2,7 +2,7 @@
 import type { FleetView, ReplicaView, UpdateMode } from "../../src/contract/fleet.ts";
 import { decodeRows, type SampleRow } from "../../src/core/training/sample-row.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
-import { RollcallClient } from "../../src/sdk/client.ts";
+import { ApiRequestError, RollcallClient } from "../../src/sdk/client.ts";
 import { type FakeVllm, startFakeVllm, weightsOf } from "../fakes/fake-vllm.ts";
 import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
 import type { Era } from "../fakes/vllm-routes.ts";
@@ -105,7 +105,22 @@ class Play {
     };
     await Promise.all([this.#watch(), this.#strikeAndHeal(), this.#train().finally(over)]);
     const states = (await this.#fleet()).replicas.map(({ state }) => state);
-    return { ...(await this.#judge(id)), states, shown: this.#shown };
+    const judged = await this.#judge(id);
+    await this.#delete();
+    return { ...judged, states, shown: this.#shown };
+  }
+
+  /** A project holds fewer fleets than there are cases. One with an engine to resume is deleted after that. */
+  async #delete(): Promise<void> {
+    for (const until = Date.now() + PATIENCE_MS; ; ) {
+      try {
+        await this.#client.deleteFleet(this.#name);
+        return;
+      } catch (error) {
+        if (!(error instanceof ApiRequestError) || error.status !== 409 || Date.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+    }
   }
 
   async #begin() {
