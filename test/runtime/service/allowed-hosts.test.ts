@@ -54,9 +54,11 @@ test("an endpoint at another host is refused when it is made, moved, or comes wi
 test("a list that is changed holds for the calls of runs under way, and a read is made once in four seconds", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   try {
-    const prepare = vi.spyOn(env.DB, "prepare");
+    // A database of its own: objects of other files share the worker, and read theirs meanwhile.
+    const prepare = vi.fn((text: string) => env.DB.prepare(text));
     const reads = () => prepare.mock.calls.filter(([text]) => text.includes('"allowed_hosts"')).length;
-    const means = { hosts: () => allowedHosts(env, door.scope), now: () => 0, secret: () => "" };
+    const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+    const means = { hosts: () => allowedHosts(counted, door.scope), now: () => 0, secret: () => "" };
     const model = script(RIGHT);
     const call = () =>
       guardedFetch(env, means)(`${env.MODEL_URL}/chat/completions`, {
@@ -75,6 +77,5 @@ test("a list that is changed holds for the calls of runs under way, and a read i
     await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow("is not among the hosts");
   } finally {
     vi.useRealTimers();
-    vi.restoreAllMocks();
   }
 });
