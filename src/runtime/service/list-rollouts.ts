@@ -74,10 +74,13 @@ export function termsOf(filter: string | undefined): readonly FilterTerm[] {
   return parsed.terms;
 }
 
-/** Undefined for what is no place in this list: of another run, or of another order. */
+/**
+ * Undefined for what is no place in this list: of another run, of another order, or before the first rollout. Those
+ * without the number are walked from that place on, a range with each call: it is never further back than the run itself.
+ */
 function cursorOf(id: string, sort: string, text: string): ListCursor | undefined {
   const [run, order, value, seq] = decodeCursor(text) ?? [];
-  const placed = typeof seq === "number" && Number.isSafeInteger(seq) && typeof value !== "string";
+  const placed = typeof seq === "number" && Number.isSafeInteger(seq) && seq >= 0 && typeof value !== "string";
   return run === id && order === sort && placed && value !== undefined ? { value, seq } : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** Lists of a run's rollouts as the API answers them: texts that are searched, names that are not there, bins. */
 import { beforeAll, expect, test } from "vitest";
 import { GroupView, Histogram, RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
+import { encodeCursor } from "../../../src/runtime/kit/cursor.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -50,4 +51,21 @@ test("a histogram counts every rollout, and a group is read with its members", a
   expect([histogram.whole, shares.whole]).toEqual([true, false]);
   const group = GroupView.parse(await (await asked("groups/1", {})).json());
   expect([group.counts.scored, group.members.map(({ group: of }) => of)]).toEqual([1, [1]]);
+});
+
+test("a cursor that nobody gave out is refused, and has nobody walk what is before the run", async () => {
+  const before = Number.MIN_SAFE_INTEGER;
+  const forged = [
+    ["rollouts", "reward", null, before],
+    ["rollouts", "reward", 1, -1],
+    ["groups", "reward", null, before],
+    ["rollouts", "dispatched", null, 0.5],
+  ] as const;
+  for (const [path, sort, value, seq] of forged) {
+    const reply = await asked(path, { sort, after: encodeCursor([run, sort, value, seq]) });
+    expect([path, sort, seq, reply.status]).toEqual([path, sort, seq, 400]);
+    expect(await reply.json()).toMatchObject({ error: { code: "invalid_request", param: "after" } });
+  }
+  const last = await asked("rollouts", { sort: "reward", after: encodeCursor([run, "reward", null, 0]) });
+  expect(RolloutSummaryList.parse(await last.json()).data).toEqual([]);
 });
