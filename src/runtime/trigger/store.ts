@@ -251,9 +251,11 @@ export class DeliveryStore {
       ...[now - LIMITS.deliveryIdMs, DROPPED_AT_ONCE],
     );
     if (newest % DROPPED_EVERY !== 0) return;
+    // Whoever queues is behind the run that goes on, however many deliveries came since that began none.
     this.#sql.exec(
-      `delete from deliveries where state not in ('accepted', 'waiting') and serial not in
-        (select serial from deliveries order by serial desc limit ?)`,
+      `delete from deliveries where state not in ('accepted', 'waiting')
+        and serial is not (select max(serial) from deliveries where goes_on = 1)
+        and serial not in (select serial from deliveries order by serial desc limit ?)`,
       LIMITS.deliveriesLogged,
     );
   }
