@@ -2,20 +2,13 @@
 import type { StatementList, StatementView } from "../contract/statement.ts";
 import type { UsageBucket, UsagePage } from "../contract/usage.ts";
 import { LedgerClient } from "./ledger-client.ts";
-import type { CallOptions, StatementsQuery, UsageQuery } from "./options.ts";
-import { type Requests, search } from "./requests.ts";
+import type { CallOptions, PageQuery, UsageQuery } from "./options.ts";
+import { search } from "./requests.ts";
 
 export class BillingClient extends LedgerClient {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    super(requests);
-    this.#requests = requests;
-  }
-
   /** One page of buckets, the earliest first. */
   getUsage({ group_by, ...query }: UsageQuery = {}, options: CallOptions = {}): Promise<UsagePage> {
-    return this.#requests.json(`/usage${search({ ...query, group_by: group_by?.join(",") || undefined })}`, options);
+    return this.requests.json(`/usage${search({ ...query, group_by: group_by?.join(",") || undefined })}`, options);
   }
 
   /** Every bucket of the time. */
@@ -31,20 +24,20 @@ export class BillingClient extends LedgerClient {
   /** The same page as `getUsage` gives, as CSV. */
   usageCsv({ group_by, ...query }: UsageQuery = {}, options: CallOptions = {}): Promise<string> {
     const path = `/usage/csv${search({ ...query, group_by: group_by?.join(",") || undefined })}`;
-    return this.#requests.read(path, options, (reply) => reply.text());
+    return this.requests.read(path, options, (reply) => reply.text());
   }
 
-  /** Closed months, the latest first. */
-  listStatements(query: StatementsQuery = {}, options: CallOptions = {}): Promise<StatementList> {
-    return this.#requests.json(`/statements${search(query)}`, options);
+  /** Closed months, the latest first: 12 a page, unless `limit` says otherwise. */
+  listStatements(query: PageQuery = {}, options: CallOptions = {}): Promise<StatementList> {
+    return this.requests.json(`/statements${search(query)}`, options);
   }
 
   /** Of a month such as `2026-11`, closed or not. */
   getStatement(month: string, options: CallOptions = {}): Promise<StatementView> {
-    return this.#requests.json(`/statements/${encodeURIComponent(month)}`, options);
+    return this.requests.json(`/statements/${encodeURIComponent(month)}`, options);
   }
 
   statementCsv(month: string, options: CallOptions = {}): Promise<string> {
-    return this.#requests.read(`/statements/${encodeURIComponent(month)}/csv`, options, (reply) => reply.text());
+    return this.requests.read(`/statements/${encodeURIComponent(month)}/csv`, options, (reply) => reply.text());
   }
 }

@@ -12,10 +12,9 @@
 import type { RunAudit } from "../contract/audit.ts";
 import type { ComparedTask, RunComparison } from "../contract/comparison.ts";
 import type { DeletionView } from "../contract/deletion.ts";
-import type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
+import type { Deleted } from "../contract/endpoint.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
-import type { Resealed } from "../contract/reseal.ts";
 import type {
   CreatedRun,
   EnvironmentView,
@@ -32,6 +31,7 @@ import type { RunPreview } from "../contract/run-preview.ts";
 import type { StepMetrics, TrainerSecrets, TrainingView } from "../contract/training-view.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
+import { EndpointsClient } from "./endpoints-client.ts";
 import { type FollowOptions, followEvents } from "./event-stream.ts";
 import type {
   CallOptions,
@@ -49,7 +49,6 @@ import type {
 } from "./options.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, eachOf, headersOf, Requests, search } from "./requests.ts";
-import { TurnsClient } from "./turns-client.ts";
 
 export type {
   AcceptedInvitation,
@@ -67,6 +66,7 @@ export type {
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { AuditEntry } from "../contract/audit-log.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
+export type { EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type { CreatedReportLink, ReportLinkView, SharedReport } from "../contract/report-link.ts";
@@ -102,9 +102,6 @@ export type {
   DatasetView,
   Deleted,
   DpoRow,
-  EndpointPatch,
-  EndpointRequestInput,
-  EndpointView,
   EnvironmentView,
   ExportFormat,
   FollowOptions,
@@ -124,7 +121,6 @@ export type {
   RunRequestInput,
   RunStatus,
   RunView,
-  SecretView,
   SftRow,
   StepMetrics,
   TrainerSecrets,
@@ -133,46 +129,42 @@ export type {
 };
 export { ApiRequestError, environmentLabel, remainingInputs };
 
-export class RollcallClient extends TurnsClient {
-  readonly #requests: Requests;
-
+export class RollcallClient extends EndpointsClient {
   constructor(options: ClientOptions) {
-    const requests = new Requests(options);
-    super(requests);
-    this.#requests = requests;
+    super(new Requests(options));
   }
 
   /** Starts a run; it goes on by itself. What a training run's trainer authenticates with is said here only. */
   createRun(request: RunRequestInput, options: PostOptions = {}): Promise<CreatedRun> {
-    return this.#requests.post("/runs", request, options);
+    return this.requests.post("/runs", request, options);
   }
 
   /** What a run would probably cost. Nothing is begun. */
   previewRun(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
-    return this.#requests.post("/runs/preview", request, options);
+    return this.requests.post("/runs/preview", request, options);
   }
 
   /** The run with its counts and its report so far. */
   getRun(runId: string, options: CallOptions = {}): Promise<RunView> {
-    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, options);
+    return this.requests.json(`/runs/${encodeURIComponent(runId)}`, options);
   }
 
   /** Ends a run early. An ended run stays as it is. */
   cancelRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/cancel`, {}, options);
   }
 
   /** Deletes a run and all it left, by a job; asked again, it gives the same deletion. */
   deleteRun(runId: string, options: CallOptions = {}): Promise<DeletionView> {
-    return this.#requests.json(`/runs/${encodeURIComponent(runId)}`, { ...options, method: "DELETE" });
+    return this.requests.json(`/runs/${encodeURIComponent(runId)}`, { ...options, method: "DELETE" });
   }
 
   getDeletion(id: string, options: CallOptions = {}): Promise<DeletionView> {
-    return this.#requests.json(`/deletions/${encodeURIComponent(id)}`, options);
+    return this.requests.json(`/deletions/${encodeURIComponent(id)}`, options);
   }
 
   listDeletions(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DeletionView>> {
-    return this.#requests.json(`/deletions${search(query)}`, options);
+    return this.requests.json(`/deletions${search(query)}`, options);
   }
 
   deletions(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DeletionView> {
@@ -181,31 +173,31 @@ export class RollcallClient extends TurnsClient {
 
   /** Dispatches nothing more until it is resumed; what runs finishes. */
   pauseRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/pause`, {}, options);
   }
 
   resumeRun(runId: string, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/resume`, {}, options);
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/resume`, {}, options);
   }
 
   /** Only what is named changes; `max_concurrent` counts at once. */
   updateRun(runId: string, patch: RunPatch, options: CallOptions = {}): Promise<RunView> {
-    return this.#requests.patch(`/runs/${encodeURIComponent(runId)}`, patch, options);
+    return this.requests.patch(`/runs/${encodeURIComponent(runId)}`, patch, options);
   }
 
   /** Another attempt for what failed or has no score. Refused with `conflict` for a cancelled run. */
   retryRun(runId: string, request: RetryRequest = {}, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
   }
 
   /** A new run that scores what an ended one left behind, with another rubric. No model of its own is called. */
   rescoreRun(runId: string, request: RescoreRequestInput = {}, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);
   }
 
   /** What four records say of the run, and where they differ. */
   auditRun(runId: string, options: CallOptions = {}): Promise<RunAudit> {
-    return this.#requests.json(`/runs/${encodeURIComponent(runId)}/audit`, options);
+    return this.requests.json(`/runs/${encodeURIComponent(runId)}/audit`, options);
   }
 
   /**
@@ -213,12 +205,12 @@ export class RollcallClient extends TurnsClient {
    * where no task is scored in both.
    */
   compareRuns(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
-    return this.#requests.json(ofRun(runId, "compare", query), options);
+    return this.requests.json(ofRun(runId, "compare", query), options);
   }
 
   /** One page of runs, newest first unless `order` says otherwise. */
   listRuns(query: RunQuery = {}, options: CallOptions = {}): Promise<Page<RunView>> {
-    return this.#requests.json(`/runs${search(query)}`, options);
+    return this.requests.json(`/runs${search(query)}`, options);
   }
 
   /** Every run, page after page. */
@@ -231,12 +223,12 @@ export class RollcallClient extends TurnsClient {
    * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TimeoutError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
-    return followEvents(this.#requests, `${this.#requests.base}/runs/${encodeURIComponent(runId)}/events`, options);
+    return followEvents(this.requests, `${this.requests.base}/runs/${encodeURIComponent(runId)}/events`, options);
   }
 
   /** The series of a training run by step, a page of it; goes on after `last_id`. */
   runMetrics(runId: string, query: MetricsQuery = {}, options: CallOptions = {}): Promise<Page<StepMetrics>> {
-    return this.#requests.json(ofRun(runId, "metrics", query), options);
+    return this.requests.json(ofRun(runId, "metrics", query), options);
   }
 
   /** Another token for a training run's trainer; the one before works for an hour more, or `overlap_s` seconds. */
@@ -244,7 +236,7 @@ export class RollcallClient extends TurnsClient {
     runId: string,
     { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
   ): Promise<TrainerSecrets> {
-    return this.#requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
+    return this.requests.post(ofRun(runId, "trainer/token", { overlap_s }), {}, options);
   }
 
   /** Every finished rollout of a run so far, in the order they ended, page after page. */
@@ -253,7 +245,7 @@ export class RollcallClient extends TurnsClient {
     query: RowQuery & { readonly outcome?: Outcome | undefined } = {},
     options: CallOptions = {},
   ): AsyncGenerator<ResultRow> {
-    return this.#requests.rows(ofRun(runId, "results", query), options);
+    return this.requests.rows(ofRun(runId, "results", query), options);
   }
 
   /** Rows for training, made of what had ended when the first page was asked for; page after page. */
@@ -262,7 +254,7 @@ export class RollcallClient extends TurnsClient {
     query: ExportRunQuery<Format> = {},
     { onLeftOut, ...options }: ExportOptions = {},
   ): AsyncGenerator<ExportRows[Format]> {
-    return this.#requests.rows(ofRun(runId, "export", query), options, (headers) => {
+    return this.requests.rows(ofRun(runId, "export", query), options, (headers) => {
       const note = headers.get("x-left-out");
       if (note !== null) onLeftOut?.(JSON.parse(note) as LeftOutNote);
     });
@@ -270,28 +262,28 @@ export class RollcallClient extends TurnsClient {
 
   /** One rollout, read whole; before it is done, what is stored of it so far. */
   getRollout(rolloutId: string, options: CallOptions = {}): Promise<RolloutView> {
-    return this.#requests.json(`/rollouts/${encodeURIComponent(rolloutId)}`, options);
+    return this.requests.json(`/rollouts/${encodeURIComponent(rolloutId)}`, options);
   }
 
   /** Ends one rollout early; its run goes on. */
   cancelRollout(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
-    return this.#requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/cancel`, {}, options);
+    return this.requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/cancel`, {}, options);
   }
 
   /** A new run whose rollouts go on behind a turn of an ended one. */
   forkRollout(rolloutId: string, request: ForkRequestInput, options: PostOptions = {}): Promise<RunView> {
-    return this.#requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
+    return this.requests.post(`/rollouts/${encodeURIComponent(rolloutId)}/fork`, request, options);
   }
 
   /** The environments a run may name. */
   async environments(options: CallOptions = {}): Promise<readonly EnvironmentView[]> {
-    const page: Page<EnvironmentView> = await this.#requests.json("/environments", options);
+    const page: Page<EnvironmentView> = await this.requests.json("/environments", options);
     return page.data;
   }
 
   /** By `id` or `id@version`. */
   environment(id: string, options: CallOptions = {}): Promise<EnvironmentView> {
-    return this.#requests.json(`/environments/${encodeURIComponent(id)}`, options);
+    return this.requests.json(`/environments/${encodeURIComponent(id)}`, options);
   }
 
   /**
@@ -306,7 +298,7 @@ export class RollcallClient extends TurnsClient {
       environment_args: environmentArgs && JSON.stringify(environmentArgs),
     });
     const { idempotencyKey, signal, timeoutMs = null } = options;
-    return this.#requests.json(`/datasets${query}`, {
+    return this.requests.json(`/datasets${query}`, {
       method: "POST",
       headers: headersOf("application/jsonl", idempotencyKey),
       ...datasetBodyOf(source),
@@ -316,11 +308,11 @@ export class RollcallClient extends TurnsClient {
   }
 
   getDataset(idOrName: string, options: CallOptions = {}): Promise<DatasetView> {
-    return this.#requests.json(`/datasets/${encodeURIComponent(idOrName)}`, options);
+    return this.requests.json(`/datasets/${encodeURIComponent(idOrName)}`, options);
   }
 
   listDatasets(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<DatasetView>> {
-    return this.#requests.json(`/datasets${search(query)}`, options);
+    return this.requests.json(`/datasets${search(query)}`, options);
   }
 
   datasets(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<DatasetView> {
@@ -329,77 +321,12 @@ export class RollcallClient extends TurnsClient {
 
   /** Every row of a dataset in its order, page after page. */
   datasetRows(idOrName: string, query: RowQuery = {}, options: CallOptions = {}): AsyncGenerator<DatasetRow> {
-    return this.#requests.rows(`/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`, options);
+    return this.requests.rows(`/datasets/${encodeURIComponent(idOrName)}/rows${search(query)}`, options);
   }
 
   /** Refused with `conflict` while an unfinished run names it. */
   deleteDataset(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#requests.delete(`/datasets/${encodeURIComponent(idOrName)}`, options);
-  }
-
-  /** The key is sealed and never read back. One short call tells what the server supports, unless `probe` is false. */
-  createEndpoint(request: EndpointRequestInput, options: PostOptions = {}): Promise<EndpointView> {
-    return this.#requests.post("/endpoints", request, options);
-  }
-
-  getEndpoint(idOrName: string, options: CallOptions = {}): Promise<EndpointView> {
-    return this.#requests.json(`/endpoints/${encodeURIComponent(idOrName)}`, options);
-  }
-
-  listEndpoints(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<EndpointView>> {
-    return this.#requests.json(`/endpoints${search(query)}`, options);
-  }
-
-  endpoints(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<EndpointView> {
-    return eachOf(query, (page) => this.listEndpoints(page, options));
-  }
-
-  /** Only what is named changes; `api_key: null` removes the key. */
-  updateEndpoint(idOrName: string, patch: EndpointPatch, options: CallOptions = {}): Promise<EndpointView> {
-    return this.#requests.patch(`/endpoints/${encodeURIComponent(idOrName)}`, patch, options);
-  }
-
-  /** Refused with `conflict` while an unfinished run uses it. */
-  deleteEndpoint(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#requests.delete(`/endpoints/${encodeURIComponent(idOrName)}`, options);
-  }
-
-  /** Looks again at what the server supports. */
-  probeEndpoint(idOrName: string, options: PostOptions = {}): Promise<EndpointView> {
-    return this.#requests.post(`/endpoints/${encodeURIComponent(idOrName)}/probe`, {}, options);
-  }
-
-  /** For operators: seals values under the current ROLLCALL_SECRET, a slice a call: `next` of it is `after` of the next. */
-  reseal(query: { readonly after?: string | undefined } = {}, options: PostOptions = {}): Promise<Resealed> {
-    return this.#requests.post(`/reseal${search(query)}`, {}, options);
-  }
-
-  /** The value is written and never read back. */
-  createSecret(
-    secret: { readonly name: string; readonly value: string },
-    options: PostOptions = {},
-  ): Promise<SecretView> {
-    return this.#requests.post("/secrets", secret, options);
-  }
-
-  getSecret(idOrName: string, options: CallOptions = {}): Promise<SecretView> {
-    return this.#requests.json(`/secrets/${encodeURIComponent(idOrName)}`, options);
-  }
-
-  listSecrets(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<SecretView>> {
-    return this.#requests.json(`/secrets${search(query)}`, options);
-  }
-
-  secrets(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<SecretView> {
-    return eachOf(query, (page) => this.listSecrets(page, options));
-  }
-
-  updateSecret(idOrName: string, patch: { readonly value: string }, options: CallOptions = {}): Promise<SecretView> {
-    return this.#requests.patch(`/secrets/${encodeURIComponent(idOrName)}`, patch, options);
-  }
-
-  deleteSecret(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#requests.delete(`/secrets/${encodeURIComponent(idOrName)}`, options);
+    return this.requests.delete(`/datasets/${encodeURIComponent(idOrName)}`, options);
   }
 }
 

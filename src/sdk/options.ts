@@ -17,11 +17,15 @@ export interface Page<T> {
   readonly has_more: boolean;
 }
 
-export interface ListQuery {
-  /** Id of the last object of the page before. */
-  readonly after?: string | undefined;
-  /** Objects a page: 1 to 100, default 20. */
+/** Which page of a list; `Place`: how the list names the place at which a page ended. */
+export interface PageQuery<Place = string> {
+  /** `last_id` of the page before, unless the list says otherwise; default: from the start. */
+  readonly after?: Place | undefined;
+  /** How many a page: 1 to 100, default 20, unless the list says otherwise. */
   readonly limit?: number | undefined;
+}
+
+export interface ListQuery extends PageQuery {
   /** By time of creation; default `desc`. */
   readonly order?: "asc" | "desc" | undefined;
 }
@@ -40,27 +44,13 @@ export interface UsageQuery {
   readonly page?: number | undefined;
 }
 
-export interface StatementsQuery {
-  /** The last month of the page before. */
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
-}
-
 /** Newest first. */
-export interface DeliveryQuery {
-  /** Id of the last delivery of the page before. */
-  readonly after?: string | undefined;
-  /** Deliveries a page: 1 to 100, default 20. */
-  readonly limit?: number | undefined;
+export interface DeliveryQuery extends PageQuery {
   readonly state?: DeliveryState | undefined;
 }
 
 /** What is left out is not asked about. Newest first. */
-export interface AuditLogQuery {
-  /** Id of the last entry of the page before. */
-  readonly after?: string | undefined;
-  /** Entries a page: 1 to 100, default 20. */
-  readonly limit?: number | undefined;
+export interface AuditLogQuery extends PageQuery {
   /** The key or the person who changed something. */
   readonly who?: string | undefined;
   /** Id of the operation: `cancelRun`. */
@@ -70,11 +60,7 @@ export interface AuditLogQuery {
 }
 
 /** What is left out is not asked about. Newest first. */
-export interface LedgerQuery {
-  /** Number of the last entry of the page before. */
-  readonly after?: string | undefined;
-  /** Entries a page: 1 to 100, default 20. */
-  readonly limit?: number | undefined;
+export interface LedgerQuery extends PageQuery {
   readonly kind?: EntryKind | undefined;
   readonly run_id?: string | undefined;
   readonly source_id?: string | undefined;
@@ -105,16 +91,14 @@ export interface RunQuery extends ListQuery {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface CompareRunsQuery {
+/** `after` is the `next` of the page of tasks before. */
+export interface CompareRunsQuery extends PageQuery {
   /** Id of the run to compare with. */
   readonly baseline: string;
   /** Name of a score; default: the reward. */
   readonly metric?: string | undefined;
   /** Which matched tasks are listed; default `flipped`. */
   readonly tasks?: CompareQuery["tasks"] | undefined;
-  /** `next` of the page of tasks before. */
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
 }
 
 export interface MetricsQuery {
@@ -124,34 +108,24 @@ export interface MetricsQuery {
   readonly limit?: number | undefined;
 }
 
-export interface RowQuery {
-  /** As the link to the page has it; default: from the start. */
-  readonly after?: number | undefined;
-  /** Rows read at once. */
-  readonly limit?: number | undefined;
-}
+/** `after`: as the link to the page has it. `limit`: rows read at once, 1 to 1,000, default 100. */
+export type RowQuery = PageQuery<number>;
 
-export interface RolloutListQuery {
+/** Rollouts a page: 1 to 500, default 100. */
+export interface RolloutListQuery extends PageQuery {
   /** As docs/filter.md has it; default: all. */
   readonly filter?: string | undefined;
   /** `dispatched` unless it says otherwise; `-reward`: the largest first. */
   readonly sort?: string | undefined;
-  /** `last_id` of the page before. */
-  readonly after?: string | undefined;
-  /** Rollouts a page: 1 to 500, default 100. */
-  readonly limit?: number | undefined;
   /** True: count all that match. */
   readonly matched?: boolean | undefined;
 }
 
-export interface GroupListQuery {
+/** Groups a page: 1 to 200, default 50. */
+export interface GroupListQuery extends PageQuery {
   /** Groups with a member that passes it. */
   readonly filter?: string | undefined;
   readonly sort?: GroupSort | `-${GroupSort}` | undefined;
-  /** `last_id` of the page before. */
-  readonly after?: string | undefined;
-  /** Groups a page: 1 to 200, default 50. */
-  readonly limit?: number | undefined;
 }
 
 export interface HistogramQuery {
@@ -193,29 +167,17 @@ export interface DatasetOptions extends PostOptions {
   readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Which turns of a rollout. */
-export interface TurnsQuery {
-  /** Turns behind this one. */
-  readonly after?: number | undefined;
+/** Which turns of a rollout: those behind turn `after`. */
+export interface TurnsQuery extends PageQuery<number> {
   /** Turns before this one; without `after` the last of them. */
   readonly before?: number | undefined;
-  /** 1 to 100, default 20. */
-  readonly limit?: number | undefined;
 }
 
-export interface OutlineQuery {
-  /** Turns behind this one. */
-  readonly after?: number | undefined;
-  /** 1 to 5000, default 1000. */
-  readonly limit?: number | undefined;
-}
+/** Turns behind turn `after`: 1 to 5000 a page, default 1000. */
+export type OutlineQuery = PageQuery<number>;
 
-/** Which tokens of a turn. */
-export interface TokensQuery {
-  /** Sampled ids that are passed over. */
-  readonly after?: number | undefined;
+/** Which tokens of a turn. `after`: sampled ids that are passed over. `limit`, of each: 1 to 10,000, default 2000. */
+export interface TokensQuery extends PageQuery<number> {
   /** Ids of the prompt's suffix that are passed over. */
   readonly prompt_after?: number | undefined;
-  /** Of each: 1 to 10,000, default 2000. */
-  readonly limit?: number | undefined;
 }

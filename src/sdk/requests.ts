@@ -1,6 +1,6 @@
 /** What every method of the client is made of: the platform's address, and a request of each kind. */
 import type { Deleted } from "../contract/endpoint.ts";
-import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
+import type { CallOptions, Page, PageQuery, PostOptions } from "./options.ts";
 import { parsed, readJson } from "./request-error.ts";
 import { type Call, type Read, Transport, type TransportOptions } from "./transport.ts";
 
@@ -58,6 +58,15 @@ export class Requests extends Transport {
   }
 }
 
+/** A part of the client: methods that all ask through the same `Requests`. */
+export class ClientPart {
+  protected readonly requests: Requests;
+
+  constructor(requests: Requests) {
+    this.requests = requests;
+  }
+}
+
 export function posted(body: unknown, idempotencyKey?: string): Call {
   return { method: "POST", headers: headersOf("application/json", idempotencyKey), body: JSON.stringify(body) };
 }
@@ -84,7 +93,7 @@ export function withSearchOf(link: string, url: string): string {
   return next.href;
 }
 
-export async function* eachOf<Q extends ListQuery, T>(
+export async function* eachOf<Q extends PageQuery, T>(
   query: Q,
   list: (query: Q) => Promise<Page<T>>,
 ): AsyncGenerator<T> {

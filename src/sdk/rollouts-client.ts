@@ -9,19 +9,12 @@ import type {
 } from "../contract/rollout-list.ts";
 import { FleetsClient } from "./fleets-client.ts";
 import type { CallOptions, GroupListQuery, HistogramQuery, RolloutListQuery } from "./options.ts";
-import { eachOf, type Requests, search } from "./requests.ts";
+import { eachOf, search } from "./requests.ts";
 
 export class RolloutsClient extends FleetsClient {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    super(requests);
-    this.#requests = requests;
-  }
-
   /** One page of a run's rollouts, in flight or ended: those that pass the filter, in the order of `sort`. */
   listRollouts(runId: string, query: RolloutListQuery = {}, options: CallOptions = {}): Promise<RolloutSummaryList> {
-    return this.#requests.json(pathOf(runId, "rollouts", query), options);
+    return this.requests.json(pathOf(runId, "rollouts", query), options);
   }
 
   /** All of them, page after page. */
@@ -31,7 +24,7 @@ export class RolloutsClient extends FleetsClient {
 
   /** One page of a run's groups; with a filter, of those that have a member which passes it. */
   listGroups(runId: string, query: GroupListQuery = {}, options: CallOptions = {}): Promise<GroupSummaryList> {
-    return this.#requests.json(pathOf(runId, "groups", query), options);
+    return this.requests.json(pathOf(runId, "groups", query), options);
   }
 
   groups(runId: string, query: GroupListQuery = {}, options: CallOptions = {}): AsyncGenerator<GroupSummary> {
@@ -40,12 +33,12 @@ export class RolloutsClient extends FleetsClient {
 
   /** One group with its members. */
   getGroup(runId: string, group: number, options: CallOptions = {}): Promise<GroupView> {
-    return this.#requests.json(pathOf(runId, `groups/${group}`, {}), options);
+    return this.requests.json(pathOf(runId, `groups/${group}`, {}), options);
   }
 
   /** How a number of a run's rollouts is spread: the reward, unless `of` says otherwise. */
   histogram(runId: string, query: HistogramQuery = {}, options: CallOptions = {}): Promise<Histogram> {
-    return this.#requests.json(pathOf(runId, "histogram", query), options);
+    return this.requests.json(pathOf(runId, "histogram", query), options);
   }
 }
 

@@ -10,24 +10,17 @@ import type {
   WebhookView,
 } from "../contract/webhook.ts";
 import type { CallOptions, DeliveryQuery, ListQuery, Page, PostOptions } from "./options.ts";
-import { eachOf, type Requests, search } from "./requests.ts";
+import { eachOf, search } from "./requests.ts";
 import { TriggersClient } from "./triggers-client.ts";
 
 export class WebhooksClient extends TriggersClient {
-  readonly #requests: Requests;
-
-  constructor(requests: Requests) {
-    super(requests);
-    this.#requests = requests;
-  }
-
   /** The secret is said here only. */
   createWebhookEndpoint(request: WebhookRequestInput, options: PostOptions = {}): Promise<CreatedWebhook> {
-    return this.#requests.post("/webhook-endpoints", request, options);
+    return this.requests.post("/webhook-endpoints", request, options);
   }
 
   listWebhookEndpoints(query: ListQuery = {}, options: CallOptions = {}): Promise<Page<WebhookView>> {
-    return this.#requests.json(`/webhook-endpoints${search(query)}`, options);
+    return this.requests.json(`/webhook-endpoints${search(query)}`, options);
   }
 
   webhookEndpoints(query: ListQuery = {}, options: CallOptions = {}): AsyncGenerator<WebhookView> {
@@ -35,16 +28,16 @@ export class WebhooksClient extends TriggersClient {
   }
 
   getWebhookEndpoint(id: string, options: CallOptions = {}): Promise<WebhookView> {
-    return this.#requests.json(pathOf(id), options);
+    return this.requests.json(pathOf(id), options);
   }
 
   /** Only what is named changes. `disabled: false` enables it again. */
   updateWebhookEndpoint(id: string, patch: WebhookPatch, options: CallOptions = {}): Promise<WebhookView> {
-    return this.#requests.patch(pathOf(id), patch, options);
+    return this.requests.patch(pathOf(id), patch, options);
   }
 
   deleteWebhookEndpoint(id: string, options: CallOptions = {}): Promise<Deleted> {
-    return this.#requests.delete(pathOf(id), options);
+    return this.requests.delete(pathOf(id), options);
   }
 
   /** Another secret, said here only; the one before signs as well for so many seconds. */
@@ -53,7 +46,7 @@ export class WebhooksClient extends TriggersClient {
     request: { readonly overlap_s?: number } = {},
     options: PostOptions = {},
   ): Promise<CreatedWebhook> {
-    return this.#requests.post(`${pathOf(id)}/rotate-secret`, request, options);
+    return this.requests.post(`${pathOf(id)}/rotate-secret`, request, options);
   }
 
   listWebhookDeliveries(
@@ -61,7 +54,7 @@ export class WebhooksClient extends TriggersClient {
     query: DeliveryQuery = {},
     options: CallOptions = {},
   ): Promise<Page<WebhookDelivery>> {
-    return this.#requests.json(`${pathOf(id)}/deliveries${search(query)}`, options);
+    return this.requests.json(`${pathOf(id)}/deliveries${search(query)}`, options);
   }
 
   webhookDeliveries(id: string, query: DeliveryQuery = {}, options: CallOptions = {}): AsyncGenerator<WebhookDelivery> {
@@ -70,17 +63,17 @@ export class WebhooksClient extends TriggersClient {
 
   /** Sent again, under the webhook-id it had. */
   replayWebhookDelivery(id: string, delivery: string, options: PostOptions = {}): Promise<WebhookDelivery> {
-    return this.#requests.post(`${pathOf(id)}/deliveries/${encodeURIComponent(delivery)}/replay`, {}, options);
+    return this.requests.post(`${pathOf(id)}/deliveries/${encodeURIComponent(delivery)}/replay`, {}, options);
   }
 
   /** What ended between these seconds; by default what was given up. */
   replayWebhookDeliveries(id: string, request: ReplayRequestInput, options: PostOptions = {}): Promise<Replayed> {
-    return this.#requests.post(`${pathOf(id)}/replay`, request, options);
+    return this.requests.post(`${pathOf(id)}/replay`, request, options);
   }
 
   /** An event of the type webhook.test, for this endpoint alone. */
   testWebhookEndpoint(id: string, options: PostOptions = {}): Promise<WebhookDelivery> {
-    return this.#requests.post(`${pathOf(id)}/test`, {}, options);
+    return this.requests.post(`${pathOf(id)}/test`, {}, options);
   }
 }
 

@@ -8,6 +8,7 @@ import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { AccountsClient } from "../../src/sdk/accounts-client.ts";
 import { BillingClient } from "../../src/sdk/billing-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { EndpointsClient } from "../../src/sdk/endpoints-client.ts";
 import { FleetsClient } from "../../src/sdk/fleets-client.ts";
 import { LedgerClient } from "../../src/sdk/ledger-client.ts";
 import { RolloutsClient } from "../../src/sdk/rollouts-client.ts";
@@ -57,6 +58,7 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
 test("the page names every method of the client, and no other", () => {
   const parts = [
     SessionsClient,
+    EndpointsClient,
     RolloutsClient,
     BillingClient,
     LedgerClient,
