@@ -1,6 +1,6 @@
 /** The whole Worker through its real door, with a tenant of its own; and its objects, for tests that reach behind it. */
 import { runInDurableObject } from "cloudflare:test";
-import { env, exports } from "cloudflare:workers";
+import { DurableObject as AnyObject, env, exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import type { CancelReason } from "../../src/contract/errors.ts";
 import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
@@ -158,6 +158,16 @@ function hostOf({ sql }: DurableObjectStorage, id: string): number {
   const tables = sql.exec("select 1 from sqlite_master where name = 'rollouts'").toArray();
   if (tables.length === 0) return 0;
   return Number(sql.exec("select host from rollouts where id = ?", id).toArray()[0]?.["host"] ?? 0);
+}
+
+/**
+ * Whether the object is one of this organisation, project, run or other thing. A spy on its class also sees the objects
+ * of other files: they share the worker, and go on beside a test.
+ */
+export function isOf(id: string, object: unknown): boolean {
+  if (!(object instanceof AnyObject)) return false;
+  const { id: own }: DurableObjectState = Reflect.get(object, "ctx");
+  return own.name?.split("/").includes(id) ?? false;
 }
 
 export function inside<Instance, T>(

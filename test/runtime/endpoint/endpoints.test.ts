@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
 import { EvalRequest } from "../../../src/contract/eval-request.ts";
 import { getRun, updateRun } from "../../../src/db/runs.ts";
@@ -13,6 +13,9 @@ import { everythingStored } from "../stored.ts";
 let door: Door;
 beforeAll(async () => {
   door = await openPlatform();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 const one = { environment: "gsm8k", dataset: questions(1) };
@@ -138,7 +141,6 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
     replies.push(await text(await door.ask(`/v1/${path}`)));
   }
   const stored = await everythingStored(door, [right, wrong, given]);
-  vi.restoreAllMocks();
   for (const found of [...stored, ...replies, JSON.stringify(printed)]) {
     expect(found).not.toContain(key);
   }

@@ -1,6 +1,6 @@
 /** Runs that share an endpoint, and one that fails: the real objects, with clocks moved by hand. */
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import { NO_OUTCOMES } from "../../../src/runtime/endpoint/health.ts";
@@ -20,6 +20,9 @@ vi.setConfig({ testTimeout: 20_000 });
 let door: Door;
 beforeAll(async () => {
   door = await openPlatform();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 async function create(request: object): Promise<EndpointView> {

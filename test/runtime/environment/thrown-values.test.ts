@@ -1,6 +1,6 @@
 /** Environment code that throws, or hands over, what cannot be read: its own rollout ends, and nothing waits for ever. */
 import { evictDurableObject } from "cloudflare:test";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv, type ToolDefinition } from "../../../src/core/entry.ts";
 import { MOST_FAULTS } from "../../../src/runtime/rollout/fault.ts";
@@ -16,6 +16,9 @@ beforeAll(async () => {
   const { args, needs, load } = unreadable;
   const digest = "sha256:unreadable";
   registerOnce({ id: "unreadable", version: "1.0.0", digest, args, needs, load });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 const Task = z.object({ question: z.string(), hook: z.string() });
@@ -136,20 +139,19 @@ test("whatever environment code throws or hands over, its own rollout ends by it
   }
 });
 
-/** The runs of these tests have one rollout each, which fails as it writes what it came to. */
+/** The runs of these tests have one rollout each, which fails as it writes what it came to, until `heal`. */
 async function failing(thrown: Error) {
-  const tries = vi.spyOn(RolloutStore.prototype, "save").mockImplementation(() => {
+  const model = script(RIGHT);
+  let count = 0;
+  const { save } = RolloutStore.prototype;
+  const spy = vi.spyOn(RolloutStore.prototype, "save").mockImplementation(function (this: RolloutStore, rollout) {
+    if (this.spec().model !== model) return save.call(this, rollout);
+    count += 1;
     throw thrown;
   });
-  const asked = {
-    environment: "gsm8k",
-    dataset: questions(1),
-    model: script(RIGHT),
-    min_scored: 0,
-  };
-  const { id } = await platform.start(asked);
-  await vi.waitFor(() => expect(tries).toHaveBeenCalled(), { timeout: 20_000 });
-  return { id, tries };
+  const { id } = await platform.start({ environment: "gsm8k", dataset: questions(1), model, min_scored: 0 });
+  await vi.waitUntil(() => count > 0, { timeout: 20_000 });
+  return { id, tries: () => count, heal: () => spy.mockRestore() };
 }
 
 /** Tries so far: what passes between them. */
@@ -172,10 +174,10 @@ async function standing(id: string): Promise<string | undefined> {
 }
 
 test("a fault of the platform's own code is tried so many times, and then its rollout ends as the platform's failure", async () => {
-  const { id, tries } = await failing(new TypeError("no such thing"));
+  const { id, tries, heal } = await failing(new TypeError("no such thing"));
   while ((await standing(id)) !== "answered") await tryOnce(id);
-  expect(tries.mock.calls.length).toBe(MOST_FAULTS);
-  tries.mockRestore();
+  expect(tries()).toBe(MOST_FAULTS);
+  heal();
   const run = await platform.ended(id);
   expectLaw(run.counts);
   expect(run.counts).toMatchObject({ planned: 1, failed: { platform: 1 } });
@@ -184,12 +186,12 @@ test("a fault of the platform's own code is tried so many times, and then its ro
 });
 
 test("a store that is away is waited for longer and longer, also by an object that is taken out of memory, and ends nothing", async () => {
-  const { id, tries } = await failing(new Error("the store is away"));
-  while (tries.mock.calls.length < MOST_FAULTS + 5) await tryOnce(id);
+  const { id, tries, heal } = await failing(new Error("the store is away"));
+  while (tries() < MOST_FAULTS + 5) await tryOnce(id);
   expect(await standing(id)).toBe("running");
   const alarm = await platform.inRollout(rolloutAt(id), (_, { storage }) => storage.getAlarm());
   expect((alarm ?? 0) - (Date.now() + minutes * 60_000)).toBeGreaterThan(15_000);
-  tries.mockRestore();
+  heal();
   while ((await standing(id)) !== "answered") await tryOnce(id);
   expect(await platform.ended(id)).toMatchObject({ counts: { scored: 1 } });
 });

@@ -166,14 +166,16 @@ function cutAtEachWrite(): { readonly writes: () => number; readonly cut: (from:
   const runOf = (rollout: string) => rollout.split("_")[1] ?? "";
   const start = RolloutObject.prototype.start;
   vi.spyOn(RolloutObject.prototype, "start").mockImplementation(async function (this: RolloutObject, specs, sentAt) {
-    for (const { rollout_id } of specs) contexts.set(runOf(rollout_id), Reflect.get(this, "ctx"));
+    const ours = specs.filter(({ scope }) => scope.orgId === platform.scope.orgId);
+    for (const { rollout_id } of ours) contexts.set(runOf(rollout_id), Reflect.get(this, "ctx"));
     return await start.call(this, specs, sentAt);
   });
   const write = FactsTable.prototype.write;
   vi.spyOn(FactsTable.prototype, "write").mockImplementation(function (this: FactsTable, rollout, facts) {
     write.call(this, rollout, facts);
-    writes += 1;
     const run = runOf(rollout);
+    if (!contexts.has(run)) return;
+    writes += 1;
     const cut = cuts.get(run) ?? { at: next++, seen: 0 };
     cuts.set(run, cut);
     cut.seen += 1;

@@ -1,11 +1,11 @@
 /** `max_cost_micros`: what runs with a cap of their own spend at most, and how they end. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { RunAudit } from "../../../src/contract/audit.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { RunObject } from "../../../src/runtime/run/object.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { type Door, expectLaw, isOf, openPlatform, requestsOf } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -15,6 +15,9 @@ vi.setConfig({ testTimeout: 20_000 });
 let platform: Door;
 beforeAll(async () => {
   platform = await openPlatform();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
@@ -130,8 +133,9 @@ test("a refused call costs nothing", async () => {
 });
 
 test("a run without a cap asks for no allowance; one with a cap asks once for four turns at most", async () => {
-  const asked: number[] = [];
   const allow = vi.spyOn(RunObject.prototype, "allow");
+  const askedOf = (id: string) =>
+    allow.mock.calls.filter((_, call) => allow.mock.contexts.slice(call, call + 1).some((run) => isOf(id, run)));
   const guesses = {
     environment: "guess-number",
     environment_args: { max: 3 },
@@ -141,7 +145,7 @@ test("a run without a cap asks for no allowance; one with a cap asks once for fo
   const turns = GUESSES;
   const free = await platform.finish({ ...guesses, model: script(turns) });
   expect(free.report.turns).toBeGreaterThan(6);
-  expect(allow).not.toHaveBeenCalled();
+  expect(askedOf(free.id)).toEqual([]);
   const paid = await platform.finish({
     ...guesses,
     endpoint,
@@ -149,8 +153,7 @@ test("a run without a cap asks for no allowance; one with a cap asks once for fo
     model: script(turns),
     max_cost_micros: 100_000_000,
   });
-  for (const [asks] of allow.mock.calls) asked.push(asks.length);
-  allow.mockRestore();
+  const asked = askedOf(paid.id);
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.length).toBeLessThanOrEqual(1 + paid.report.turns / 4);
 });

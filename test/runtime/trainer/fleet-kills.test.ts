@@ -6,7 +6,7 @@ import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
 import { TrainerObject } from "../../../src/runtime/trainer/object.ts";
 import { insertFleet } from "../fleet-rows.ts";
-import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
+import { type Door, type Inside, inside, isOf, openPlatform } from "../platform.ts";
 import { GOING, openDelivery } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
@@ -26,9 +26,10 @@ interface Told {
 }
 
 /** How often the fleet was told; whoever tells it first never hears that it was. */
-function cutFirst(what: "update" | "release", at: "before" | "after"): Told {
+function cutFirst(fleetId: string, what: "update" | "release", at: "before" | "after"): Told {
   const told = { count: 0, waits: false };
-  const cut = async (tell: () => Promise<void>): Promise<void> => {
+  const cut = async (fleet: FleetObject, tell: () => Promise<void>): Promise<void> => {
+    if (!isOf(fleetId, fleet)) return await tell();
     told.count += 1;
     const first = told.count === 1;
     if (!first || at === "after") await tell();
@@ -39,11 +40,11 @@ function cutFirst(what: "update" | "release", at: "before" | "after"): Told {
   const { update, release } = FleetObject.prototype;
   if (what === "update") {
     vi.spyOn(FleetObject.prototype, what).mockImplementation(async function (this: FleetObject, order) {
-      await cut(() => update.call(this, order));
+      await cut(this, () => update.call(this, order));
     });
   } else {
     vi.spyOn(FleetObject.prototype, what).mockImplementation(async function (this: FleetObject, run_id) {
-      await cut(() => release.call(this, run_id));
+      await cut(this, () => release.call(this, run_id));
     });
   }
   return told;
@@ -83,14 +84,14 @@ test.for(["before", "after"] as const)(
     const training = new Training();
     const { fleet } = await insertFleet(door.scope, { name: at, update: FleetUpdate.parse({ mode: "reported" }) });
     training.fleet_id = fleet.id;
-    const ordered = cutFirst("update", at);
+    const ordered = cutFirst(fleet.id, "update", at);
     const { run_id } = await openDelivery(door.scope, { fleet: fleet.id });
     training.run_id = run_id;
     await training.fall(ordered);
     await vi.waitUntil(async () => (await training.weights())?.run_id === run_id, { interval: 5 });
     expect(await training.weights()).toEqual({ run_id, version: 0, generation: 0 });
     vi.restoreAllMocks();
-    const released = cutFirst("release", at);
+    const released = cutFirst(fleet.id, "release", at);
     await training.in((object) => object.ready([], { ...GOING, ended: true }));
     await training.fall(released);
     await vi.waitUntil(async () => (await training.weights()) === null, { interval: 5 });

@@ -2,11 +2,11 @@
 
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
-import { beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { BatchOffer } from "../../../src/contract/trainer-wire.ts";
 import { RunObject } from "../../../src/index.ts";
 import { TrainerObject } from "../../../src/runtime/trainer/object.ts";
-import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
+import { type Door, type Inside, inside, isOf, openPlatform } from "../platform.ts";
 import { type Delivery, GOING, openDelivery, storeBatch } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
@@ -16,6 +16,17 @@ let door: Door;
 beforeAll(async () => {
   door = await openPlatform();
 });
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** The run's object answers so to what its trainer's object tells it, and does nothing else. */
+function listenOnly(run_id: string, answer: RunObject["trainerChanged"]): void {
+  const { trainerChanged } = RunObject.prototype;
+  vi.spyOn(RunObject.prototype, "trainerChanged").mockImplementation(function (this: RunObject, snapshot) {
+    return isOf(run_id, this) ? answer(snapshot) : trainerChanged.call(this, snapshot);
+  });
+}
 
 function inTrainer<T>(run_id: string, use: Inside<TrainerObject, T>): Promise<T> {
   const { orgId, projectId } = door.scope;
@@ -126,7 +137,7 @@ test("the run's object is told until it has heard, by the alarm if need be, and 
     object.now = () => now;
   });
   const heard: number[] = [];
-  const told = vi.spyOn(RunObject.prototype, "trainerChanged").mockImplementation((snapshot) => {
+  listenOnly(run_id, (snapshot) => {
     heard.push(snapshot.epoch);
     if (heard.length === 1) throw new Error("gone");
     return { acked_step: snapshot.acked_step };
@@ -139,7 +150,6 @@ test("the run's object is told until it has heard, by the alarm if need be, and 
   await trainer.register(me);
   await vi.waitUntil(() => heard.length === 3);
   await inTrainer(run_id, (object) => object.alarm());
-  told.mockRestore();
   expect(heard).toEqual([1, 1, 2]);
 });
 
@@ -150,8 +160,7 @@ test("with what is granted or is news an alarm is stored, for the lease's end an
   await inTrainer(run_id, (object) => {
     object.now = () => now;
   });
-  const told = vi.spyOn(RunObject.prototype, "trainerChanged");
-  told.mockImplementation(({ acked_step }) => ({ acked_step }));
+  listenOnly(run_id, ({ acked_step }) => ({ acked_step }));
   const { ready } = await storeBatch(door.scope, run_id, 1);
   await trainer.ready([ready], GOING);
   await trainer.register({ trainer_id: "t", kind: "test", last_acked: null });
@@ -167,7 +176,6 @@ test("with what is granted or is news an alarm is stored, for the lease's end an
   const leased = await trainer.lease({ trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0, ttl_s: 2 });
   expect(leased).toMatchObject({ ok: true, value: { lease: { attempt: 1 } } });
   expect(await alarmAt()).toBe(now + 2000);
-  told.mockRestore();
 });
 
 test("what was granted and acknowledged is there after the object was dropped from memory", async () => {
