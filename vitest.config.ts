@@ -39,14 +39,15 @@ process.env["WRANGLER_LOG"] ??= "error";
 // The Worker's assets: without their folder no workerd starts.
 await bundlePage(import.meta.dirname);
 
-/** For machines that are slow or busy: a test that takes this long hangs. */
-const testTimeout = 30_000;
+/** For machines that are slow or busy: a test that takes this long hangs, and so does a boot before one. */
+const HANGS_MS = 60_000;
+const patience = { testTimeout: HANGS_MS, hookTimeout: HANGS_MS, expect: { poll: { timeout: HANGS_MS / 2 } } };
 
 const nodeProject = {
   resolve: { alias },
   test: {
     name: "node",
-    testTimeout,
+    ...patience,
     isolate: false,
     globalSetup: [vectors],
     include: [
@@ -85,7 +86,7 @@ const workerdProject = {
   plugins: [inWorkerd],
   test: {
     name: "workerd",
-    testTimeout,
+    ...patience,
     isolate: false,
     include: [...platformFree, "test/{api,db,runtime}/**/*.test.ts", ...benches],
     exclude: nodeOnly,

@@ -36,7 +36,7 @@ beforeAll(async () => {
   own = await furnish();
   [beside, elsewhere] = await Promise.all([furnish(own.scope.orgId), furnish()]);
   callers = await callersOf(own, beside);
-}, 60_000);
+});
 
 const ORIGIN = "https://platform.test";
 const ask = checked((path, init) => exports.default.fetch(new URL(path, ORIGIN).href, init));

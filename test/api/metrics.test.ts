@@ -77,11 +77,11 @@ test("a run that ended is counted, and its endpoint says how long its calls took
       after = valuesOf(await services.scrapeMetrics(env, Date.now()));
       return grown(ENDED) >= 1 && grown(SCORED) >= 3;
     },
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   );
   // A scrape asks the endpoints that most runs use, and other tests have some in this database.
   const endpoint = endpointObject(env, door.scope, run.endpoint?.id ?? "");
-  await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 30_000 });
   const latencies = await endpoint.latencies();
   expect(latencies?.counts.reduce((sum, count) => sum + count, 0)).toBe(3);
   expect(after.get('rollcall_queue_messages{queue="run-segments"}')).toBeGreaterThanOrEqual(0);

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
 import type { Services } from "../../src/runtime/service/services.ts";
 import { openDoor } from "./door.ts";
@@ -61,7 +61,7 @@ const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.fr
 test("so many pages are made at once, and the next one when one of them is", async () => {
   const { ask, made, letGo } = await doorWithPages();
   const held = times(LIMITS.pagesAtOnce, () => ask("run_held"));
-  await vi.waitUntil(() => made.length === LIMITS.pagesAtOnce);
+  await expect.poll(() => made.length).toBe(LIMITS.pagesAtOnce);
   const next = ask("run_next");
   // Without a place to wait for it would be made by now.
   for (let turn = 0; turn < 20; turn += 1) await scheduler.wait(0);

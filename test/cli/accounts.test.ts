@@ -28,7 +28,7 @@ beforeAll(async () => {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: key, project: "math" });
   const ofMath = await client.createKey({ name: "math", project: "math", scopes: ["admin"] });
   admin = { key, client, keyOfMath: ofMath.key ?? "" };
-}, 60_000);
+});
 afterAll(async () => {
   await platform.stop();
   await model.stop();
@@ -77,7 +77,7 @@ test("a key read from stdin is checked, kept for its owner alone, and used by wh
     code: 2,
     stderr: expect.stringContaining("no profile is called default"),
   });
-}, 60_000);
+});
 
 test("a key that is wrong, or a project it does not reach, is not kept", async () => {
   const { file, type } = person();
@@ -92,7 +92,7 @@ test("a key that is wrong, or a project it does not reach, is not kept", async (
   const asked = await type(`login --platform ${platform.url}`);
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("--key-stdin")]);
   expect(existsSync(file)).toBe(false);
-}, 60_000);
+});
 
 test("a project is named by a flag, a variable or the profile, and what lacks one says how", async () => {
   const { type } = await loggedIn();
@@ -105,7 +105,7 @@ test("a project is named by a flag, a variable or the profile, and what lacks on
   await good(type(`login --platform ${platform.url} --key-stdin --profile work --project math`, admin.key));
   const listed = await good(type("run list --profile work --json"));
   expect(listed.stderr).toBe(`On ${platform.url}, by the profile work, project math\n`);
-}, 60_000);
+});
 
 test("a platform that runs on the state directory comes before the default profile, and local names it", async () => {
   const { type } = await loggedIn();
@@ -116,7 +116,7 @@ test("a platform that runs on the state directory comes before the default profi
   expect(named).toMatchObject({ organization: { name: "Example Labs" }, profile: "default" });
   const local = JSON.parse((await good(type("whoami --json --profile local", "", here))).stdout);
   expect(local.organization.name).toBe("local");
-}, 60_000);
+});
 
 test("a new key is alone on stdout, works at what it may do, and no other command prints one", async () => {
   const { type } = await loggedIn();
@@ -155,7 +155,7 @@ test("a key is for the whole organisation only where that is said", async () => 
   const own = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
   const local = await good(type("key create mine --scope runs:read --json", "", own));
   expect(JSON.parse(local.stdout).project_id).toMatch(/^pj_/);
-}, 60_000);
+});
 
 test("logging out may revoke the key, and a profile whose key is taken no more says to log in again", async () => {
   const { type, file } = await loggedIn();
@@ -170,7 +170,7 @@ test("logging out may revoke the key, and a profile whose key is taken no more s
   const kept = await type("logout --profile old --revoke");
   expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining("does not take this key")]);
   expect(Object.keys(readProfiles(file))).toEqual(["default", "old"]);
-}, 60_000);
+});
 
 test("projects are made, listed, and told how long to keep things", async () => {
   const { type } = await loggedIn();
@@ -180,7 +180,7 @@ test("projects are made, listed, and told how long to keep things", async () => 
   expect(updated.stdout).toMatch(/^project +paint\n[\s\S]*keeps runs +for ever\n[\s\S]*keeps verdicts +7 days\n/);
   expect((await good(type("project list"))).stdout).toMatch(/\npaint +pj_/);
   expect((await good(type("project show paint"))).stdout).toMatch(/^project +paint\n/);
-}, 60_000);
+});
 
 test("an organisation is shown and changed, and an operator makes others and sets their limits", async () => {
   const { type } = await loggedIn();
@@ -235,7 +235,7 @@ test("the audit log says what was done, and more where it is asked for", async (
   const all = JSON.parse((await good(type("audit-log --limit 2 --json"))).stdout);
   expect(all).toMatchObject({ object: "list", has_more: true });
   expect(all.data).toHaveLength(2);
-}, 60_000);
+});
 
 /** Every file below a folder. */
 function filesIn(folder: string): string[] {
@@ -317,7 +317,7 @@ test("a key of one project exports that project and says so, and one without adm
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("a key with the scope admin")]);
   const mixed = await type(`org export ${folder}`);
   expect([mixed.code, mixed.stderr]).toEqual([2, expect.stringContaining("is not empty")]);
-}, 60_000);
+});
 
 test("no command takes a key as an argument: other processes could read it", async () => {
   for (const name of ["login", "logout", "key create", "invitation accept"]) {
@@ -338,4 +338,4 @@ test("whoever deletes a run is told at once how long it takes, and again when th
   );
   const refused = await type("project delete math --json");
   expect([refused.code, JSON.parse(refused.stdout).error.param]).toEqual([2, "confirm"]);
-}, 60_000);
+});

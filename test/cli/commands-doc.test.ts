@@ -229,7 +229,7 @@ beforeAll(async () => {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(16), say });
   await makeOrganization();
-}, 60_000);
+});
 afterAll(async () => {
   await platform.stop();
   await model.stop();
@@ -333,7 +333,7 @@ test("the commands of docs/ci.md make a baseline and meet their gates against it
   expect(stderr).toMatch(/Baseline run_\w+: the newest completed run of gsm8k with branch=main/);
   expect(stdout).toMatch(/\nfail-under +passed[^\n]*\nbaseline +passed/);
   expect(readFileSync(join(folder, "report.xml"), "utf8")).toContain('<testsuite name="gates"');
-}, 60_000);
+});
 
 test("docs/graded-datasets.md goes from rows to a report with curl alone, and its own scorer is asked", async () => {
   const [, scorer = ""] = /```js\n([\s\S]*?)```/.exec(GRADED_PAGE) ?? [];
@@ -363,7 +363,7 @@ test("docs/graded-datasets.md goes from rows to a report with curl alone, and it
   } finally {
     child.kill();
   }
-}, 60_000);
+});
 
 test("the commands of docs/training-data.md write rows of right answers, and no pairs where all are alike", async () => {
   const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(TRAINING_PAGE) ?? [];
@@ -371,7 +371,7 @@ test("the commands of docs/training-data.md write rows of right answers, and no 
   const rows = readFileSync(join(folder, "sft.jsonl"), "utf8").trim().split("\n");
   expect(rows.map((row) => JSON.parse(row).messages.at(-1).content)).toEqual(Array(3).fill("It is 7. \\boxed{7}"));
   expect(readFileSync(join(folder, "dpo.jsonl"), "utf8")).toBe("");
-}, 60_000);
+});
 
 test("every command has its section with its flags, no others, and an example", () => {
   for (const { name, flags } of COMMANDS) {

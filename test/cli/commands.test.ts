@@ -21,7 +21,7 @@ beforeAll(async () => {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(24), say });
   client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-}, 60_000);
+});
 afterAll(async () => {
   await platform.stop();
   await model.stop();
@@ -55,13 +55,13 @@ test("what the platform does not know is exit 2 and one object that says so", as
   for (const [at, { code, stdout }] of results.entries()) {
     expect([code, JSON.parse(stdout).error.code], lines[at]).toEqual([2, "not_found"]);
   }
-}, 60_000);
+});
 
 test("a key the platform does not know is named as what to mend", async () => {
   const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: "rk_wrong" };
   const { code, stderr } = await command(["run", "list"], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY must hold a key")]);
-}, 30_000);
+});
 
 test("a row that is refused is named by its line and field, and nothing of the file stays", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "rollcall-rows-")), "rows.jsonl");
@@ -71,7 +71,7 @@ test("a row that is refused is named by its line and field, and nothing of the f
   expect([code, error.code, error.param]).toEqual([2, "invalid_row", "rows[1].answer"]);
   expect(error.message).toContain("line 3: ");
   expect((await client.listDatasets()).data).toEqual([]);
-}, 30_000);
+});
 
 test("an upload that is interrupted exits 130 and leaves nothing", async () => {
   const env = { ...process.env, ...surroundings() };
@@ -87,7 +87,7 @@ test("an upload that is interrupted exits 130 and leaves nothing", async () => {
   const [code] = await once(child, "close");
   expect([code, JSON.parse(stdout).error.code]).toEqual([130, "interrupted"]);
   expect((await client.listDatasets()).data).toEqual([]);
-}, 30_000);
+});
 
 test("watching several runs ends with 1 when one of them did not complete", async () => {
   const good = await newRun();
@@ -98,7 +98,7 @@ test("watching several runs ends with 1 when one of them did not complete", asyn
   const both = await run(`run watch ${good.id} ${bad.id} --json`);
   const statuses = JSON.parse(both.stdout).data.map(({ status }: { status: string }) => status);
   expect([both.code, statuses]).toEqual([1, ["completed", "failed"]]);
-}, 60_000);
+});
 
 test("a run that hangs is watched until the time is up, goes on, and can be cancelled", async () => {
   model.failNext(2, { kind: "hang" });
@@ -110,7 +110,7 @@ test("a run that hangs is watched until the time is up, goes on, and can be canc
   expect([cancelled.code, cancelled.stdout]).toEqual([0, expect.stringContaining(id)]);
   const ended = await run(`run watch ${id}`);
   expect([ended.code, ended.stdout]).toEqual([1, expect.stringContaining("cancelled 2")]);
-}, 60_000);
+});
 
 test("runs are listed newest first, as many as were asked for, and it is said that there are more", async () => {
   const ids = [(await newRun()).id, (await newRun()).id];
@@ -118,7 +118,7 @@ test("runs are listed newest first, as many as were asked for, and it is said th
   const page = JSON.parse(stdout);
   expect(page).toMatchObject({ data: [{ id: ids[1] }], last_id: ids[1], has_more: true });
   expect((await run("run list --limit 1")).stdout).toContain("There are more: --limit N");
-}, 30_000);
+});
 
 test("a training that is interrupted is paused, says how it goes on, and goes on so", async () => {
   // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
@@ -160,7 +160,7 @@ test("a reader that stops reading ends the results without a word", async () => 
   child.stdout.destroy();
   expect(await once(child, "close")).toEqual([0, null]);
   expect(stderr).toBe("");
-}, 60_000);
+});
 
 test("a secret that is set again is replaced, and listed once", async () => {
   const set = () =>
@@ -169,11 +169,11 @@ test("a secret that is set again is replaced, and listed once", async () => {
   expect(JSON.parse(second.stdout).id).toBe(JSON.parse(first.stdout).id);
   expect(first.stdout + second.stdout).not.toContain("hush");
   expect((await client.listSecrets()).data).toHaveLength(1);
-}, 30_000);
+});
 
 test("an endpoint that is not there is added and says so, and a probe of it exits 4", async () => {
   const added = await run("endpoint add gone -b http://127.0.0.1:9/v1 --json");
   expect(added.code).toBe(0);
   expect(JSON.parse(added.stdout).capabilities.error).toEqual(expect.any(String));
   expect((await run("endpoint probe gone")).code).toBe(4);
-}, 60_000);
+});

@@ -68,7 +68,7 @@ beforeAll(async () => {
   url = (await deployed.ready).origin;
   await migrate(await deployed.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
   writeFileSync(join(home, "wrangler.deploy.toml"), configFor(PACKAGE_ROOT));
-}, 60_000);
+});
 
 afterAll(async () => {
   await deployed.dispose();

@@ -78,7 +78,7 @@ test("what it makes has no type errors", async () => {
   await expect(run(process.execPath, [tsc], { cwd: folder })).resolves.toMatchObject({
     stdout: "",
   });
-}, 60_000);
+});
 
 test("in this repository its digest is missing until it is generated", async () => {
   const digests = (...flags: string[]) => {
@@ -97,7 +97,7 @@ test("its own tests pass, and one folder and one line of the registry are all th
   const options = { cwd: folder, env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
   const { stdout } = await run(process.execPath, [vitest, "run", "--no-isolate", "my-", "registry"], options);
   expect(stdout).toMatch(/Test Files +6 passed \(6\)\s+Tests +16 passed \(16\)/);
-}, 60_000);
+});
 
 test("`rollcall env validate` finds nothing to say about it", async () => {
   const at = join(folder, "my-stateful");

@@ -16,7 +16,7 @@ beforeAll(async () => {
     port: testPort(0),
     say: (line) => process.stderr.write(`${line}\n`),
   });
-}, 60_000);
+});
 afterAll(() => platform.stop());
 afterEach(async () => {
   for (const model of models.splice(0)) await model.stop();
@@ -103,7 +103,7 @@ test("the summary of a finished eval holds what scripts read, and the folder its
     ...{ pass_at_k: { "1": 1, "2": 1 }, pass_threshold: 0.5, metadata: { branch: "main" } },
     usage: { final_output_tokens: expect.any(Number) },
   });
-}, 60_000);
+});
 
 test("without an endpoint the policy plays five tasks at its own sizes, says so, and prints a table", async () => {
   const { code, stdout, stderr } = await run(["calculator"]);
@@ -111,7 +111,7 @@ test("without an endpoint the policy plays five tasks at its own sizes, says so,
   expect(stderr).toContain("the policy beside the platform plays calculator");
   expect(stdout).toMatch(/environment +reward +tasks/);
   expect(stdout).toMatch(/calculator +\d\.\d+ ± \d\.\d+ +5 +5 /);
-}, 60_000);
+});
 
 test.each([
   [["nope"], 2, "no environment is called nope"],
@@ -138,7 +138,7 @@ test("a file too large to travel with the run is uploaded first, and the run nam
   const [, id = ""] = /uploaded as (ds_\w+) \(20,000 rows\)/.exec(result.stderr) ?? [];
   const again = await run(["gsm8k", ...flags.with(5, id)]);
   expect([again.code, json(again).num_examples]).toEqual([0, 2]);
-}, 60_000);
+});
 
 test("fields of the state stand in the rows where they were asked for", async () => {
   const { url } = await model(() => "I will not guess.");
@@ -153,7 +153,7 @@ test("fields of the state stand in the rows where they were asked for", async ()
   ]);
   const metadata = JSON.parse(readFileSync(join(summary.results_path, "metadata.json"), "utf8"));
   expect(metadata.state_columns).toEqual(["low", "nowhere"]);
-}, 60_000);
+});
 
 test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 where they are met", async () => {
   const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
@@ -181,7 +181,7 @@ test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 whe
   const named = ["--baseline", before.run_id, "--max-drop", "0.05", "--json"];
   const same = await run([...flags(good.url), ...named]);
   expect([same.code, json(same).comparison.n_matched]).toEqual([0, 6]);
-}, 60_000);
+});
 
 test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was asked for", async () => {
   const broken = await model(() => "never said");
@@ -191,7 +191,7 @@ test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was
   expect([plain.code, json(plain).failed_by_class]).toEqual([1, { provider: 2 }]);
   const gated = await run([...flags, "--min-scored", "0.5"]);
   expect([gated.code, json(gated).status]).toEqual([3, "failed"]);
-}, 60_000);
+});
 
 test("failures that a run allows for exit 0, and 1 with --fail-on-error", async () => {
   const flaky = await model(() => "never mind");
@@ -202,7 +202,7 @@ test("failures that a run allows for exit 0, and 1 with --fail-on-error", async 
   flaky.failNext(1, { kind: "status", status: 400 });
   const refused = await run([...flags, "--min-scored", "0.5", "--fail-on-error"]);
   expect([refused.code, json(refused).status]).toEqual([1, "completed"]);
-}, 60_000);
+});
 
 test("an interrupted eval leaves its run going and says how to follow it to the end", async () => {
   const slow = await model(() => "It is 0.");
@@ -220,7 +220,7 @@ test("an interrupted eval leaves its run going and says how to follow it to the 
   slow.setLatency(0);
   const second = await run(["--resume", id, "--json"]);
   expect([second.code, json(second).counts.scored]).toEqual([0, 3]);
-}, 60_000);
+});
 
 test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps what is scored, and changes nothing", async () => {
   const flaky = await model(() => "It is 0.");
@@ -242,7 +242,7 @@ test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps w
   expect(json(second).reward).toMatchObject({ n_rollouts: 8, n_error: 0 });
   expect(second.stderr).toContain("5 of 8 rollouts are owed");
   expect(flaky.requests.length).toBe(calls + 5);
-}, 60_000);
+});
 
 test("an interrupted generate leaves no file, and the line it leaves writes the rows when the run has ended", async () => {
   const slow = await model(() => "It is \\boxed{42}.");
@@ -268,7 +268,7 @@ test("an interrupted generate leaves no file, and the line it leaves writes the 
   expect(rows.map((row) => JSON.parse(row).messages.length)).toEqual([3, 3]);
   const nowhere = await generate(["gsm8k", ...flags]);
   expect([nowhere.code, json(nowhere).error.param]).toEqual([2, "out"]);
-}, 60_000);
+});
 
 test("a run that takes longer than --timeout is cancelled", async () => {
   const hanging = await model(() => "never said");
@@ -276,4 +276,4 @@ test("a run that takes longer than --timeout is cancelled", async () => {
   const result = await run(["calculator", "-m", "m", "-b", hanging.url, "-n", "2", "--json", "--timeout", "3"]);
   expect(result.code).toBe(1);
   expect(json(result)).toMatchObject({ status: "cancelled", cancelled_by_reason: { user: 2 } });
-}, 60_000);
+});

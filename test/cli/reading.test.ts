@@ -20,7 +20,7 @@ test("a command waits for another that boots or only reads on the same directory
     if (said.includes("is in use by another command: waiting for it")) lock.release();
   });
   expect(json(listed)).toMatchObject({ data: [] });
-}, 60_000);
+});
 
 test.each([
   { ends: "Ctrl-C", flags: [], exit: 130, code: "interrupted" },

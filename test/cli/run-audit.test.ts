@@ -42,4 +42,4 @@ test("records that differ are exit 1, with what differs below the four of them",
   expect(stored).toBe("planned 4, dispatched 4, in_flight 2, scored 2, failed.provider 1");
   const behind = await command(["run", "audit", BEHIND], { env });
   expect(behind.stdout).toContain(`${stored} (behind)\n`);
-}, 60_000);
+});

@@ -49,4 +49,4 @@ test("serve is ready when it says so, and SIGTERM stops it with 0", async () => 
   const { url, key } = JSON.parse(stdout);
   expect(ready).toEqual([expect.objectContaining({ url, key })]);
   expect(readReadyFile(directory)).toBeNull();
-}, 60_000);
+});

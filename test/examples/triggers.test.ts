@@ -23,7 +23,7 @@ beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "\\boxed{4}" });
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(44), say });
-}, 60_000);
+});
 afterAll(async () => {
   for (const child of started) child.kill();
   await platform.stop();

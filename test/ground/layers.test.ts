@@ -107,7 +107,7 @@ beforeAll(() => {
   write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
   write("environments/dice/environment.test.ts", 'import "node:fs";\n');
   violations = cruise();
-}, 20_000);
+});
 
 afterAll(() => rmSync(tree, { recursive: true, force: true }));
 

@@ -58,7 +58,7 @@ beforeAll(() => {
     encoding: "utf8",
   });
   diagnostics = JSON.parse(stdout).diagnostics;
-}, 20_000);
+});
 
 afterAll(() => rmSync(tree, { recursive: true, force: true }));
 

@@ -33,14 +33,14 @@ test("passed and failed tests are counted, skipped ones only when there are any"
   rmSync(tree, { recursive: true });
   const mixed = `${good} test("bad", () => expect(1).toBe(2)); test.skip("later", () => {});`;
   expect(lastLine({ mixed })).toBe("1 passed, 1 failed, 1 skipped");
-}, 20_000);
+});
 
 test("a file that does not load is a failure", () => {
   const good = 'test("good", () => expect(1).toBe(1));';
   expect(lastLine({ good, broken: 'throw new Error("no");' })).toBe("1 passed, 1 failed");
-}, 20_000);
+});
 
 test("an error outside every test is a failure", () => {
   const late = 'test("good", async () => { Promise.reject(new Error("lost")); });';
   expect(lastLine({ late })).toBe("1 passed, 1 failed");
-}, 20_000);
+});

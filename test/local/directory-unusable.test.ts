@@ -32,7 +32,7 @@ test("a directory of another release ends with 4 and one line, and is left as it
   );
   expect(stderr.trim().split("\n")).toHaveLength(1);
   expect(files()).toEqual(before);
-}, 30_000);
+});
 
 test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by its number", () => {
   const directory = temporaryDirectory();

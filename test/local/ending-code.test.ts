@@ -113,7 +113,7 @@ beforeAll(async () => {
     hungAfterMs: 3000,
   });
   client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-}, 60_000);
+});
 
 afterAll(async () => {
   await platform.stop();
@@ -139,7 +139,7 @@ test("a hook or a row that calls exit, however it comes by it, fails its own rol
     const name = way === "abort" ? "abort" : "exit";
     expect(said.get(way), way).toContain(`process.${name} was called`);
   }
-}, 60_000);
+});
 
 test("an environment whose build calls exit is refused, and says so", async () => {
   const request = {
@@ -149,7 +149,7 @@ test("an environment whose build calls exit is refused, and says so", async () =
     endpoint: { base_url: model.url },
   };
   await expect(client.createRun(request)).rejects.toThrow(/process\.exit was called/);
-}, 60_000);
+});
 
 /** The answer, or null where the platform was ended over it. */
 async function startMaze(hangs: boolean): Promise<{ status: number; body: unknown } | null> {

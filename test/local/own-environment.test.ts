@@ -33,7 +33,7 @@ beforeAll(async () => {
     port: testPort(30),
     say: (line) => process.stderr.write(`${line}\n`),
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await platform.stop();
@@ -54,7 +54,7 @@ test("a running platform that holds the same code plays it", async () => {
   const result = await play("./letters");
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
   expect(result.stderr).toContain(`on ${platform.url}`);
-}, 60_000);
+});
 
 test("one that holds other code does not: a throw-away platform plays it, and says how to keep the runs", async () => {
   appendFileSync(join(base, "letters/environment.ts"), "// edited\n");
@@ -62,7 +62,7 @@ test("one that holds other code does not: a throw-away platform plays it, and sa
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
   expect(result.stderr).toContain("rollcall serve --env ./letters");
   expect(result.stderr).not.toContain(`on ${platform.url}\n`);
-}, 60_000);
+});
 
 test("a platform elsewhere that holds other code of the same version plays that, and it is said", async () => {
   const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
@@ -71,7 +71,7 @@ test("a platform elsewhere that holds other code of the same version plays that,
   expect(stderr).toContain(
     `The platform at ${platform.url} holds other code of letters@0.1.0 than lies here, and plays that.`,
   );
-}, 60_000);
+});
 
 test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
   const said = "was started with other code of Rollcall than lies here, and plays calculator by that";
@@ -83,14 +83,14 @@ test("a platform that was started before Rollcall's own code changed says so, an
   const other = await play("calculator");
   writeReadyFile(platform.directory, ready);
   expect([other.code, other.stderr]).toEqual([0, expect.stringContaining(said)]);
-}, 60_000);
+});
 
 test("a platform of its own is asked for by --ephemeral, and says which port it took for a busy one", async () => {
   const taken = new URL(platform.url).port;
   const { stderr } = await play("calculator", ["--ephemeral", "--port", taken]);
   const [, used] = new RegExp(`Port ${taken} is busy; using (\\d+)\\.`).exec(stderr) ?? [];
   expect(stderr).toContain(`on http://127.0.0.1:${used}\n`);
-}, 60_000);
+});
 
 /** Nothing is installed beside it, and zod has more doors than one. */
 function writeNumbers(version: string): void {
@@ -141,7 +141,7 @@ test("an environment of Rollcall's own, named by its folder, is itself", async (
   const result = await play(folder);
   expect(json(result)).toMatchObject({ status: "completed" });
   expect(result.stderr).toContain(`on ${platform.url}`);
-}, 60_000);
+});
 
 test("code is not sent to a platform elsewhere", async () => {
   writeEnvironment("elsewhere");
@@ -150,7 +150,7 @@ test("code is not sent to a platform elsewhere", async () => {
   });
   expect(result.code).toBe(2);
   expect(json(result).error.message).toContain("code is not sent to a platform elsewhere");
-}, 60_000);
+});
 
 test("the first Ctrl-C ends a command whose environment computes while it is loaded", async () => {
   writeEnvironment("slow");
@@ -167,7 +167,7 @@ test("the first Ctrl-C ends a command whose environment computes while it is loa
   );
   expect(code, stderr).toBe(130);
   expect(stderr).toContain("interrupted");
-}, 60_000);
+});
 
 test("a mistake in the environment ends with exit 2 and names its file", async () => {
   writeEnvironment("broken");
@@ -175,7 +175,7 @@ test("a mistake in the environment ends with exit 2 and names its file", async (
   const result = await play("./broken");
   expect(result.code).toBe(2);
   expect(json(result).error.message).toMatch(/broken\/environment\.ts:\d+:7[\s\S]*nowhere\.ts/);
-}, 60_000);
+});
 
 test("serve refuses two environments of one name, and one that is Rollcall's", async () => {
   writeEnvironment("calculator");
@@ -200,4 +200,4 @@ test("serve refuses two environments of one name, and one that is Rollcall's", a
     2,
     expect.stringContaining("the name of an environment that comes with Rollcall"),
   ]);
-}, 60_000);
+});

@@ -53,7 +53,7 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
     await model.stop();
     for (const left of [folder, directory]) rmSync(left, { recursive: true, force: true });
   }
-}, 60_000);
+});
 
 test("the page names every method of the client, and no other", () => {
   const parts = [

@@ -46,6 +46,8 @@ export interface Desk {
   readonly used: () => boolean;
   /** The network that leads to engines, replaced by tests. */
   readonly network: () => Send | undefined;
+  /** Whoever deletes a fleet waits so long for what is under way. */
+  readonly lastStepMs: () => number;
 }
 
 /** An alarm may take 15 minutes. */
@@ -59,8 +61,7 @@ const LOOK_CALLS = 5;
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
 const HELD_MS = 5000;
-/** Whoever deletes a fleet waits so long for what is under way, and then for what it has paused to be resumed. */
-const LAST_STEP_MS = 10_000;
+/** And then so long for what it has paused to be resumed. */
 const LAST_RESUME_MS = 10_000;
 /** Looks that somebody waits for, at one replica. */
 const ASIDE_MS = 1000;
@@ -230,7 +231,7 @@ export class Driver {
       const paused = () => Object.values(this.#desk.state().replicas).filter((one) => one.paused);
       const going = paused().map(({ id }) => this.#running.get(id));
       const timer = Promise.withResolvers<void>();
-      const late = setTimeout(timer.resolve, LAST_STEP_MS);
+      const late = setTimeout(timer.resolve, this.#desk.lastStepMs());
       await Promise.race([Promise.all(going), timer.promise]);
       clearTimeout(late);
       const { mode } = this.#desk.state().update;

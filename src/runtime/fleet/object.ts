@@ -56,6 +56,8 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   now: () => number = () => Date.now();
   /** The network that leads to engines, replaced by tests. */
   network: Send | undefined;
+  /** How long whoever deletes it waits for a step under way, replaced by tests. */
+  lastStepMs = 10_000;
   readonly #store: FleetStore;
   readonly #tombstone: Tombstone;
   readonly #numbers: Numbers;
@@ -86,6 +88,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
       inFlight: (id) => this.#inFlight.of(id),
       used: () => this.#used(),
       network: () => this.network,
+      lastStepMs: () => this.lastStepMs,
     });
   }
 

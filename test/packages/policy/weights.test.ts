@@ -25,4 +25,4 @@ test("the base policy is what the docs say: form and weak habits, below one half
     expect(reward, `${environment} at temperature ${temperature}`).toBeGreaterThanOrEqual(least);
     expect(reward, `${environment} at temperature ${temperature}`).toBeLessThan(most);
   }
-}, 30_000);
+});

@@ -137,7 +137,7 @@ test("a run gets what the balance leaves, and is told when there is more", async
   expect(await account.balance(org.id)).toMatchObject({ reserved_micros: 100 });
   expect(told()).toBe(0);
   await account.post(topUp(org, 40));
-  await vi.waitUntil(() => told() > 0);
+  await expect.poll(told).toBeGreaterThan(0);
   expect((await ask("run_2", 50)).hold).toMatchObject({ micros: 50, short: null });
   expect(await account.hold(begun)).toMatchObject({ micros: 10, short: null });
 });
@@ -158,7 +158,7 @@ test("what is of no use to a run is left to the others, and it is told once ther
   expect(await account.balance(org.id)).toMatchObject({ balance_micros: 90, reserved_micros: 0 });
   expect(told()).toBe(0);
   await account.post(topUp(org, 10));
-  await vi.waitUntil(() => told() > 1);
+  await expect.poll(told).toBeGreaterThan(1);
   expect(await ask("run_2")).toMatchObject({ micros: 100 });
 });
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
     expect(books.copies.leaving()).toBe(false);
     object.now = () => Date.now();
   });
-}, 20_000);
+});
 
 async function read<T>(path: string): Promise<T> {
   return await (await door.ask(path, { headers: { authorization: `Bearer ${token}` } })).json();

@@ -107,7 +107,7 @@ beforeAll(async () => {
   );
   await Promise.all(tenants.map((tenant) => endMonth(tenant, MONTH)));
   months.push(...(await Promise.all(known.map(readMonth))));
-}, 60_000);
+});
 
 afterAll(() => dropPrices([FIRST.version, SECOND.version]));
 

@@ -1,6 +1,6 @@
 /** A fleet's object with engines behind its network. Clocks and alarms by hand; a kill leaves it what is on disk. */
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import { getFleet, insertFleet, type NewReplica, replicasOf } from "../../../src/db/fleets.ts";
 import type { FleetPermit } from "../../../src/runtime/contract/fleet-wire.ts";
@@ -12,6 +12,7 @@ import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { openDelivery } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
+const SOON = { interval: 5 };
 const ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
 
 let door: Door;
@@ -25,6 +26,8 @@ class Fleet {
   readonly engines: Readonly<Record<string, LoopEngine>>;
   run_id = "";
   now = Date.now() + HOUR;
+  /** How long whoever frees it waits for a step under way; undefined: as the platform does. */
+  lastStepMs: number | undefined;
 
   constructor(count: number) {
     this.ids = Array.from({ length: count }, () => `rp_${crypto.randomUUID()}`);
@@ -66,6 +69,7 @@ class Fleet {
     return inside(stub, FleetObject, async (object, state) => {
       object.now = () => this.now;
       object.network = networkOf(this.engines);
+      object.lastStepMs = this.lastStepMs ?? object.lastStepMs;
       return await use(object, state);
     });
   }
@@ -79,7 +83,7 @@ class Fleet {
     engine.cut = { route, at };
     // Whoever fired it never hears of it.
     void this.fire().catch(() => "killed");
-    await vi.waitUntil(() => engine.cut === null, { interval: 5 });
+    await expect.poll(() => engine.cut, SOON).toBe(null);
     await this.in((_, state) => state.abort("killed")).catch(() => "killed");
   }
 
@@ -253,15 +257,16 @@ test("a fleet that is freed while an engine is paused waits for it, whatever els
   if (looked === undefined || updated === undefined) throw new Error("no such engine");
   const open = await fleet.in(() => ({ look: looked.shut("/v1/models"), load: updated.shut("/collective_rpc") }));
   fleet.now += 10_000;
+  fleet.lastStepMs = 20;
   let ended = false;
   const fired = fleet.fire().then(() => {
     ended = true;
   });
-  await vi.waitUntil(() => looked.waiting && updated.waiting, { interval: 5 });
+  await expect.poll(() => looked.waiting && updated.waiting, SOON).toBe(true);
   expect(await fleet.in((object) => object.free())).toBe(false);
   const asked = looked.asked.length;
   await fleet.in(() => open.look());
-  await vi.waitUntil(() => looked.asked.length > asked + 3, { interval: 5 });
+  await expect.poll(() => looked.asked.length, SOON).toBeGreaterThan(asked + 3);
   await fleet.in(() => undefined);
   expect([ended, updated.paused]).toEqual([false, true]);
   await fleet.in(() => open.load());
@@ -278,7 +283,8 @@ test("a fleet killed in a long step while it is being freed still knows which en
   await fleet.order(1);
   engine.cut = { route: "/collective_rpc", at: "before" };
   void fleet.fire().catch(() => "killed");
-  await vi.waitUntil(() => engine.cut === null, { interval: 5 });
+  await expect.poll(() => engine.cut, SOON).toBe(null);
+  fleet.lastStepMs = 20;
   expect(await fleet.in((object) => object.free())).toBe(false);
   await fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
   expect(engine.paused).toBe(true);

@@ -64,4 +64,4 @@ test("a training run goes with its trainer, its batches and the evals it began",
   if (made !== null) await trainer.create(made);
   expect(await trainer.snapshot({ acked_step: 0 })).toBeNull();
   expect(await keysUnder(`org/${door.scope.orgId}/`)).toEqual([]);
-}, 60_000);
+});

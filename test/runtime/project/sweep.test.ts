@@ -54,7 +54,7 @@ async function countOf(door: Door, table: string): Promise<number> {
 const told = (id: string) =>
   expect
     .poll(() => env.DB.prepare("select finished_at as at from runs where id = ?").bind(id).first("at"), {
-      timeout: 10_000,
+      timeout: 30_000,
     })
     .not.toBeNull();
 

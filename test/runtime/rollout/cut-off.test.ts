@@ -1,11 +1,8 @@
 import { abortAllDurableObjects } from "cloudflare:test";
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { registerDesk } from "../desk.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { script, type Turns } from "../script.ts";
-
-// The runtime repeats a killed alarm after 2 s.
-vi.setConfig({ testTimeout: 20_000 });
 
 let platform: Door;
 beforeAll(async () => {

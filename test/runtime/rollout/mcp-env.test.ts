@@ -1,15 +1,12 @@
 /** An environment of MCP tools on the whole platform, with the official SDK's server on loopback. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, MCPEnv } from "../../../src/core/entry.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script, type Turns } from "../script.ts";
-
-// The runtime repeats a killed alarm after 2 s.
-vi.setConfig({ testTimeout: 20_000 });
 
 const shopping = defineEnvironment({
   args: z.strictObject({}),

@@ -48,7 +48,7 @@ test("a training run on a fleet is stamped by it, and its calls are salted by th
   const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
   const { id } = await start(door, { ...asked, ...small });
   const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
-  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 30_000 });
   await untilBatchReady(door, id);
   const { training } = await door.run(id);
   expect(JSON.stringify(training)).toContain('"untrainable":{}');
@@ -56,7 +56,7 @@ test("a training run on a fleet is stamped by it, and its calls are salted by th
   expect(new Set(calls.map(({ sampling }) => sampling["cache_salt"]))).toEqual(new Set([`${id}.0.0`]));
   await door.post(`/v1/runs/${id}/cancel`, {});
   await door.ended(id);
-  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
 });
 
 test("a rollout killed during a call makes it again under its key, and the one that nobody ended keeps its place until its time", async () => {

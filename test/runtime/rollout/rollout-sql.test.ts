@@ -1,5 +1,5 @@
 /** The database of a rollout in workerd: a facet of the object that plays it, where a query may do what it likes and nothing else. */
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
 import type { RolloutSqlRpc } from "../../../src/runtime/contract/rpc.ts";
@@ -151,9 +151,6 @@ test("it goes once its rollout is over", async () => {
   expect(await exec("create table mine(x)")).toEqual({ rows: [] });
   await platform.post(`/v1/runs/${run}/cancel`, {});
   await platform.ended(run);
-  await vi.waitFor(async () => {
-    const standing = await platform.inRollout(id, (rollout) => rollout.ask());
-    expect(standing).toEqual({ state: "answered" });
-  });
+  await expect.poll(() => platform.inRollout(id, (rollout) => rollout.ask())).toEqual({ state: "answered" });
   expect(await exec("select x from mine")).toEqual(wrong(/no such table: mine/));
 });

@@ -11,7 +11,7 @@ import { script } from "../script.ts";
 
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 const MINUTE = 60_000;
-const WAIT = { timeout: 10_000 };
+const WAIT = { timeout: 30_000 };
 
 /** What each hook of `steps` waits for; set by the test. */
 let step: (rollout: number, turn: number) => Promise<void> = async () => undefined;
@@ -74,7 +74,7 @@ test("one that waits for its next try goes on at its time, while the one beside 
   const ended = await platform.ended(run.id);
   expectLaw(ended.counts);
   expect(ended.counts).toMatchObject({ scored: 2, cancelled: { user: 1 } });
-}, 20_000);
+});
 
 test("one whose hook fails, one that is cancelled and one that runs out of time end alone", async () => {
   step = async (rollout) => {

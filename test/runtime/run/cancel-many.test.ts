@@ -40,7 +40,7 @@ test("a run that is cancelled tells a slice of its rollouts an alarm, without a 
   });
   expect(told).toEqual([LIMITS.sliceObjects, ROLLOUTS]);
   await platform.inRun(row.id, (_, { storage }) => storage.deleteAlarm());
-}, 30_000);
+});
 
 test("the rollouts of a slice are told all at once: none waits for what others do about it", async () => {
   const many = 60;
@@ -59,7 +59,7 @@ test("the rollouts of a slice are told all at once: none waits for what others d
   });
   await platform.post(`/v1/runs/${run.id}/cancel`, {});
   expect((await platform.ended(run.id)).counts.cancelled).toEqual({ user: many });
-}, 30_000);
+});
 
 function toldSoFar(id: string): Promise<number> {
   return platform.inRun(id, (_, { storage }) =>

@@ -9,9 +9,6 @@ import { type Door, expectLaw, isOf, openPlatform, requestsOf } from "../platfor
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-// The runtime repeats a killed alarm after 2 s.
-vi.setConfig({ testTimeout: 20_000 });
-
 let platform: Door;
 beforeAll(async () => {
   platform = await openPlatform();

@@ -27,7 +27,7 @@ test("rollouts in flight are listed page by page with id and place, none of them
   const words = ["plain", "stuck", "plain", "stuck", "stuck"];
   const run = await door.start({ environment: "gsm8k", dataset: questions(5, words), model });
   await requestsOf(model, 5);
-  await vi.waitUntil(async () => (await door.run(run.id)).counts.scored === 2);
+  await expect.poll(async () => (await door.run(run.id)).counts.scored).toBe(2);
   const asked = vi.spyOn(RolloutObject.prototype, "ask");
   const read = vi.spyOn(RolloutObject.prototype, "read");
   const first = await list(run.id, "?filter=status:running&limit=2");
@@ -43,7 +43,7 @@ test("rollouts in flight are listed page by page with id and place, none of them
   }
   const [one] = listed;
   await door.post(`/v1/rollouts/${one?.id}/cancel`, {});
-  await vi.waitUntil(async () => (await list(run.id, "?filter=-status:done")).data.length === 2);
+  await expect.poll(async () => (await list(run.id, "?filter=-status:done")).data.length).toBe(2);
   expect((await door.run(run.id)).counts.cancelled).toEqual({ user: 1 });
   await door.post(`/v1/runs/${run.id}/cancel`, {});
   await door.ended(run.id);

@@ -146,7 +146,7 @@ test("a run dispatches within what is reserved, says that it waits for money, an
   const waiting = await door.run(id);
   expect(waiting.counts.pending).toBeGreaterThan(0);
   // What pays for no other is left to other runs.
-  await expect.poll(async () => (await balanceOf(door)).reserved_micros, { timeout: 10_000 }).toBe(0);
+  await expect.poll(async () => (await balanceOf(door)).reserved_micros, { timeout: 30_000 }).toBe(0);
   expect((await balanceOf(door)).balance_micros).toBeGreaterThan(0);
   await payIn(door, DOLLAR);
   await runObject(env, door.scope, id).endpointChanged("account");
@@ -157,7 +157,7 @@ test("a run dispatches within what is reserved, says that it waits for money, an
 });
 
 async function expectFlow(door: Door, id: string, state: string): Promise<void> {
-  await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 10_000 }).toBe(state);
+  await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 30_000 }).toBe(state);
 }
 
 test("a run that would reserve more than can be written waits for money like any other, and ends when it is told to", async () => {

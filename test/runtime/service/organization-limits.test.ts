@@ -38,7 +38,7 @@ test("an organisation has no more unfinished runs than it may, and one that has 
   await refused(await beside.post("/v1/runs", hanging()));
   await door.post(`/v1/runs/${first.id}/cancel`, {});
   await door.ended(first.id);
-  await expect.poll(async () => (await door.post("/v1/runs", hanging())).status, { timeout: 10_000 }).toBe(202);
+  await expect.poll(async () => (await door.post("/v1/runs", hanging())).status, { timeout: 30_000 }).toBe(202);
 });
 
 test("of two runs that come at once for one place only one is written, and the other leaves no endpoint", async () => {
@@ -65,7 +65,7 @@ test("what runs left and what was uploaded counts towards the storage of an orga
   const door = await limited({ storage_bytes: 10_000 });
   const { id } = await door.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
   const stored = () => env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
-  await expect.poll(stored, { timeout: 10_000 }).toBeGreaterThan(10_000);
+  await expect.poll(stored, { timeout: 30_000 }).toBeGreaterThan(10_000);
   const beside = await openPlatform(door.scope.orgId);
   const upload = (to: Door) =>
     to.ask("/v1/datasets", {

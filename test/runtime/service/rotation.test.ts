@@ -133,7 +133,7 @@ test("a run whose secret is taken out dispatches nothing more, and goes on when 
     platform.inRun(run.id, (_, { storage }) =>
       storage.sql.exec<{ n: number }>("select count(*) as n from rollouts where status <> 'running'").one(),
     );
-  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 30_000 });
   const alarm = () => platform.inRun(run.id, (object) => object.alarm());
   await expect(alarm()).rejects.toThrow(
     `${run.id} was made under a ROLLCALL_SECRET that this deployment does not hold`,

@@ -10,6 +10,7 @@ import { type Door, type Inside, inside, isOf, openPlatform } from "../platform.
 import { GOING, openDelivery } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
+const SOON = { interval: 5 };
 
 let door: Door;
 beforeAll(async () => {
@@ -65,11 +66,11 @@ class Training {
 
   /** Kills it once its fleet is being told, and fires its alarm until the fleet was told again. */
   async fall(told: Told): Promise<void> {
-    await vi.waitUntil(() => told.waits, { interval: 5 });
+    await expect.poll(() => told.waits, SOON).toBe(true);
     await this.in((_, state) => state.abort("killed")).catch(() => "killed");
     expect(await this.in((_, { storage }) => storage.getAlarm())).not.toBeNull();
     await this.in((object) => object.alarm());
-    await vi.waitUntil(() => told.count === 2, { interval: 5 });
+    await expect.poll(() => told.count, SOON).toBe(2);
   }
 
   weights = async () => {
@@ -88,13 +89,12 @@ test.for(["before", "after"] as const)(
     const { run_id } = await openDelivery(door.scope, { fleet: fleet.id });
     training.run_id = run_id;
     await training.fall(ordered);
-    await vi.waitUntil(async () => (await training.weights())?.run_id === run_id, { interval: 5 });
-    expect(await training.weights()).toEqual({ run_id, version: 0, generation: 0 });
+    await expect.poll(training.weights, SOON).toEqual({ run_id, version: 0, generation: 0 });
     vi.restoreAllMocks();
     const released = cutFirst(fleet.id, "release", at);
     await training.in((object) => object.ready([], { ...GOING, ended: true }));
     await training.fall(released);
-    await vi.waitUntil(async () => (await training.weights()) === null, { interval: 5 });
+    await expect.poll(training.weights, SOON).toBe(null);
     // It has heard: nothing is told again.
     await training.in((object) => object.alarm());
     expect([ordered.count, released.count]).toEqual([2, 2]);

@@ -144,11 +144,11 @@ test("the run's object is told until it has heard, by the alarm if need be, and 
   });
   const me = { trainer_id: "t", kind: "test", last_acked: null };
   await trainer.register(me);
-  await vi.waitUntil(() => heard.length === 1);
+  await expect.poll(() => heard.length).toBe(1);
   await inTrainer(run_id, (object) => object.alarm());
-  await vi.waitUntil(() => heard.length === 2);
+  await expect.poll(() => heard.length).toBe(2);
   await trainer.register(me);
-  await vi.waitUntil(() => heard.length === 3);
+  await expect.poll(() => heard.length).toBe(3);
   await inTrainer(run_id, (object) => object.alarm());
   expect(heard).toEqual([1, 1, 2]);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   runId = run.id;
   const folded = async () => (await runObject(env, door.scope, runId).segmentTrace(SEGMENT))?.key != null;
-  await vi.waitUntil(folded, { timeout: 10_000 });
+  await vi.waitUntil(folded, { timeout: 30_000 });
 });
 
 beforeEach(() => {

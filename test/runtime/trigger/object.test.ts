@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { Json } from "../../../src/contract/json.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -133,7 +133,7 @@ test("a kill of the object while a run is being begun, or right behind it, loses
       });
       object.deliver(of, deliveryOf("d1", "allow", { kind: "begin", filling: { "metadata.n": "d1" } })).catch(String);
     });
-    if (made) await vi.waitFor(async () => expect(await runs()).toHaveLength(1), { interval: 10 });
+    if (made) await expect.poll(runs, { interval: 10 }).toHaveLength(1);
     await within((_, state) => state.abort("killed")).catch(() => undefined);
     await within(async (object) => {
       const then = Date.now() + 60_000;

@@ -1,7 +1,7 @@
 /** What judging survives: lost and doubled messages, a process that dies, a cancel; and what bounds it. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/ledger.ts";
 import { judgementQueue } from "../../../../src/runtime/run/queues.ts";
@@ -297,7 +297,7 @@ test("a judge that hangs is hung up on once its run is cancelled: others get its
   const judging = judgeUnit(env, message, FIRST, subrequests, 1);
   await requestsOf(judge, asked + 1);
   // The unit, its trajectories, the call, and some looks that found it going on.
-  await vi.waitFor(() => expect(subrequests.count).toBeGreaterThan(6));
+  await expect.poll(() => subrequests.count).toBeGreaterThan(6);
   await platform.post(`/v1/runs/${id}/cancel`, {});
   await judging;
   const run = await platform.ended(id);
