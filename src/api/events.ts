@@ -25,7 +25,9 @@ const STILL_HERE = ": still here\n\n";
 
 export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
-  after: EventId.default(0).describe("id of the last event seen; the Last-Event-ID header counts before it"),
+  after: EventId.default(0).describe(
+    "id of the last event seen, or the run's last_event to begin at the present; the Last-Event-ID header counts before it",
+  ),
 });
 
 interface Batch {

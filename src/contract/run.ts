@@ -121,6 +121,9 @@ export const RunView = named("Run", {
   report: RunReport,
   cost: Cost.describe("of what has ended so far"),
   dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
+  last_event: Count.optional()
+    .describe("id of the last event behind what is said here: follow its events after it; absent in lists")
+    .meta({ example: 41 }),
   forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
   rescored_from: MaybeText.describe("the run whose trajectories it scores"),
   training: TrainingView.nullable().describe(

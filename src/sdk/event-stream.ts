@@ -10,7 +10,7 @@ import { ApiRequestError } from "./request-error.ts";
 import { isBrokenConnection, type Transport } from "./transport.ts";
 
 export interface FollowOptions {
-  /** Id of the last event already seen. */
+  /** Id of the last event already seen; a run's `last_event` begins where that run was read. Absent: from the first one. */
   readonly after?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** How long the stream may stay silent before it is opened again; the server says something every 15 s. */

@@ -85,7 +85,7 @@ test("a chosen row stays where it is while more rows than a page holds come in b
   }
 });
 
-test("a run page goes on by itself where it was scrolled to, and a stream that is cut resumes behind its last event", async () => {
+test("a run page goes on by itself where it was scrolled to; its stream begins where the run was read, and resumes behind its last event", async () => {
   const model = await startHeldModel();
   try {
     const { id } = await startRun(model.url);
@@ -96,20 +96,25 @@ test("a run page goes on by itself where it was scrolled to, and a stream that i
       asked.push(route.request().headers()["last-event-id"]);
       if (asked.length > 1) return await route.continue();
       const events = [];
-      for await (const event of client.events(id)) {
+      for await (const event of client.events(id, { after: Number(asked[0]) })) {
         events.push(`id: ${event.id}\nevent: ${event.event}\nretry: 50\ndata: ${JSON.stringify(event.data)}\n\n`);
         if (events.length === 5) break;
       }
       await route.fulfill({ contentType: "text/event-stream", body: events.join("") });
     });
-    model.release(20);
+    model.release(10);
+    await expect.poll(async () => (await client.getRun(id)).counts.scored, { timeout: 20_000 }).toBe(10);
+    const { last_event = 0 } = await client.getRun(id);
     await page.goto(`${stage.url}/runs/${id}`);
+    await expect.poll(() => asked.length, { timeout: 20_000 }).toBe(1);
+    expect(Number(asked[0])).toBeGreaterThanOrEqual(last_event);
+    model.release(10);
     const progress = page.locator(".under-way p");
     await progress.waitFor();
     await inPage(page, "scrollTo(0, 200)");
     const scrolled = await inPage(page, "scrollY");
     await expect.poll(() => asked.length, { timeout: 20_000 }).toBeGreaterThan(1);
-    expect(Number(asked[1])).toBeGreaterThan(0);
+    expect(Number(asked[1])).toBeGreaterThan(Number(asked[0]));
     await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^20 of 160/);
     model.release(40);
     await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^60 of 160/);

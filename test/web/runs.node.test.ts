@@ -39,12 +39,12 @@ test("a time that is left is no finer than it is good for", () => {
 
 test("an event that is older than what was read changes nothing", () => {
   const reward = { mean: 0.5 };
-  const read = run({ report: { turns: 70, reward } as RunView["report"] });
-  const data = { counts: { ...COUNTS, dispatched: 50 }, reward: { mean: 0.1 }, turns: 60, usage: {} };
-  expect(withProgress(read, { data } as never)).toBe(read);
-  const later = { ...data, counts: { ...COUNTS, scored: 31 }, turns: 71 };
-  const next = withProgress(read, { data: later } as never);
+  const read = run({ last_event: 12, report: { turns: 70, reward } as RunView["report"] });
+  const data = { counts: { ...COUNTS, scored: 31 }, reward: { mean: 0.1 }, turns: 71, usage: {} };
+  expect(withProgress(read, { id: 12, data } as never)).toBe(read);
+  const next = withProgress(read, { id: 13, data } as never);
   expect([next.counts.scored, next.report.turns, next.report.reward.mean]).toEqual([31, 71, 0.1]);
+  expect(withProgress(next, { id: 13, data: { ...data, turns: 72 } } as never)).toBe(next);
 });
 
 test("runs that were read again take their old places, and new ones come first", () => {

@@ -13,7 +13,7 @@ export type Tally = Readonly<Record<string, number>>;
 /** What a run's object knows better than its row in D1. */
 export type LiveView = Pick<
   RunView,
-  "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters"
+  "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters" | "last_event"
 > & {
   readonly settled_at: number | null;
   /** Null for an eval. */

@@ -97,6 +97,7 @@ export class LiveViews {
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
+      last_event: head.last_event,
       report: this.#report(spec, head),
       training: this.#told.training(spec),
     };

@@ -124,6 +124,28 @@ test("events go on after any id with nothing missing and nothing doubled, the te
   expect(ask.status).toBe(204);
 });
 
+test("a run that is read under way says which event it was read behind, and its stream goes on there: nothing is told again, nothing is lost", async () => {
+  const model = script(RIGHT, { last: [{ fault: { kind: "hang" } }] });
+  const dataset = questions(6, ["last"]);
+  const run = await platform.start({ environment: "gsm8k", dataset, model, max_concurrent: 2 });
+  for (let after = 0; (await platform.run(run.id)).counts.scored < 5; ) {
+    const read = await platform.inRun(run.id, (object) => object.events(after, 1000));
+    after = read?.events.at(-1)?.id ?? after;
+  }
+  const { last_event = 0, counts } = await platform.run(run.id);
+  const before = await platform.inRun(run.id, (object) => object.events(0, 0));
+  expect(before?.events.filter(({ id, event }) => id <= last_event && event === "rollout.finished").length).toBe(5);
+  const atOnce = await platform.inRun(run.id, (object) => object.events(last_event, 0));
+  expect(atOnce?.events).toEqual([]);
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  const told = await platform.events(run.id, last_event);
+  expect(told[0]?.id).toBe(last_event + 1);
+  const finished = told.filter(({ event }) => event === "rollout.finished").length;
+  const ended = await platform.run(run.id);
+  expect(finished).toBe(counts.in_flight);
+  expect([ended.last_event, told.at(-1)?.event]).toEqual([told.at(-1)?.id, "run.cancelled"]);
+});
+
 test("two readers of one run see the same events", async () => {
   const request = { environment: "gsm8k", dataset: questions(5), model: script(RIGHT) };
   const run = await platform.start({ ...request, max_concurrent: 2 });

@@ -52,9 +52,9 @@ export function leftText(seconds: number): string {
 
 type Progressed = Extract<RunEvent, { event: "run.progress" }>;
 
-/** An older event than what was read changes nothing: what has ended only grows. */
-export function withProgress(run: RunView, { data }: Pick<Progressed, "data">): RunView {
+/** An older event than what was read changes nothing. */
+export function withProgress(run: RunView, { id, data }: Pick<Progressed, "id" | "data">): RunView {
+  if (run.last_event !== undefined && id <= run.last_event) return run;
   const { counts, ...report } = data;
-  if (counts.dispatched < run.counts.dispatched || data.turns < run.report.turns) return run;
-  return { ...run, counts, report: { ...run.report, ...report } };
+  return { ...run, last_event: id, counts, report: { ...run.report, ...report } };
 }

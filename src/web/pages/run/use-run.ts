@@ -1,7 +1,7 @@
 /**
  * One run, kept current by its events. Counts and the reward come with each `run.progress`; the rest of the report is read
- * again every few seconds, and once more when the run has ended. A stream that breaks off goes on behind the last event
- * that was seen, also where the page was left and comes back.
+ * again every few seconds, and once more when the run has ended. The stream begins where the run was read, so what went
+ * before is not told again; one that breaks off goes on behind the last event that was seen.
  */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -13,10 +13,6 @@ import { useLastLook } from "./use-last-look.ts";
 
 const REPORT_MS = 5000;
 
-/** The last event seen of each run that this tab has followed. */
-const seen = new Map<string, number>();
-const SEEN_MOST = 100;
-
 /** Whether events come in: `lost` until the stream is opened again. */
 export type Live = "no" | "live" | "lost";
 
@@ -24,11 +20,13 @@ export function useRun(id: string) {
   const query = useQuery({
     queryKey: ["run", id],
     queryFn: ({ signal }) => api.getRun(id, { signal }),
+    // What an earlier visit left may be minutes old, and so would be where the stream begins.
+    refetchOnMount: "always",
     refetchInterval: ({ state }) => (state.data !== undefined && !hasEnded(state.data) ? REPORT_MS : false),
   });
   const goesOn = query.data !== undefined && !hasEnded(query.data);
   useLastLook(id, goesOn);
-  const live = useEvents(id, goesOn);
+  const live = useEvents(id, goesOn && query.isFetchedAfterMount);
   return { run: query.data, error: query.error, refetch: query.refetch, live };
 }
 
@@ -40,8 +38,8 @@ function useEvents(id: string, wanted: boolean): Live {
     const leaving = new AbortController();
     const follow = async () => {
       setLive("live");
-      for await (const event of api.events(id, { after: seen.get(id), signal: leaving.signal })) {
-        remember(id, event.id);
+      const after = queries.getQueryData<RunView>(["run", id])?.last_event;
+      for await (const event of api.events(id, { after, signal: leaving.signal })) {
         if (event.event === "run.progress") {
           queries.setQueryData<RunView>(["run", id], (run) => run && withProgress(run, event));
         } else if (changesRun(event)) {
@@ -57,13 +55,6 @@ function useEvents(id: string, wanted: boolean): Live {
     return () => leaving.abort();
   }, [id, wanted, queries]);
   return live;
-}
-
-function remember(id: string, event: number): void {
-  seen.delete(id);
-  seen.set(id, event);
-  const [oldest] = seen.keys();
-  if (seen.size > SEEN_MOST && oldest !== undefined) seen.delete(oldest);
 }
 
 function changesRun({ event }: RunEvent): boolean {
