@@ -1,22 +1,16 @@
 /**
  * A line chart by uPlot, with the numbers it shows as a table for whoever asks (and for screen readers). A series is told
  * from another by its dash as well as its colour; a band between two bounds is an interval. A point without a value
- * (null) is a gap, never 0.
+ * (null) is a gap, never 0. Below it stand the values of the point that is pointed at, by mouse or by arrow keys, and of
+ * the last point until then. To a screen reader it is a slider along the horizontal axis.
  */
-import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colourOf, onThemeChange } from "../layout/theme.ts";
 import { numberText } from "./format.ts";
+import { pointFrom, pointText, type Series, valueAt } from "./plot-point.ts";
 import "./charts.css";
-
-export interface Series {
-  readonly name: string;
-  readonly values: readonly (number | null)[];
-  /** The bounds of its interval, point by point. */
-  readonly low?: readonly (number | null)[];
-  readonly high?: readonly (number | null)[];
-}
 
 interface PlotProps {
   readonly title: string;
@@ -35,6 +29,8 @@ export function Plot(props: PlotProps) {
   const { title, x, at, series, height = 220 } = props;
   const heading = useId();
   const [asTable, setAsTable] = useState(false);
+  const [pointed, setPointed] = useState<number | null>(null);
+  const index = Math.min(pointed ?? at.length - 1, at.length - 1);
   const empty = at.length === 0 || series.every(({ values }) => values.every((value) => value === null));
   return (
     <figure className="plot" aria-labelledby={heading}>
@@ -45,39 +41,40 @@ export function Plot(props: PlotProps) {
         </button>
       </figcaption>
       {empty && <p className="soft">Nothing was measured yet.</p>}
-      {!empty && (asTable ? <PlotTable x={x} at={at} series={series} /> : <Canvas {...props} height={height} />)}
-      {series.length > 1 && !asTable && <Legend series={series} />}
+      {!empty && asTable && <PlotTable x={x} at={at} series={series} />}
+      {!empty && !asTable && (
+        <>
+          <Canvas {...props} height={height} index={index} onPoint={setPointed} />
+          <Legend name={`${x} ${numberText(at[index])}`} isLast={pointed === null} series={series} index={index} />
+        </>
+      )}
     </figure>
   );
 }
 
-function Canvas({ x, at, series, height = 220, onPick, title }: PlotProps) {
+interface CanvasProps extends PlotProps {
+  /** Of the point whose values are shown. */
+  readonly index: number;
+  /** Called with the point that is pointed at; null: no longer. */
+  readonly onPoint: (index: number | null) => void;
+}
+
+/** Keeps a chart drawn in the element that `place` is given to. */
+function useChart({ x, at, series, height = 220, onPoint }: CanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = useMemo(() => dataOf(at, series), [at, series]);
   const shape = series.map(({ name, low }) => `${name}${low === undefined ? "" : "±"}`).join("\n");
-  const pick = useRef(onPick);
-  useEffect(() => {
-    pick.current = onPick;
-  });
   const latest = useRef({ data, series });
   latest.current = { data, series };
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chart is made anew when its series are others
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
-    const made = new uPlot(
-      optionsOf(latest.current.series, x, element.clientWidth, height),
-      latest.current.data,
-      element,
-    );
+    const options = optionsOf(latest.current.series, x, element.clientWidth, height);
+    const hooks = { setCursor: [({ cursor }: uPlot) => onPoint(cursor.idx ?? null)] };
+    const made = new uPlot({ ...options, hooks }, latest.current.data, element);
     plot.current = made;
-    const onClick = () => {
-      const index = made.cursor.idx;
-      const value = index == null ? undefined : made.data[0][index];
-      if (value !== undefined) pick.current?.(value);
-    };
-    made.over.addEventListener("click", onClick);
     const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     watch.observe(element);
     const stop = onThemeChange(() => made.redraw(false));
@@ -89,9 +86,53 @@ function Canvas({ x, at, series, height = 220, onPick, title }: PlotProps) {
     };
   }, [shape, x, height]);
   useEffect(() => plot.current?.setData(data), [data]);
+  return { place, plot };
+}
+
+function Canvas(props: CanvasProps) {
+  const { x, at, series, onPick, title, index, onPoint } = props;
+  const { place, plot } = useChart(props);
+  const point = (to: number) => {
+    onPoint(to);
+    // The line goes along, and asks nothing: two points may share a pixel.
+    plot.current?.setCursor({ left: plot.current.valToPos(at[to] ?? 0, "x"), top: 0 }, false);
+  };
+  const leave = () => {
+    onPoint(null);
+    plot.current?.setCursor(NOWHERE, false);
+  };
+  const pick = () => onPick?.(at[index] ?? 0);
+  const press = (event: KeyboardEvent) => {
+    const to = pointFrom(event.key, index, at.length);
+    if (to !== null) point(to);
+    else if (event.key === "Enter") pick();
+    else return;
+    event.preventDefault();
+  };
   return (
-    <div ref={place} className="canvas" role="img" aria-label={`${title}; its numbers are behind the button above`} />
+    <div
+      ref={place}
+      className="canvas"
+      role="slider"
+      tabIndex={0}
+      aria-label={title}
+      aria-valuemin={at[0]}
+      aria-valuemax={at.at(-1)}
+      aria-valuenow={at[index]}
+      aria-valuetext={pointText(`${x} ${numberText(at[index])}`, series, index)}
+      onKeyDown={press}
+      onBlur={leave}
+      onClick={({ target }) => isOver(target) && pick()}
+    />
   );
+}
+
+/** Where uPlot has its cursor when nothing is pointed at. */
+const NOWHERE = { left: -10, top: -10 };
+
+/** Of the chart the part between its axes. */
+function isOver(target: EventTarget): boolean {
+  return target instanceof Element && target.closest(".u-over") !== null;
 }
 
 /** Columns as uPlot wants them: x, then each series, then its bounds. */
@@ -147,26 +188,41 @@ function rangeOf(_: uPlot, min: number, max: number): [number, number] {
   return [from ?? min, to ?? max];
 }
 
-function Legend({ series }: { readonly series: readonly Series[] }) {
+interface LegendProps {
+  /** Of the point: "step 3". */
+  readonly name: string;
+  readonly isLast: boolean;
+  readonly series: readonly Series[];
+  readonly index: number;
+}
+
+/** Which line is which, and its value at the point. The slider above says the same to whoever does not see it. */
+function Legend({ name, isLast, series, index }: LegendProps) {
   return (
-    <ul className="legend">
-      {series.map(({ name }, index) => (
-        <li key={name}>
-          <svg width="28" height="8" aria-hidden="true">
-            <line
-              x1="0"
-              y1="4"
-              x2="28"
-              y2="4"
-              stroke={`var(--series-${index % 8})`}
-              strokeWidth="2"
-              strokeDasharray={DASHES[index % DASHES.length]?.join(" ")}
-            />
-          </svg>
-          {name}
-        </li>
-      ))}
-    </ul>
+    <div className="legend">
+      <b>
+        {name}
+        {isLast && ", the last"}
+      </b>
+      <ul>
+        {series.map((one, place) => (
+          <li key={one.name}>
+            <svg width="28" height="8" aria-hidden="true">
+              <line
+                x1="0"
+                y1="4"
+                x2="28"
+                y2="4"
+                stroke={`var(--series-${place % 8})`}
+                strokeWidth="2"
+                strokeDasharray={DASHES[place % DASHES.length]?.join(" ")}
+              />
+            </svg>
+            {one.name} <b className="numeric">{valueAt(one, index)}</b>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -188,15 +244,9 @@ function PlotTable({ x, at, series }: Pick<PlotProps, "x" | "at" | "series">) {
           {at.map((value, row) => (
             <tr key={value}>
               <th scope="row">{numberText(value)}</th>
-              {series.map(({ name, values, low, high }) => (
-                <td key={name} className="numeric">
-                  {numberText(values[row])}
-                  {low !== undefined && high !== undefined && (
-                    <span className="soft">
-                      {" "}
-                      ({numberText(low[row])} to {numberText(high[row])})
-                    </span>
-                  )}
+              {series.map((one) => (
+                <td key={one.name} className="numeric">
+                  {valueAt(one, row)}
                 </td>
               ))}
             </tr>

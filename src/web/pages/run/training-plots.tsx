@@ -1,7 +1,8 @@
 /** The charts of a training run by step. What is smoothed is drawn beside what was measured, and says so. */
 import { useNavigate } from "@tanstack/react-router";
 import { useAddress } from "../../address.ts";
-import { Plot, type Series } from "../../components/plot.tsx";
+import { Plot } from "../../components/plot.tsx";
+import type { Series } from "../../components/plot-point.ts";
 import { type RunSeries, smooth } from "./series.ts";
 
 /** Weights of what was before, that a reader may choose. */
@@ -34,7 +35,7 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
         </select>
       </label>
       <Plot
-        title="Reward of the rollouts that arrived: mean, and from the 10th to the 90th percentile of them. A click opens a step's rollouts"
+        title="Reward of the rollouts that arrived: mean, and from the 10th to the 90th percentile of them. A click, or Enter, opens a step's rollouts"
         x="step"
         at={series.steps}
         height={280}

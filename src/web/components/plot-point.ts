@@ -1,0 +1,29 @@
+/** The point of a chart that its reader points at: what stands there in words, and where a key leads from it. Pure. */
+import { numberText } from "./format.ts";
+
+export interface Series {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+  /** The bounds of its interval, point by point. */
+  readonly low?: readonly (number | null)[];
+  readonly high?: readonly (number | null)[];
+}
+
+/** `0.5 (0.25 to 0.75)`; what was not measured there says so. */
+export function valueAt({ values, low, high }: Series, index: number): string {
+  const value = values[index];
+  if (value === null || value === undefined) return "not measured";
+  const bounds = [low?.[index], high?.[index]].filter((bound) => typeof bound === "number");
+  return bounds.length === 2 ? `${numberText(value)} (${bounds.map(numberText).join(" to ")})` : numberText(value);
+}
+
+/** `step 3: mean 0.5 (0.25 to 0.75), smoothed 0.4` */
+export function pointText(name: string, series: readonly Series[], index: number): string {
+  return `${name}: ${series.map((one) => `${one.name} ${valueAt(one, index)}`).join(", ")}`;
+}
+
+/** Of `count` points, which one a key leads to; null for a key that leads nowhere. */
+export function pointFrom(key: string, index: number, count: number): number | null {
+  const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: count - 1 }[key];
+  return to === undefined ? null : Math.max(0, Math.min(to, count - 1));
+}

@@ -1,0 +1,38 @@
+/** A chart's point: its values are read beside the chart, by mouse and by keys. */
+import { expect, test } from "vitest";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { numberText } from "../../src/web/components/format.ts";
+import { textOf } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+
+test("the step that is pointed at is named with the values of its series, by mouse and by arrow keys, and Enter opens its rollouts", async () => {
+  const { data } = await client.runMetrics(stage.training);
+  const rewards = new Map(data.map(({ step, values }) => [step, values["train/agg/all/reward/mean"]]));
+  const { page, wrong } = await tabAt(`/runs/${stage.training}`);
+  const chart = page.getByRole("slider").first();
+  const legend = page.locator(".plot .legend").first();
+  expect(await textOf(legend)).toMatch(/^step 4, the last/);
+  const area = await chart.locator(".u-over").boundingBox();
+  await page.mouse.move((area?.x ?? 0) + 2, (area?.y ?? 0) + 20);
+  // Which steps have rollouts that arrived hangs on how fast the model answers.
+  const shown = (step: number) => {
+    const reward = rewards.get(step) ?? null;
+    return `mean of the step ${reward === null ? "not measured" : `${numberText(reward)} (`}`;
+  };
+  await expect.poll(() => textOf(legend)).toMatch(/^step 1\n/);
+  expect((await textOf(legend)).replaceAll(/\s+/g, " ")).toContain(shown(1));
+  await page.mouse.move(0, 0);
+  await expect.poll(() => textOf(legend)).toMatch(/^step 4, the last/);
+  await chart.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain(`step 2: ${shown(2)}`);
+  expect(await textOf(legend)).toMatch(/^step 2\n/);
+  await page.keyboard.press("Enter");
+  await expect.poll(() => new URL(page.url()).searchParams.get("filter")).toBe("step:2");
+  expect(wrong).toEqual([]);
+});
