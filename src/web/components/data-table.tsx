@@ -16,7 +16,7 @@ import "./data-table.css";
 const features = tableFeatures({});
 const OVERSCAN = 10;
 const SPACE = " ";
-/** Characters of a column that takes what is left. */
+/** Characters that a column has at least, of those that take what is left. */
 const LEAST = 20;
 /** Rows before the end at which more are asked for. */
 const NEAR = 20;
@@ -31,8 +31,10 @@ export interface Column<Row> {
   readonly sort?: string;
   /** Numbers stand to the right. */
   readonly numeric?: boolean;
-  /** In characters; default: what is left, and 20 at least. */
+  /** In characters; default: what is left, and `least` at least. */
   readonly width?: number;
+  /** Default: 20. */
+  readonly least?: number;
 }
 
 /** `reward`, or `-reward` for the greatest first. */
@@ -97,9 +99,9 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
   };
   useRowKeys(props, chosen, choose);
   const template = columns
-    .map(({ width }) => (width === undefined ? `minmax(${LEAST}ch, 1fr)` : `${width}ch`))
+    .map(({ width, least = LEAST }) => (width === undefined ? `minmax(${least}ch, 1fr)` : `${width}ch`))
     .join(" ");
-  const minWidth = `max(100%, ${columns.reduce((all, { width = LEAST }) => all + width, 0)}ch)`;
+  const minWidth = `max(100%, ${columns.reduce((all, { least = LEAST, width = least }) => all + width, 0)}ch)`;
   const laidOut = { seen: virtual.getVirtualItems(), chosen, choose, template, rowHeight };
   return (
     <div

@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { printName } from "../../../contract/filter.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
+import type { RunCounts } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import {
@@ -11,6 +12,7 @@ import {
   NOTHING,
   numberText,
   scoreText,
+  sum,
   timeText,
   words,
 } from "../../components/format.ts";
@@ -23,7 +25,13 @@ export interface From {
   readonly sort: string | undefined;
 }
 
-const SHOWN_FIRST = ["rollout", "outcome", "task", "reward", "turns", "tokens", "duration", "stop", "error"] as const;
+/** They fit beside each other on a screen of 1,280 pixels. */
+const SHOWN_FIRST = ["rollout", "task", "outcome", "reward", "turns", "tokens", "duration", "stop"] as const;
+
+/** What is shown until the reader chooses: errors too, where the run has rollouts that failed. */
+export function firstColumns({ failed }: Pick<RunCounts, "failed">): readonly string[] {
+  return sum(failed) === 0 ? SHOWN_FIRST : [...SHOWN_FIRST, "error"];
+}
 const SCORE = "score:";
 
 export interface Choosable {
@@ -41,16 +49,20 @@ export function choosable(metrics: readonly string[]): readonly Choosable[] {
 const NOWHERE: From = { list: "", filter: undefined, sort: undefined };
 
 /** `chosen`: as the address has it, ids joined by commas; names of scores may hold anything, so each is encoded. */
-export function chosenColumns(chosen: string | undefined, metrics: readonly string[]): readonly string[] {
-  if (chosen === undefined || chosen === "") return SHOWN_FIRST;
+export function chosenColumns(
+  chosen: string | undefined,
+  metrics: readonly string[],
+  first: readonly string[],
+): readonly string[] {
+  if (chosen === undefined || chosen === "") return first;
   const known = new Set(choosable(metrics).map(({ id }) => id));
   const ids = chosen.split(",").map(decoded);
   const there = ids.filter((id) => known.has(id));
-  return there.length === 0 ? SHOWN_FIRST : there;
+  return there.length === 0 ? first : there;
 }
 
-export function printColumns(ids: readonly string[]): string | undefined {
-  const isFirst = ids.length === SHOWN_FIRST.length && SHOWN_FIRST.every((id) => ids.includes(id));
+export function printColumns(ids: readonly string[], first: readonly string[]): string | undefined {
+  const isFirst = ids.length === first.length && first.every((id) => ids.includes(id));
   return isFirst ? undefined : ids.map(encodeURIComponent).join(",");
 }
 
@@ -84,7 +96,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
     {
       id: "rollout",
       header: "Rollout",
-      width: 13,
+      width: 12,
       sort: "dispatched",
       cell: ({ id, group, slot, attempt }) => (
         <Link to="/rollouts/$id" params={{ id }} search={{ list, filter, sort } as never}>
@@ -105,14 +117,19 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
         </Link>
       ),
     },
-    { id: "task", header: "Task", cell: ({ task_key }) => (task_key === null ? NOTHING : <Shown text={task_key} />) },
+    {
+      id: "task",
+      header: "Task",
+      least: 14,
+      cell: ({ task_key }) => (task_key === null ? NOTHING : <Shown text={task_key} />),
+    },
     {
       id: "member",
       header: "Member",
       width: 16,
       cell: ({ member }) => (member === null ? NOTHING : <Shown text={member} />),
     },
-    { id: "outcome", header: "Outcome", width: 20, cell: (row) => <Outcome {...row} /> },
+    { id: "outcome", header: "Outcome", width: 19, cell: (row) => <Outcome {...row} /> },
   ];
 }
 
@@ -120,7 +137,7 @@ const RESULT: readonly Column<RolloutSummary>[] = [
   {
     id: "reward",
     header: "Reward",
-    width: 12,
+    width: 10,
     sort: "reward",
     numeric: true,
     cell: ({ reward }) => scoreText(reward),
@@ -146,12 +163,12 @@ function scoreColumn(name: string): Column<RolloutSummary> {
 }
 
 const WORK: readonly Column<RolloutSummary>[] = [
-  { id: "turns", header: "Turns", width: 10, sort: "turns", numeric: true, cell: ({ turns }) => numberText(turns) },
+  { id: "turns", header: "Turns", width: 9, sort: "turns", numeric: true, cell: ({ turns }) => numberText(turns) },
   { id: "calls", header: "Calls", width: 10, sort: "calls", numeric: true, cell: ({ calls }) => numberText(calls) },
   {
     id: "tokens",
     header: "Tokens in, out",
-    width: 18,
+    width: 16,
     sort: "tokens",
     numeric: true,
     cell: ({ prompt_tokens, completion_tokens }) =>
@@ -160,7 +177,7 @@ const WORK: readonly Column<RolloutSummary>[] = [
   {
     id: "duration",
     header: "Duration",
-    width: 13,
+    width: 11,
     sort: "duration",
     numeric: true,
     cell: ({ duration }) => durationText(duration),
@@ -168,7 +185,7 @@ const WORK: readonly Column<RolloutSummary>[] = [
   {
     id: "stop",
     header: "Stopped by",
-    width: 20,
+    width: 17,
     cell: ({ stop_condition, is_truncated }) => (
       <>
         {stop_condition === null ? NOTHING : <Shown text={words(stop_condition)} />}

@@ -16,7 +16,7 @@ import { Shown } from "../../components/shown.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { hasEnded } from "../run/progress.ts";
 import { ColumnChooser } from "./column-chooser.tsx";
-import { chosenColumns, printColumns, rolloutColumns } from "./columns.tsx";
+import { chosenColumns, firstColumns, printColumns, rolloutColumns } from "./columns.tsx";
 import { SaveList } from "./save-list.tsx";
 import { useRollouts } from "./use-rollouts.ts";
 import "./rollouts.css";
@@ -80,7 +80,8 @@ function List({ run, metrics }: { readonly run: RunView; readonly metrics: reado
   const sort = parseSort(search["sort"] ?? "") === null ? undefined : search["sort"];
   const asked = { run: run.id, filter: filter ?? "", sort, live: !hasEnded(run) };
   const { rows, onSeen, isLoading, matched, searched, error, refetch } = useRollouts(asked);
-  const chosen = chosenColumns(search["columns"], metrics);
+  const first = firstColumns(run.counts);
+  const chosen = chosenColumns(search["columns"], metrics, first);
   const shown = chosen.join("\n");
   const from = { list: run.id, filter, sort };
   // biome-ignore lint/correctness/useExhaustiveDependencies: the columns are others when their ids or the address are
@@ -94,7 +95,11 @@ function List({ run, metrics }: { readonly run: RunView; readonly metrics: reado
         <Found matched={matched} searched={searched} />
         <div className="row">
           <SaveList run={run.id} filter={filter} sort={sort} metrics={metrics} matched={matched} />
-          <ColumnChooser metrics={metrics} chosen={chosen} onChange={(ids) => change({ columns: printColumns(ids) })} />
+          <ColumnChooser
+            metrics={metrics}
+            chosen={chosen}
+            onChange={(ids) => change({ columns: printColumns(ids, first) })}
+          />
         </div>
       </div>
       {error !== null && <ErrorNote error={error} onRetry={refetch} />}

@@ -1,0 +1,36 @@
+/** What a list of rollouts shows at once. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { inPage } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const headersOf = async (page: Page) => {
+  await page.locator("[data-row]").first().waitFor();
+  return await page.getByRole("columnheader").allInnerTexts();
+};
+/** Pixels that are wider than the place they have: of the table, and of each of its headers. */
+const OVER = `[...document.querySelectorAll(".data-table, .data-table .head .td")].map((one) => one.scrollWidth - one.clientWidth)`;
+
+test("at 1,280 pixels every column that is shown first is seen whole, down to what stopped the rollout", async () => {
+  const { page, wrong } = await tabAt(`/runs/${stage.training}/rollouts?sort=-tokens`, { width: 1280 });
+  const headers = await headersOf(page);
+  expect(headers).toEqual([
+    "Rollout",
+    "Task",
+    "Outcome",
+    "Reward",
+    "Turns",
+    "Tokens in, out ▼",
+    "Duration",
+    "Stopped by",
+  ]);
+  expect(await inPage(page, OVER)).toEqual(new Array(headers.length + 1).fill(0));
+  expect(wrong).toEqual([]);
+});
+
+test("errors have a column at once where a rollout of the run failed, behind the others", async () => {
+  const { page } = await tabAt(`/runs/${stage.before}/rollouts?filter=outcome:failed`);
+  expect((await headersOf(page)).slice(-2)).toEqual(["Stopped by", "Error"]);
+});
