@@ -1,7 +1,9 @@
 /** What a list of rollouts shows at once. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { inPage } from "./browser.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { inPage, textOf } from "./browser.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
 
 useBrowser();
@@ -33,4 +35,25 @@ test("at 1,280 pixels every column that is shown first is seen whole, down to wh
 test("errors have a column at once where a rollout of the run failed, behind the others", async () => {
   const { page } = await tabAt(`/runs/${stage.before}/rollouts?filter=outcome:failed`);
   expect((await headersOf(page)).slice(-2)).toEqual(["Stopped by", "Error"]);
+});
+
+test("a rollout whose answer hit its limit of tokens says so in the list, in its head and at its turn", async () => {
+  const model = await startScriptedModel({ reply: () => ({ content: "12 and", finish_reason: "length" }) });
+  try {
+    const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+    const request = { environment: "calculator", model: "m", endpoint: { base_url: model.url }, num_examples: 1 };
+    const { id } = await client.createRun(request);
+    for await (const _ of client.events(id));
+    const { page, wrong } = await tabAt(`/runs/${id}/rollouts`);
+    const mark = page.locator("[data-row] .badge", { hasText: "cut off" });
+    await mark.waitFor();
+    expect(await mark.getAttribute("title")).toBe("an answer was cut off at a limit of tokens");
+    expect(await textOf(page.locator("[data-row] .td").last())).toBe("no tools called");
+    await page.locator("[data-row] a").first().click();
+    await page.getByText("an answer was cut off at a limit of tokens").waitFor();
+    expect(await textOf(page.locator(".turn-head"))).toContain("answer cut off at its limit of tokens");
+    expect(wrong).toEqual([]);
+  } finally {
+    await model.stop();
+  }
 });

@@ -24,10 +24,17 @@ const TONES: Readonly<Record<string, Tone>> = {
   refused: "bad",
 };
 
-export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }) {
+interface BadgeProps {
+  readonly state: string;
+  readonly tone?: Tone;
+  /** The same at length, where the word is short of it. */
+  readonly title?: string;
+}
+
+export function Badge({ state, tone, title }: BadgeProps) {
   const shown = tone ?? TONES[state] ?? "plain";
   return (
-    <span className={`badge ${shown}`}>
+    <span className={`badge ${shown}`} title={title}>
       <span aria-hidden="true">{SIGNS[shown]}</span> {words(state)}
     </span>
   );

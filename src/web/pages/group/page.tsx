@@ -9,6 +9,7 @@ import type { GroupView, RolloutSummary } from "../../../contract/rollout-list.t
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
+import { rolloutCutText } from "../../components/cut-off.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, durationText, NOTHING, numberText, scoreText, words } from "../../components/format.ts";
@@ -185,11 +186,12 @@ function Members({ members }: { readonly members: readonly RolloutSummary[] }) {
 }
 
 function MemberState({ member }: { readonly member: RolloutSummary }) {
-  const { outcome, status, reason, superseded_by } = member;
+  const { outcome, status, reason, superseded_by, is_truncated, stop_condition } = member;
   return (
     <>
       <Badge state={outcome ?? status} />
       {reason !== null && <span className="soft"> {words(reason)}</span>}
+      {is_truncated && <span className="soft"> {rolloutCutText(stop_condition)}</span>}
       {superseded_by !== null && <span className="soft"> a later attempt took its place</span>}
     </>
   );

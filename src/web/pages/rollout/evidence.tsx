@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { Badge } from "../../components/badge.tsx";
+import { rolloutCutText } from "../../components/cut-off.ts";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, dollarsText, durationText, NOTHING, scoreText, timeText, words } from "../../components/format.ts";
 import { Shown, ShownBlock } from "../../components/shown.tsx";
@@ -188,7 +189,7 @@ function RolloutLink({ id, turn }: { readonly id: string; readonly turn?: number
 
 /** The outcome in one line. */
 export function OutcomeLine({
-  head: { status, outcome, reason, reward, advantage, is_truncated },
+  head: { status, outcome, reason, reward, advantage, is_truncated, stop_condition },
 }: {
   readonly head: RolloutHead;
 }) {
@@ -199,7 +200,7 @@ export function OutcomeLine({
         reward <b>{scoreText(reward)}</b>
       </span>
       <span className="soft">advantage {scoreText(advantage)}</span>
-      {is_truncated && <Badge state="truncated" tone="warn" />}
+      {is_truncated && <Badge state={rolloutCutText(stop_condition)} tone="warn" />}
     </p>
   );
 }

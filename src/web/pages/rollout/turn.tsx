@@ -3,6 +3,7 @@ import { type ReactNode, useState } from "react";
 import type { MessageBeginning, RolloutHead, ShownTurn } from "../../../contract/turns.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
+import { turnCutText } from "../../components/cut-off.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, durationText, scoreText } from "../../components/format.ts";
 import { JsonView } from "../../components/json-view.tsx";
@@ -115,7 +116,7 @@ function TurnHeading({
         </span>
       )}
       {finish_reason !== null && <Badge state={finish_reason} tone={finish_reason === "length" ? "warn" : "plain"} />}
-      {is_truncated && <Badge state="truncated" tone="warn" />}
+      {is_truncated && <Badge state={turnCutText(finish_reason)} tone="warn" />}
       {calls > 1 && <Badge state={`sent ${calls} times`} tone="warn" />}
       {tokens?.forked === true && index > 0 && <Badge state="forked" tone="warn" />}
       <Weights turn={turn} />

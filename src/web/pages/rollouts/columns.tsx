@@ -4,6 +4,7 @@ import { printName } from "../../../contract/filter.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import type { RunCounts } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";
+import { rolloutCutText } from "../../components/cut-off.ts";
 import type { Column } from "../../components/data-table.tsx";
 import {
   countText,
@@ -186,12 +187,7 @@ const WORK: readonly Column<RolloutSummary>[] = [
     id: "stop",
     header: "Stopped by",
     width: 17,
-    cell: ({ stop_condition, is_truncated }) => (
-      <>
-        {stop_condition === null ? NOTHING : <Shown text={words(stop_condition)} />}
-        {is_truncated && <span className="soft"> truncated</span>}
-      </>
-    ),
+    cell: ({ stop_condition }) => (stop_condition === null ? NOTHING : <Shown text={words(stop_condition)} />),
   },
   { id: "judged", header: "Judged", width: 9, cell: ({ has_judgements }) => (has_judgements ? "yes" : "no") },
   { id: "step", header: "Step", width: 8, numeric: true, cell: ({ step }) => numberText(step) },
@@ -226,10 +222,12 @@ const TIMES: readonly Column<RolloutSummary>[] = [
   { id: "ended", header: "Ended", width: 22, sort: "ended", cell: ({ ended_at }) => timeText(ended_at) },
 ];
 
-function Outcome({ status, outcome, reason, cancelling, superseded_by }: RolloutSummary) {
+function Outcome(row: RolloutSummary) {
+  const { status, outcome, reason, cancelling, superseded_by, is_truncated, stop_condition } = row;
   return (
     <>
       <Badge state={outcome ?? status} /> {reason !== null && <Shown text={words(reason)} />}
+      {is_truncated && <Badge state="cut off" tone="warn" title={rolloutCutText(stop_condition)} />}
       {cancelling && <span className="soft"> asked to stop</span>}
       {superseded_by !== null && <span className="soft"> superseded</span>}
     </>
