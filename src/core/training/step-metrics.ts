@@ -109,7 +109,7 @@ function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** Solved is a reward of 1, not solved one of 0; null where no member was scored. */
+/** None: every reward is 0 or less. All: every one is 1 or more. Some: whatever is between. Null where none was scored. */
 function solvedShare({ rollouts }: GroupFacts): "none" | "some" | "all" | null {
   const rewards = rewardsOf(rollouts);
   if (rewards.length === 0) return null;

@@ -122,3 +122,16 @@ test("a name nothing was measured for is absent", () => {
     "off_policy/dropped": 0,
   });
 });
+
+test("a group has solved none where every reward is 0 or less, all where every one is 1 or more, and some between", () => {
+  const groups = [
+    [0, -1],
+    [0.1, 0],
+    [0.5, 0.5],
+    [1, 0.9],
+    [1, 2],
+  ].map((rewards) => group(rewards.map((one) => rollout(one))));
+  const metrics = stepMetrics({ step: 1, arrived: groups, shipped: [], dropped_stale: 0 });
+  const [none, some, all] = ["none", "some", "all"].map((kind) => metrics[`train/agg/all/solved_${kind}`]);
+  expect([none, some, all]).toEqual([1 / 5, 3 / 5, 1 / 5]);
+});

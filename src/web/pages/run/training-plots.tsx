@@ -7,6 +7,12 @@ import { type RunSeries, smooth } from "./series.ts";
 
 /** Weights of what was before, that a reader may choose. */
 const SMOOTHING = ["0", "0.6", "0.8", "0.9", "0.95", "0.99"] as const;
+/** What each of these series counts: groups with a scored rollout. */
+const SOLVED = {
+  "train/agg/all/solved_none": "every reward 0 or less",
+  "train/agg/all/solved_some": "some reward above 0, not every one 1 or more",
+  "train/agg/all/solved_all": "every reward 1 or more",
+};
 
 interface TrainingPlotsProps {
   readonly runId: string;
@@ -64,9 +70,10 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
           names={["batch/tokens", "train/agg/all/num_output_tokens/mean"]}
         />
         <Chart
-          title="Groups: none solved, some solved, all solved, as shares"
+          title="Groups by the rewards of their rollouts, as shares"
           series={series}
-          names={["train/agg/all/solved_none", "train/agg/all/solved_some", "train/agg/all/solved_all"]}
+          names={Object.keys(SOLVED)}
+          labels={SOLVED}
         />
         <Chart
           title="Rollouts that a limit cut off, and that failed, as shares"
@@ -97,9 +104,11 @@ interface ChartProps {
   readonly title: string;
   readonly series: RunSeries;
   readonly names: readonly string[];
+  /** Names for a reader, in place of the series' own. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
-function Chart({ title, series, names }: ChartProps) {
+function Chart({ title, series, names, labels = {} }: ChartProps) {
   const shown = names.filter((name) => series.names.includes(name));
   return (
     <Plot
@@ -107,7 +116,7 @@ function Chart({ title, series, names }: ChartProps) {
       x="step"
       at={series.steps}
       height={180}
-      series={shown.map((name) => ({ name, values: series.of(name) }))}
+      series={shown.map((name) => ({ name: labels[name] ?? name, values: series.of(name) }))}
     />
   );
 }
