@@ -62,6 +62,40 @@ test("by keys alone: a run's rollout, its judge's reason, a copy of the turn, an
   expect(wrong).toEqual([]);
 });
 
+test("a judge's words are told apart: its verdict, its reason, who was asked, and what that cost", async () => {
+  const { page, wrong } = await tabAt(`/runs/${before}/rollouts`);
+  await page.locator("[data-row] a").first().click();
+  const block = page.locator(".judgement");
+  expect(await textOf(block.locator("h3"))).toBe("Judge default");
+  const names = await block.locator("dt").allInnerTexts();
+  const said = await block.locator("dd").allInnerTexts();
+  const facts = Object.fromEntries(names.map((name, at) => [name, said[at]?.trim()]));
+  expect(facts).toEqual({
+    Verdict: expect.stringMatching(/^(right|wrong) read from its answer$/),
+    Reason: expect.stringMatching(/^the reply names/),
+    "Model asked": "judge",
+    Question: expect.stringMatching(/^not kept with the rollout; SHA-256 [0-9a-f]{8}$/),
+    Cost: expect.stringMatching(/^\$0\.0\d+: \d+ tokens in, \d+ out, 1 call$/),
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("a timeline says what its bars are, by their height and in words", async () => {
+  const { page } = await tabAt(`/rollouts/${stage.longRollout}`);
+  const legend = page.getByRole("list", { name: "What the timeline shows" });
+  await legend.waitFor();
+  const heights = await legend.locator("svg[width='10']").evaluateAll((all) => all.map((one) => one.clientHeight));
+  expect(new Set(heights).size).toBe(3);
+  const said = await legend.locator("li").allInnerTexts();
+  expect(said.map((text) => text.trim())).toEqual([
+    "a call, as wide as it took",
+    "slow: half as long as the slowest, or more",
+    "with a try or a result that failed",
+    "the turn you read",
+    "between them the environment's time",
+  ]);
+});
+
 test("a transcript of markup, escapes, marks of direction, a megabyte's line and broken UTF-8 is only text", async () => {
   const { page, wrong } = await tabAt(`/runs/${hostile}/rollouts`);
   await page.locator("[data-row] a").first().click();

@@ -1,5 +1,6 @@
 /** What was made of a rollout, beside what it did: outcome, scores, what judges said and why, errors, cost. */
 import { Link } from "@tanstack/react-router";
+import type { Judgement } from "../../../contract/judgement.ts";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { Badge } from "../../components/badge.tsx";
 import { rolloutCutText } from "../../components/cut-off.ts";
@@ -71,32 +72,50 @@ function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
   return (
     <>
       <h2>Judges</h2>
-      {judgements.map(({ judge, model, verdict, reason, error, key, pass, left_out, cached, cost_micros }) => (
+      {judgements.map(({ judge, model, verdict, reason, error, key, pass, left_out, cached, ...spent }) => (
         <article key={`${key}-${pass}`} className="judgement">
           <h3>
-            <Shown text={judge} most={200} />
+            Judge <Shown text={judge} most={200} />
           </h3>
-          <p>
-            verdict{" "}
-            <Shown
-              text={verdict === null ? "none" : typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict)}
-            />
-          </p>
-          {reason !== null && <ShownBlock text={reason} />}
           {error !== null && (
             <div className="note bad">
+              It gave no verdict:
               <ShownBlock text={error} />
             </div>
           )}
-          <p className="soft">
-            <Shown text={model} most={200} />
-            {cached ? ", known already" : `, ${dollarsText(cost_micros)}`}
-            {left_out > 0 && `, ${countText(left_out)} characters of the evidence were left out`}
-          </p>
+          <Facts>
+            <Fact name="Verdict">
+              <Shown text={verdictText(verdict)} /> <span className="soft">read from its answer</span>
+            </Fact>
+            {reason !== null && (
+              <Fact name="Reason">
+                <ShownBlock text={reason} />
+              </Fact>
+            )}
+            <Fact name="Model asked">
+              <Shown text={model} most={200} />
+            </Fact>
+            <Fact name="Question">
+              not kept with the rollout; SHA-256 <code title={key}>{key.slice(0, 8)}</code>
+              {left_out > 0 && `; ${countText(left_out)} characters were cut out of its middle`}
+            </Fact>
+            <Fact name="Cost">{cached ? "nothing: the same was asked before" : spentText(spent)}</Fact>
+          </Facts>
         </article>
       ))}
     </>
   );
+}
+
+function verdictText(verdict: Judgement["verdict"]): string {
+  if (verdict === null) return "none";
+  return typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
+}
+
+function spentText({ usage, calls, cost_micros }: Pick<Judgement, "usage" | "calls" | "cost_micros">): string {
+  const money = cost_micros === null ? "not known" : dollarsText(cost_micros);
+  const tokens = `${countText(usage.prompt_tokens)} tokens in, ${countText(usage.completion_tokens)} out`;
+  return `${money}: ${tokens}, ${calls === 1 ? "1 call" : `${countText(calls)} calls`}`;
 }
 
 function Errors({ head: { error, cleanup_errors } }: { readonly head: RolloutHead }) {

@@ -9,11 +9,13 @@ import { type OutlineData, turnAt } from "./outline.ts";
 import { useOutline } from "./outline-data.ts";
 
 const HEIGHT = 56;
-/** A turn as any other, a slow one, one where something failed: each taller than the one before, and of another colour. */
+/** The foot of every bar. */
+const FOOT = HEIGHT - 12;
+/** Each taller than the one before, and of another colour. */
 const KINDS = [
-  { colour: "--series-0", top: 20 },
-  { colour: "--series-1", top: 10 },
-  { colour: "--bad", top: 4 },
+  { colour: "--series-0", top: 20, says: "a call, as wide as it took" },
+  { colour: "--series-1", top: 10, says: "slow: half as long as the slowest, or more" },
+  { colour: "--bad", top: 4, says: "with a try or a result that failed" },
 ] as const;
 
 interface TimelineProps {
@@ -36,6 +38,7 @@ export function Timeline({ head, turn, onTurn }: TimelineProps) {
           <span>{durationText((data.to - data.from) / 1000)}</span>
         </div>
       )}
+      {data !== undefined && <Legend />}
       {data !== undefined && <Marks data={data} onTurn={onTurn} />}
     </section>
   );
@@ -95,10 +98,33 @@ function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
     const top = KINDS[kind]?.top ?? 0;
     const left = x(end - ms);
     context.fillStyle = colours[kind] ?? "";
-    context.fillRect(left, top, Math.max(1, x(end) - left), HEIGHT - 12 - top);
+    context.fillRect(left, top, Math.max(1, x(end) - left), FOOT - top);
   }
   context.fillStyle = colourOf("--ink");
   context.fillRect(x(at[turn] ?? 0) - 1, 0, 2, HEIGHT);
+}
+
+/** Each kind of bar as high as in the timeline, beside the others. */
+function Legend() {
+  return (
+    <ul className="row marks plain soft" aria-label="What the timeline shows">
+      {KINDS.map(({ colour, top, says }) => (
+        <li key={colour}>
+          <svg width="10" height={(FOOT - top) / 2} aria-hidden="true">
+            <rect width="10" height="100%" fill={`var(${colour})`} />
+          </svg>{" "}
+          {says}
+        </li>
+      ))}
+      <li>
+        <svg width="2" height={FOOT / 2} aria-hidden="true">
+          <rect width="2" height="100%" fill="var(--ink)" />
+        </svg>{" "}
+        the turn you read
+      </li>
+      <li>between them the environment's time</li>
+    </ul>
+  );
 }
 
 function Marks({ data, onTurn }: { readonly data: OutlineData } & Pick<TimelineProps, "onTurn">) {
