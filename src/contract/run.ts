@@ -191,6 +191,8 @@ const Advantage = z
   )
   .meta({ example: 0.5 });
 
+const ToolFailed = z.array(z.boolean().nullable()).meta({ example: [false, true] });
+
 /** One rollout, read whole. Before it is done, turns hold what is stored so far. */
 export const RolloutView = named("Rollout", {
   object: z.literal("rollout"),
@@ -253,6 +255,9 @@ export const RolloutView = named("Rollout", {
           .optional()
           .describe("milliseconds beside latency_ms that the call took, without hooks and without waits for permits"),
         is_truncated: z.boolean(),
+        tool_failed: ToolFailed.optional().describe(
+          "of each of its tool calls, in order: whether it failed, as was recorded when it was answered; null where that was not, absent where nothing was",
+        ),
         reward: MaybeNumber.describe("of this turn; the rollout's, where none was given").meta({ example: 1 }),
         advantage: Advantage,
       }),
@@ -313,6 +318,9 @@ export const ResultRow = named("ResultRow", {
   reason: MaybeText,
   scoring_errors: z.array(ScoringErrorView),
   turns: Count.meta({ example: 1 }),
+  tool_failed: ToolFailed.optional().describe(
+    "of each tool message in completion, in order: whether the call that it answers failed, as was recorded; null where that was not, absent where nothing was",
+  ),
 });
 export type ResultRow = z.infer<typeof ResultRow>;
 

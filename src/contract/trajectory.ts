@@ -87,7 +87,14 @@ export interface Turn {
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;
+  readonly tool_failed?: ToolFailed;
 }
+
+/**
+ * Of each tool call, in order: whether it failed, as was recorded when it was answered; null where none of the library's
+ * environments with tools answered it. Absent where it answered none.
+ */
+export type ToolFailed = readonly (boolean | null)[];
 
 /** A turn while it is scored: functions may say what it was worth; else it is worth what the rollout is. */
 export interface CreditedTurn extends Turn {

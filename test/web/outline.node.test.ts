@@ -23,6 +23,20 @@ test("an outline names the slowest turns, and marks a failed result at the turn 
   expect([turnAt({ at }, 0), turnAt({ at }, 1001), turnAt({ at }, 1e9)]).toEqual([0, 1, 39]);
 });
 
+test("where a turn has recorded which of its calls failed, how the results read is not asked", () => {
+  const build = new OutlineBuild(4);
+  build.add(turnOf(0, { tool_calls: 2, tool_calls_failed: 0 }));
+  build.add(turnOf(1, { failed: 2, tool_calls: 1, tool_calls_failed: 1 }));
+  build.add(turnOf(2, { tool_calls: 1 }));
+  build.add(turnOf(3, { failed: 1 }));
+  const { failures, failed } = build.end();
+  expect(failures).toEqual([
+    { index: 1, why: "1 tool call failed" },
+    { index: 2, why: "1 results read like errors" },
+  ]);
+  expect([...failed]).toEqual([0, 1, 1, 0]);
+});
+
 test.each([
   ["Error: no such file", true],
   ['{"error": "denied"}', true],

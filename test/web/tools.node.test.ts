@@ -11,6 +11,24 @@ function row(rollout_id: string, completion: Record<string, unknown>[], supersed
   return { rollout_id, completion, superseded_by };
 }
 
+test("what was recorded of a call goes before how its answer reads, which is asked where nothing was", () => {
+  const counts = new ToolCounts();
+  const said = [asks(call("1", "look"), call("2", "look"), call("3", "look"))];
+  const answers = [says("1", "Error: quoted"), says("2", "36"), says("3", "Error: no 7")];
+  counts.add({ ...row("ro_a", [...said, ...answers]), tool_failed: [false, true, null] });
+  counts.add(row("ro_b", [...said, ...answers]));
+  expect([counts.recorded, counts.judged]).toEqual([2, 4]);
+  const [tally] = counts.tallies();
+  expect(tally).toMatchObject({ calls: 6, failed: 4, rollouts: ["ro_a", "ro_b"] });
+  expect(tally?.answers.map(({ text, failed, recorded, n }) => [text, failed, recorded, n])).toEqual([
+    ["Error: no 7", true, false, 2],
+    ["36", true, true, 1],
+    ["Error: quoted", true, false, 1],
+    ["Error: quoted", false, true, 1],
+    ["36", false, false, 1],
+  ]);
+});
+
 test("the tool that failed most comes first, with what it answered by form and the turn where that was first said", () => {
   const counts = new ToolCounts();
   counts.add(
@@ -21,12 +39,12 @@ test("the tool that failed most comes first, with what it answered by form and t
   expect(counts.rollouts).toBe(3);
   expect(counts.tallies()).toEqual([
     {
-      ...{ name: "fetch", calls: 2, failed: 2, unanswered: 0 },
-      answers: [{ text: "Error: no 7", failed: true, n: 2, rollout: "ro_a", turn: 1 }],
+      ...{ name: "fetch", calls: 2, failed: 2, unanswered: 0, rollouts: ["ro_a", "ro_b"] },
+      answers: [{ text: "Error: no 7", failed: true, recorded: false, n: 2, rollout: "ro_a", turn: 1 }],
     },
     {
-      ...{ name: "look", calls: 3, failed: 0, unanswered: 0 },
-      answers: [{ text: "14", failed: false, n: 3, rollout: "ro_a", turn: 0 }],
+      ...{ name: "look", calls: 3, failed: 0, unanswered: 0, rollouts: [] },
+      answers: [{ text: "14", failed: false, recorded: false, n: 3, rollout: "ro_a", turn: 0 }],
     },
   ]);
 });

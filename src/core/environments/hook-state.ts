@@ -24,6 +24,8 @@ export interface HookContext {
   readonly limit: StageLimit;
   /** Told of a tool that must not run twice, right before it runs. */
   readonly unrepeatable: (tool: string) => void;
+  /** Told of every tool call that is answered; `key`: which of the turn's it is (tool-call.ts). */
+  readonly toolAnswered: (key: string, failed: boolean) => void;
   /** What hooks see as task and info, where that is not as the rollout carries them. */
   readonly row?: RoutedRow;
 }

@@ -30,6 +30,16 @@ export function noObject(name: string, sent: Json): string {
   return `the arguments of ${name} must be an object, not ${found}`;
 }
 
+/** Calls of one turn by their ids, told apart: some models give two of them the same one. */
+export function keysOf(ids: readonly string[]): string[] {
+  const seen = new Map<string, number>();
+  return ids.map((id) => {
+    const n = (seen.get(id) ?? 0) + 1;
+    seen.set(id, n);
+    return n === 1 ? id : `${id}#${n}`;
+  });
+}
+
 /** What Python calls a TypeError: a call that does not fit the tool. */
 export function badArguments(message: string): ToolCallError {
   return new ToolCallError(message, { cause: new TypeError(message) });

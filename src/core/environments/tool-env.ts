@@ -39,7 +39,7 @@ import { type EnvironmentOptions, HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks 
 import { contextOf } from "./hook-state.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
-import { badArguments, decodeArguments, isObject, noObject, requireHidden, runTool } from "./tool-call.ts";
+import { badArguments, decodeArguments, isObject, keysOf, noObject, requireHidden, runTool } from "./tool-call.ts";
 
 export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
@@ -67,6 +67,12 @@ const STATELESS: ToolKind = { options: TOOL_OPTIONS, providesHidden: false };
 interface OfferedTool {
   readonly tool: AnyTool;
   readonly definition: ToolDefinition;
+}
+
+/** What the model reads of a call, and whether the call failed. */
+interface Answer {
+  readonly content: Content;
+  readonly failed: boolean;
 }
 
 export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> extends MultiTurnEnv<Task, S, Live> {
@@ -111,9 +117,12 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
 
   override async envResponse(messages: Messages, state: LiveState<Task, S, Live>): Promise<Messages> {
     const calls = messages.at(-1)?.tool_calls ?? [];
+    const keys = keysOf(calls.map(({ id }) => id));
     const replies: Message[] = [];
     for (const [index, call] of calls.entries()) {
-      const content = await this.#answer(call, callOf(state, calls, index), messages, state);
+      const key = keys[index] ?? call.id;
+      const { content, failed } = await this.#answer(call, callOf(state, call, key), messages, state);
+      contextOf(state).toolAnswered(key, failed);
       replies.push({ role: "tool", tool_call_id: call.id, content });
     }
     return replies;
@@ -139,7 +148,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     throw new TypeError(`tool ${tool.name} has hidden arguments: use a StatefulToolEnv`);
   }
 
-  async #answer(toolCall: ToolCall, call: Call, messages: Messages, state: LiveState<Task, S, Live>): Promise<Content> {
+  async #answer(toolCall: ToolCall, call: Call, messages: Messages, state: LiveState<Task, S, Live>): Promise<Answer> {
     const { name } = toolCall.function;
     let sent: Json;
     try {
@@ -154,21 +163,21 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     try {
       if (tool === undefined) throw unknownTool(name);
       if (args === null) throw badArguments(noObject(name, sent));
-      return await runTool(tool, args, call, contextOf(state));
+      return { content: await runTool(tool, args, call, contextOf(state)), failed: false };
     } catch (thrown) {
       return this.#describe(name, thrown, ToolCallError);
     }
   }
 
   /** The text the model reads of an error, unless the error ends the rollout. */
-  #describe(name: string, thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): string {
+  #describe(name: string, thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): Answer {
     if (isError(thrown, InfraError) || isError(thrown, StageTimeoutError)) throw thrown;
     const error = readable(name, thrown);
     const original = isError(thrown, Error) ? thrown : error;
     if (this.#stopErrors.some((stopError) => isOf(original, stopError))) {
       throw error instanceof stage ? error : new stage(error.message, { cause: error });
     }
-    return shortText(this.#formatError(error), LIMITS.toolResultBytes);
+    return { content: shortText(this.#formatError(error), LIMITS.toolResultBytes), failed: true };
   }
 }
 
@@ -218,13 +227,9 @@ function offerTool(tool: AnyTool): OfferedTool {
   return { tool, definition: toolDefinition(tool) };
 }
 
-function callOf(state: RolloutFields<unknown>, calls: readonly ToolCall[], index: number): Call {
+function callOf(state: RolloutFields<unknown>, { id }: ToolCall, key: string): Call {
   const { rolloutId, signal } = contextOf(state);
-  const id = calls[index]?.id ?? "";
-  // Some models give two calls of one turn the same id; their keys must differ all the same.
-  const earlier = calls.slice(0, index).filter((call) => call.id === id).length;
-  const suffix = earlier === 0 ? "" : `#${earlier + 1}`;
-  return { id, idempotencyKey: `${rolloutId}:${state.turn - 1}:${id}${suffix}`, signal };
+  return { id, idempotencyKey: `${rolloutId}:${state.turn - 1}:${key}`, signal };
 }
 
 /**

@@ -44,6 +44,7 @@ import {
   unlimited,
 } from "../environments/hook-state.ts";
 import type { SqlRunner } from "../environments/rollout-sql.ts";
+import { keysOf } from "../environments/tool-call.ts";
 import { redact } from "../redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
 import { rowTools } from "./task.ts";
@@ -132,13 +133,16 @@ export class Harness {
   readonly #can: Capabilities;
   readonly #secrets: readonly string[];
   #draws: Draws;
+  /** Tool calls that the effect answered, and whether they failed. */
+  readonly #answered = new Map<string, boolean>();
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
 
   constructor(environment: PlayedEnvironment, options: HarnessOptions) {
     const { rolloutId, capabilities, sql, seed, secrets = [], row } = options;
     const { signal = { aborted: false }, limit = unlimited, unrepeatable = () => undefined } = options;
     this.#environment = environment;
-    this.#context = { rolloutId, signal, limit, unrepeatable, ...(row && { row }) };
+    const toolAnswered = (key: string, failed: boolean) => void this.#answered.set(key, failed);
+    this.#context = { rolloutId, signal, limit, unrepeatable, toolAnswered, ...(row && { row }) };
     this.#seed = seed;
     this.#secrets = secrets;
     this.#now = capabilities.now;
@@ -163,6 +167,7 @@ export class Harness {
 
   async #runEffect(effect: HookEffect, rollout: Rollout): Promise<Event> {
     this.#draws = this.#drawsFor(effect.kind, rollout);
+    this.#answered.clear();
     try {
       switch (effect.kind) {
         case "setup":
@@ -228,7 +233,14 @@ export class Harness {
       prompt: checkPrompt(asMessages(given), rollout),
       state: ownState(state),
       final_env_response: final === null ? null : finalMessages(final),
+      ...this.#toolFailed(rollout),
     };
+  }
+
+  #toolFailed({ turns }: Rollout): Pick<Extract<Event, { type: "replied" }>, "tool_failed"> {
+    const calls = turns.at(-1)?.completion.tool_calls ?? [];
+    const tool_failed = keysOf(calls.map(({ id }) => id)).map((key) => this.#answered.get(key) ?? null);
+    return tool_failed.every((failed) => failed === null) ? {} : { tool_failed };
   }
 
   /** Whatever fails, the rest still runs: a failed hook must not leak what another would have released. */

@@ -29,6 +29,7 @@ import {
   packTurns,
   promptOf,
   ROLLOUT_SCHEMA,
+  type ToolFailed,
   type Trajectory,
   type Turn,
 } from "../../contract/trajectory.ts";
@@ -112,6 +113,7 @@ export type Event =
       readonly prompt: Messages;
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
+      readonly tool_failed?: ToolFailed;
     }
   /** The call leaves. `at` (epoch milliseconds): to be kept with its turn. */
   | { readonly type: "sent"; readonly at?: number }
@@ -292,16 +294,19 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   if (held > LIMITS.rolloutCharacters) {
     return stopNow({ ...rollout, state: event.state, is_truncated: true }, "max_size_reached");
   }
-  const settled = settleState({
-    ...rollout,
-    state: event.state,
-    final_env_response: final,
-    held,
-  });
+  const turns = withFailures(rollout.turns, event.tool_failed);
+  const settled = settleState({ ...rollout, turns, state: event.state, final_env_response: final, held });
   // A final reply goes back to the stop conditions (`has_final_env_response`) without another call.
   if (final !== null) return settled;
   const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
   return { ...settled, phase: "sample", intent };
+}
+
+/** What became of the last turn's tool calls. */
+function withFailures(turns: readonly Turn[], tool_failed?: ToolFailed): readonly Turn[] {
+  const last = turns.at(-1);
+  if (last === undefined || tool_failed === undefined) return turns;
+  return [...turns.slice(0, -1), { ...last, tool_failed }];
 }
 
 function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
@@ -340,13 +345,7 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
 /** Stops in an orderly way: whether any turn was cut short is settled here, and the environment gets to close. */
 function stop(rollout: Rollout, condition: string): Rollout {
   const truncated = rollout.is_truncated || rollout.turns.some((turn) => turn.is_truncated);
-  return settleState({
-    ...rollout,
-    phase: "close",
-    stop_condition: condition,
-    is_truncated: truncated,
-    intent: rollout.intent,
-  });
+  return settleState({ ...rollout, phase: "close", stop_condition: condition, is_truncated: truncated });
 }
 
 /** Stops from outside the loop (limits, cancelling): a rollout that already closes is left to it. */

@@ -7,6 +7,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/billing/run-costs.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
+import { failuresIn } from "../../core/rollout/tool-failures.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
 import { contextTokens } from "../../core/verifiers/metadata.ts";
 import type { RunRecord } from "../../db/runs.ts";
@@ -211,7 +212,13 @@ export function resultOf(
     reason: entry.reason,
     scoring_errors: scoringErrorsOf(entry),
     turns: entry.turns,
+    ...toolFailures(trajectory),
   };
+}
+
+function toolFailures(trajectory: Trajectory | null): Pick<ResultRow, "tool_failed"> {
+  const failures = trajectory && failuresIn(trajectory);
+  return failures === null ? {} : { tool_failed: [...failures] };
 }
 
 function contextOf(trajectory: Trajectory | null): Partial<ResultRow["token_usage"]> {
@@ -332,6 +339,7 @@ export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): Rollou
     ...fleetCallView(turn),
     ...(turn.platform_ms !== undefined && { platform_ms: turn.platform_ms }),
     is_truncated: turn.is_truncated,
+    ...(turn.tool_failed && { tool_failed: [...turn.tool_failed] }),
     ...creditOf(steps[turn.index] ?? {}, worth),
   };
 }

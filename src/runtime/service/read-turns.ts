@@ -157,7 +157,7 @@ function factsOf(turn: StoredTurn, reader: TurnReader): Pick<ShownTurn, "at_ms" 
 }
 
 function outlineTurn(turn: StoredTurn, reader: TurnReader): OutlineTurn {
-  const { index, latency_ms, calls, completion, prompt, is_truncated, tokens } = turn;
+  const { index, latency_ms, calls, completion, prompt, is_truncated, tokens, tool_failed } = turn;
   const called = completion.tool_calls ?? [];
   const names = new Set(called.map(({ function: { name } }) => name.slice(0, LIMITS.nameCharacters)));
   const failed = prompt.append.filter((message) => message.role === "tool" && looksFailed(textOf(message)));
@@ -169,6 +169,7 @@ function outlineTurn(turn: StoredTurn, reader: TurnReader): OutlineTurn {
     messages: prompt.append.length,
     tool_calls: called.length,
     tools: [...names].slice(0, TOOLS_NAMED),
+    ...(tool_failed && { tool_calls_failed: tool_failed.filter((one) => one === true).length }),
     failed: failed.length,
     stored_bytes: reader.bytesOf(index),
     is_truncated,

@@ -1,6 +1,7 @@
 /** A rollout read by pieces, wherever it lies: beside its row, in an object of its own, in a segment. */
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
+import type { ResultRow } from "../../../src/contract/run.ts";
 import type { Outline, RolloutHead, TurnPage, TurnTokenPage, WholeTurn } from "../../../src/contract/turns.ts";
 import { rangeOf } from "../../../src/runtime/service/read-turns.ts";
 import { segmentLines } from "../hand-made.ts";
@@ -66,6 +67,23 @@ test("pieces of a rollout say what the whole says, wherever its trajectory lies"
   ]);
   expect(completion?.tool_calls?.[0]).toMatchObject({ name: "multiply", arguments: { text: '{"a":12,"b":3}' } });
   expect(at_ms).toBeGreaterThanOrEqual(0);
+});
+
+test("which tool calls failed is read as it was recorded: of a turn, in its outline and in the row of results", async () => {
+  const wrong = { name: "multiply", arguments: { a: "twelve", b: 3 } };
+  const id = await play([{ tool_calls: [...product.tool_calls, wrong] }, product, "36"]);
+  const { first, rest, outline, head } = await piecesOf(id);
+  expect(first.data[0]?.tool_failed).toEqual([false, true]);
+  expect(rest.data.map(({ tool_failed }) => tool_failed)).toEqual([[false], undefined]);
+  expect(outline.data.map(({ tool_calls, tool_calls_failed }) => [tool_calls, tool_calls_failed])).toEqual([
+    [2, 1],
+    [1, 0],
+    [0, undefined],
+  ]);
+  const results = await platform.ask(`/v1/runs/${head.run_id}/results`);
+  const { completion, tool_failed } = JSON.parse((await results.text()).trim()) as ResultRow;
+  expect(tool_failed).toEqual([false, true, false]);
+  expect(completion.filter(({ role }) => role === "tool").every((said) => !("failed" in said))).toBe(true);
 });
 
 test("a turn that is not there is not found, and one without ids has no tokens", async () => {

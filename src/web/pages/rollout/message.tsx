@@ -71,13 +71,15 @@ interface CallProps {
   readonly call: NonNullable<MessageBeginning["tool_calls"]>[number];
   /** What came back; null where nothing did, undefined while that is read. */
   readonly result: MessageBeginning | null | undefined;
+  /** Whether it failed; null where that was not recorded, and how its result reads must do. */
+  readonly failed: boolean | null;
 }
 
 /** A call, and its result under it. */
-export function CallView({ call, result }: CallProps) {
-  const failed = result ? looksFailed(textIn(result)) : false;
+export function CallView({ call, result, failed }: CallProps) {
+  const reads = failed === null && result ? looksFailed(textIn(result)) : false;
   return (
-    <div className={failed ? "call failed" : "call"}>
+    <div className={failed || reads ? "call failed" : "call"}>
       <p className="speaker">
         <b>
           <Shown text={call.name} most={200} />
@@ -85,7 +87,8 @@ export function CallView({ call, result }: CallProps) {
         <span className="soft">
           <Shown text={call.id} most={60} />
         </span>{" "}
-        {failed && <Badge state="reads like an error" tone="bad" />}
+        {failed && <Badge state="failed" tone="bad" />}
+        {reads && <Badge state="reads like an error" tone="bad" />}
       </p>
       <TextView part={call.arguments} markdown={false} />
       {result === undefined && <p className="soft">Reading its result …</p>}

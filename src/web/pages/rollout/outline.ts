@@ -9,7 +9,7 @@ export interface OutlineData {
   /** Milliseconds from the rollout's begin: when each turn was answered, and how long that took. */
   readonly at: Float64Array;
   readonly took: Float64Array;
-  /** 1 where something failed: a try, or a result that reads like an error. */
+  /** 1 where something failed: a try, or a tool call. */
   readonly failed: Uint8Array;
   /** Longest first. */
   readonly slowest: readonly { readonly index: number; readonly ms: number }[];
@@ -27,6 +27,8 @@ export class OutlineBuild {
   readonly #failed: Uint8Array;
   readonly #failures: { index: number; why: string }[] = [];
   #failures_left_out = 0;
+  /** Whether the turn added last says itself which of its calls failed: then how the results read is not asked. */
+  #recorded = false;
 
   constructor(count: number) {
     this.#at = new Float64Array(count);
@@ -34,14 +36,16 @@ export class OutlineBuild {
     this.#failed = new Uint8Array(count);
   }
 
-  add({ index, at_ms, latency_ms, calls, failed }: OutlineTurn): void {
+  add({ index, at_ms, latency_ms, calls, failed, tool_calls_failed }: OutlineTurn): void {
     this.read = index + 1;
     if (index >= this.#at.length) return;
     this.#at[index] = at_ms;
     this.#took[index] = latency_ms;
     // Results stand beside the calls they answer, in the turn before.
-    if (failed > 0) this.#mark(Math.max(0, index - 1), `${failed} results read like errors`);
+    if (failed > 0 && !this.#recorded) this.#mark(Math.max(0, index - 1), `${failed} results read like errors`);
+    this.#recorded = tool_calls_failed !== undefined;
     if (calls > 1) this.#mark(index, `the model was called ${calls} times`);
+    if (tool_calls_failed) this.#mark(index, `${tool_calls_failed} tool ${tool_calls_failed === 1 ? "call" : "calls"} failed`);
   }
 
   #mark(index: number, why: string): void {

@@ -192,7 +192,12 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
         <MessageView message={completion} markdown={markdown} />
       )}
       {inOrder(calls.slice(0, most)).map(({ place, item: call }) => (
-        <CallView key={place} call={call} result={after === undefined ? undefined : (results.get(call.id) ?? null)} />
+        <CallView
+          key={place}
+          call={call}
+          result={after === undefined ? undefined : (results.get(call.id) ?? null)}
+          failed={turn.tool_failed?.[place] ?? null}
+        />
       ))}
       {hidden > 0 && (
         <button type="button" onClick={() => setMost(most + MORE)}>

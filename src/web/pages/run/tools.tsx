@@ -1,4 +1,4 @@
-/** The tools that a run's rollouts called: how often, how often what came back reads like an error, and what that was. */
+/** The tools that a run's rollouts called: how often, how often a call failed, and what came back. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { printName } from "../../../contract/filter.ts";
@@ -35,7 +35,8 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
         counts.add(row);
         if (counts.rollouts >= ROLLOUTS || counts.characters > CHARACTERS) break;
       }
-      return { tallies: counts.tallies(), rollouts: counts.rollouts };
+      const { rollouts, recorded, judged } = counts;
+      return { tallies: counts.tallies(), rollouts, recorded, judged };
     },
     staleTime: hasEnded(run) ? Number.POSITIVE_INFINITY : 10_000,
   });
@@ -46,14 +47,20 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
     <>
       <ToolTable run={run.id} tallies={data.tallies} metrics={metrics} />
       <p className="soft">
-        Counted in the first {countText(data.rollouts)} rollouts that ended. Whether an answer is an error is judged by
-        how it reads.
+        Counted in the first {countText(data.rollouts)} rollouts that ended. {sourceOf(data)}
       </p>
       {data.tallies.map((tally) => (
         <Answers key={tally.name} tally={tally} />
       ))}
     </>
   );
+}
+
+/** What the counts of failed calls rest on. */
+function sourceOf({ recorded, judged }: Pick<ToolCounts, "recorded" | "judged">): string {
+  if (judged === 0) return "Whether a call failed was recorded when it was answered.";
+  if (recorded === 0) return "Whether a call failed was not recorded: it is judged by how the answer reads, a guess.";
+  return `Whether a call failed was recorded of ${countText(recorded)} answers; of the other ${countText(judged)} it is judged by how they read, a guess.`;
 }
 
 interface ToolTableProps {
@@ -70,7 +77,7 @@ function ToolTable({ run, tallies, metrics }: ToolTableProps) {
         <thead>
           <tr>
             <th scope="col">Tool</th>
-            {["Calls", "Read like an error", "Of its calls", "Not answered"].map((name) => (
+            {["Calls", "Failed", "Of its calls", "Not answered"].map((name) => (
               <th key={name} scope="col" className="numeric">
                 {name}
               </th>
@@ -131,10 +138,11 @@ function Answers({ tally: { name, answers } }: { readonly tally: ToolTally }) {
   );
 }
 
-function Answer({ answer: { text, failed, n, rollout, turn } }: { readonly answer: AnswerForm }) {
+function Answer({ answer: { text, failed, recorded, n, rollout, turn } }: { readonly answer: AnswerForm }) {
   return (
     <>
-      {countText(n)} × <Shown text={text} /> {failed && <Badge state="reads like an error" tone="bad" />}{" "}
+      {countText(n)} × <Shown text={text} />{" "}
+      {failed && <Badge state={recorded ? "failed" : "reads like an error"} tone="bad" />}{" "}
       <Link to="/rollouts/$id" params={{ id: rollout }} search={{ turn: String(turn) } as never}>
         The first of them
       </Link>
