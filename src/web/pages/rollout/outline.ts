@@ -45,7 +45,8 @@ export class OutlineBuild {
     if (failed > 0 && !this.#recorded) this.#mark(Math.max(0, index - 1), `${failed} results read like errors`);
     this.#recorded = tool_calls_failed !== undefined;
     if (calls > 1) this.#mark(index, `the model was called ${calls} times`);
-    if (tool_calls_failed) this.#mark(index, `${tool_calls_failed} tool ${tool_calls_failed === 1 ? "call" : "calls"} failed`);
+    if (tool_calls_failed)
+      this.#mark(index, `${tool_calls_failed} tool ${tool_calls_failed === 1 ? "call" : "calls"} failed`);
   }
 
   #mark(index: number, why: string): void {
