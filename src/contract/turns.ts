@@ -147,6 +147,9 @@ export const TurnTokenPage = named("TurnTokenPage", {
     .describe("of every sampled id: 1 where it trains, as far as is known when this is read; of prompt ids it is 0")
     .meta({ example: 1 }),
   untrainable: MaybeText.describe("why nothing of its rollout trains; null where it may"),
+  turns_checked: Count.describe(
+    "turns that `untrainable` was looked for in: the first ones up to 8 MiB, and this one; fewer than all of a longer rollout, of which a later turn may still say that nothing trains",
+  ).meta({ example: 1 }),
   version: Count.nullable()
     .describe("of the weights, as training counts it; null where nobody can say, or where the run trains nothing")
     .meta({ example: null }),

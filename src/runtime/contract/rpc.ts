@@ -41,6 +41,7 @@ import type {
   TaskMean,
 } from "./run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
+import type { TrajectoryRest, TurnSlice, TurnsAsk } from "./turn-wire.ts";
 import type {
   AllowanceAsk,
   AllowanceReply,
@@ -255,6 +256,10 @@ export interface RolloutRpc {
   askAgain(ids: readonly string[]): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(id: string): Promise<Rollout | null>;
+  /** Of its turns stored so far those that are asked for, as its trajectory will have them. */
+  turns(id: string, ask: TurnsAsk): Promise<TurnSlice | null>;
+  /** What its trajectory would say now, without its turns and long texts. */
+  rest(id: string): Promise<(TrajectoryRest & Pick<Rollout, "initial_state">) | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still to be. */
   free(): Promise<boolean>;
 }

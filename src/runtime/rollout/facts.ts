@@ -97,6 +97,28 @@ export class FactsTable {
     return new Map(parsed);
   }
 
+  /** The JSON of one item, and no row of another; null where it was never written. */
+  item(rollout: string, kind: Kind, item: number): string | null {
+    if (!this.#isMade()) return null;
+    const query = "select parts, text from facts where rollout = ? and kind = ? and item = ? order by part";
+    const rows = this.#sql.exec<Pick<Chunk, "parts" | "text">>(query, rollout, kind, item).toArray();
+    const [first] = rows;
+    return first === undefined
+      ? null
+      : rows
+          .slice(0, first.parts)
+          .map(({ text }) => text)
+          .join("");
+  }
+
+  /** How many items there are of a kind whose items are numbered from 0, without gaps. */
+  count(rollout: string, kind: Kind): number {
+    if (!this.#isMade()) return 0;
+    const query =
+      "select item + 1 as n from facts where rollout = ? and kind = ? order by item desc, part desc limit 1";
+    return this.#sql.exec<{ n: number }>(query, rollout, kind).toArray()[0]?.n ?? 0;
+  }
+
   /** To be called when the object's storage was deleted. */
   forget(): void {
     this.#made = null;

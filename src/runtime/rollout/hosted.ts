@@ -122,6 +122,11 @@ export class HostedRollout {
     return this.#store.load();
   }
 
+  /** What was answered is on disk once this is. */
+  keepAnswer(): void {
+    this.#store.keepAnswer();
+  }
+
   async cancel(reason: CancelReason): Promise<void> {
     if (this.over) return;
     this.#store.requestCancel(reason);

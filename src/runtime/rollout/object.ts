@@ -14,6 +14,7 @@ import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../contract/rpc.ts";
+import type { TurnSlice, TurnsAsk } from "../contract/turn-wire.ts";
 import {
   type AllowanceAsk,
   type AllowanceReply,
@@ -31,6 +32,7 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { FactsTable } from "./facts.ts";
 import { Gathered } from "./gathered.ts";
 import { HostedRollout } from "./hosted.ts";
+import { restOf, turnSlice } from "./turn-slice.ts";
 
 /** The platform ends an alarm after 15 minutes. */
 const ALARM_MS = 14 * 60_000;
@@ -122,6 +124,17 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   read(id: string): Rollout | null {
     this.#retireSoon();
     return this.#isBegun(id) ? this.#rollout(id).read() : null;
+  }
+
+  turns(id: string, ask: TurnsAsk): TurnSlice | null {
+    this.#retireSoon();
+    this.#rollouts.get(id)?.keepAnswer();
+    return turnSlice(this.#table, id, ask);
+  }
+
+  rest(id: string) {
+    const rollout = this.read(id);
+    return rollout === null ? null : restOf(rollout);
   }
 
   /** The trajectories stay in R2. */

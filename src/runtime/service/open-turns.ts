@@ -4,10 +4,11 @@ import type { RunRecord } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { RolloutRecord } from "../contract/run-records.ts";
-import { trajectoryKey } from "../kit/names.ts";
+import { rolloutHost, trajectoryKey } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { openReader, readerOf, TrajectoryMoved, type TurnReader } from "../trajectory/read-turns.ts";
-import { type Address, type Counted, findRollout, liveTrajectory } from "./read-rollouts.ts";
+import { readTrajectory } from "../trajectory/store.ts";
+import { type Address, type Counted, findRollout } from "./read-rollouts.ts";
 
 /** From its row or its own object a trajectory moves into a segment, and never back. */
 const LOOKS = 3;
@@ -49,13 +50,36 @@ async function readerFor(
   run: Pick<RunRpc, "segmentOf">,
   subrequests: Subrequests,
 ): Promise<TurnReader | null> {
-  const { id, digest, finish_seq } = record.entry;
-  if (digest === null || record.text !== null) {
-    const trajectory = finish_seq !== null && digest === null ? null : await liveTrajectory(env, address, record);
+  const { id, digest, finish_seq, host } = record.entry;
+  const { text } = record;
+  if (digest === null) return finish_seq !== null || host === null ? null : await liveReader(env, address, host, id);
+  if (text !== null) {
+    const trajectory = await readTrajectory(env, address, { digest, text }, subrequests);
     return trajectory === null ? null : readerOf(trajectory);
   }
   const segment = finish_seq === null ? null : await run.segmentOf(finish_seq);
   const folded = segment?.key ?? null;
   const key = folded ?? trajectoryKey(address.scope, address.run_id, digest);
   return await openReader(env, { key, rollout_id: id, in_segment: folded !== null }, subrequests);
+}
+
+/** Of a rollout that runs: its object hands out what is asked for, and keeps the rest. Null before it has begun. */
+async function liveReader(env: Env, address: Address, host: number, id: string): Promise<TurnReader | null> {
+  const { scope, run_id } = address;
+  const object = () => rolloutHost(env, scope, run_id, host);
+  const none = { after: null, before: null, limit: 0, bytes: 0 };
+  const begun = await object().turns(id, none);
+  if (begun === null) return null;
+  return {
+    total: begun.total,
+    page: async (ask) => stillThere(id, await object().turns(id, ask)),
+    initialState: async () => stillThere(id, await object().rest(id)).initial_state,
+    rest: async () => stillThere(id, await object().rest(id)),
+  };
+}
+
+/** It may have ended meanwhile, and its object be freed. */
+function stillThere<T>(id: string, found: T | null): T {
+  if (found === null) throw new TrajectoryMoved(id);
+  return found;
 }

@@ -14,10 +14,10 @@ import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
+import type { TrajectoryRest } from "../contract/turn-wire.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts";
-import type { TrajectoryRest } from "../trajectory/read-turns.ts";
 import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 

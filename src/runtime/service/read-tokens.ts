@@ -10,7 +10,7 @@ import { weightsOf } from "../scoring/group-samples.ts";
 import type { TurnReader } from "../trajectory/read-turns.ts";
 import { type Opened, withTurns } from "./open-turns.ts";
 import { creditsOf, turnView } from "./read-rollouts.ts";
-import { noTurn, rangeOf, turnIn } from "./read-turns.ts";
+import { noTurn, turnIn } from "./read-turns.ts";
 
 export interface TokensAsk {
   /** Sampled ids and ids of the prompt's suffix that are passed over. */
@@ -31,13 +31,14 @@ export function readTurnTokens(
   return withTurns(env, scope, id, async (opened) => {
     const { reader, counted } = opened;
     const index = turnIn(reader, number);
-    const [turn] = index === null || reader === null ? [] : await reader.turns(index, index + 1);
-    if (turn === undefined || reader === null) return noTurn(id, number);
+    if (index === null || reader === null) return noTurn(id, number);
+    const turn = await turnAt(reader, index);
+    if (turn === null) return noTurn(id, number);
     const { tokens } = turn;
     if (tokens === null) return refuse("conflict", `turn ${number}: its engine sent no token ids`, "turn");
     const { index: _, prompt: __, completion: ___, ...view } = turnView(turn, creditsOf(counted));
     const { policy_version, first_policy_version, dispatch_version, replica, replica_version } = view;
-    const untrainable = await causeOf(env, opened, reader);
+    const { untrainable, turns_checked } = await lookForCause(env, opened, reader, turn);
     const labels = { first_policy_version, dispatch_version, replica, replica_version };
     return {
       ok: true,
@@ -48,6 +49,7 @@ export function readTurnTokens(
         ...pageOf(tokens, ask),
         mask: untrainable === null ? 1 : 0,
         untrainable,
+        turns_checked,
         version: await versionOf(env, opened, reader, turn),
         policy_version,
         ...labels,
@@ -73,20 +75,36 @@ function pageOf(tokens: TurnTokens, { after, prompt_after, limit }: TokensAsk) {
   };
 }
 
-/** Why nothing of the rollout trains, by what is known now; null where it may. All or nothing of a rollout trains. */
-async function causeOf(env: Env, opened: Opened, reader: TurnReader): Promise<string | null> {
+/** Whose turns they are. */
+type Whose = Omit<Opened, "reader">;
+
+async function turnAt(reader: TurnReader, index: number): Promise<StoredTurn | null> {
+  const { turns } = await reader.page({ after: index - 1, before: null, limit: 1, bytes: 0 });
+  return turns[0] ?? null;
+}
+
+/**
+ * Why nothing of the rollout trains, by what is known now; null where it may: all or nothing of a rollout trains. It is
+ * looked for in the turn itself and in the first ones, as many as a page of an outline has: not in a rollout of any length.
+ */
+export async function lookForCause(
+  env: Env,
+  opened: Whose,
+  reader: TurnReader,
+  turn: StoredTurn,
+): Promise<Pick<TurnTokenPage, "untrainable" | "turns_checked">> {
   const { entry } = opened.counted;
-  if (entry.finish_seq !== null && entry.reward === null) return "unscored";
+  if (entry.finish_seq !== null && entry.reward === null) return { untrainable: "unscored", turns_checked: 0 };
   const check = new TrainableCheck(await reader.rest());
-  for (let from = 0; from < reader.total; ) {
-    const page = { after: from - 1, before: null, limit: reader.total, bytes: LIMITS.turnPageBytes };
-    const { to } = rangeOf(reader.total, page, (index) => reader.bytesOf(index));
-    const turns = await reader.turns(from, to);
-    const facts = await factsOf(env, opened, reader, turns);
-    if (turns.some((turn, at) => check.add(turn, at, facts) === null)) break;
-    from = to;
-  }
-  return check.cause();
+  const page = { after: null, before: null, limit: LIMITS.outlinePerPage, bytes: LIMITS.outlinePageBytes };
+  const { turns, total } = await reader.page(page);
+  const facts = await factsOf(env, opened, reader, turns);
+  const failed = turns.findIndex((one, at) => check.add(one, at, facts) === null);
+  if (failed >= 0) return { untrainable: check.cause(), turns_checked: failed + 1 };
+  if (turns.length === total) return { untrainable: check.cause(), turns_checked: total };
+  if (turn.index < turns.length) return { untrainable: null, turns_checked: turns.length };
+  const arrays = readTurn(turn, 0, await factsOf(env, opened, reader, [turn]));
+  return { untrainable: typeof arrays === "string" ? arrays : null, turns_checked: turns.length + 1 };
 }
 
 /** Of the weights that sampled the turn; null where nobody can say, or nobody trains. */
@@ -99,13 +117,13 @@ async function versionOf(env: Env, opened: Opened, reader: TurnReader, turn: Sto
 /** What is known of the weights that sampled these turns. */
 async function factsOf(
   env: Env,
-  { run, counted, subrequests }: Opened,
+  { run, counted, subrequests }: Whose,
   reader: TurnReader,
   turns: readonly StoredTurn[],
 ): Promise<SamplingFacts> {
   const rollout_id = counted.entry.id;
   const weights = await weightsOf(env, run.spec, [{ rollout_id, turns }], subrequests);
-  const [first] = await reader.turns(0, 1);
+  const first = turns[0]?.index === 0 ? turns[0] : await turnAt(reader, 0);
   const stamped = weights?.stamped?.get(rollout_id);
   const served = weights?.served;
   return { dispatch_version: first?.dispatch_version ?? 0, served, ...(stamped && { stamped }) };

@@ -20,21 +20,15 @@ import {
   type WholeTurn,
 } from "../../contract/turns.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import type { TrajectoryRest, TurnReader } from "../trajectory/read-turns.ts";
+import type { TrajectoryRest, TurnSlice, TurnsAsk } from "../contract/turn-wire.ts";
+import type { TurnReader } from "../trajectory/read-turns.ts";
 import { type Opened, withTurns } from "./open-turns.ts";
 import { type Credits, creditsOf, rolloutView, turnView } from "./read-rollouts.ts";
 
+const UNBOUNDED = Number.POSITIVE_INFINITY;
 /** Every so many turns the state is stored whole (contract/trajectory.ts). */
 const WHOLE_STATES = 8;
 const TOOLS_NAMED = 5;
-
-export interface TurnsAsk {
-  /** Turns behind this one; null: from the first. */
-  readonly after: number | null;
-  /** The last ones before this one; null: no such bound. */
-  readonly before: number | null;
-  readonly limit: number;
-}
 
 /** Everything but prompt, completion, turns and state. */
 export function readRolloutHead(env: Env, scope: Scope, id: string): Promise<Result<RolloutHead>> {
@@ -59,11 +53,11 @@ function headOf({ run, counted, reader }: Opened, rest: TrajectoryRest | null): 
 }
 
 /** A page of its turns, in order; with `before` and without `after`, the last ones before that. */
-export function readTurns(env: Env, scope: Scope, id: string, ask: TurnsAsk): Promise<Result<TurnPage>> {
+export function readTurns(env: Env, scope: Scope, id: string, ask: Omit<TurnsAsk, "bytes">): Promise<Result<TurnPage>> {
   const bytes = LIMITS.turnPageBytes;
   return readPage(env, scope, id, { ...ask, bytes }, ({ counted }) => {
     const credits = creditsOf(counted);
-    return (turn, reader) => shownTurn(turn, reader, credits);
+    return (turn, facts) => shownTurn(turn, facts, credits);
   });
 }
 
@@ -91,47 +85,26 @@ function readPage<View>(
   env: Env,
   scope: Scope,
   id: string,
-  ask: TurnsAsk & { readonly bytes: number },
-  viewer: (opened: Opened) => (turn: StoredTurn, reader: TurnReader) => View,
+  ask: TurnsAsk,
+  viewer: (opened: Opened) => (turn: StoredTurn, facts: TurnFacts) => View,
 ): Promise<Result<Page<View>>> {
   return withTurns(env, scope, id, async (opened) => {
-    const { reader } = opened;
-    const total = reader?.total ?? 0;
-    const { from, to, more } = rangeOf(total, ask, (index) => reader?.bytesOf(index) ?? 0);
+    const slice = (await opened.reader?.page(ask)) ?? NO_TURNS;
+    const { from, to, more, total } = slice;
     const viewOf = viewer(opened);
-    const data = reader === null ? [] : (await reader.turns(from, to)).map((turn) => viewOf(turn, reader));
+    const data = slice.turns.map((turn, at) => viewOf(turn, factsOf(turn, at, slice)));
     const [first_id, last_id] = data.length === 0 ? [null, null] : [String(from), String(to - 1)];
     return { ok: true, value: { object: "list", data, first_id, last_id, has_more: more, n_turns: total } };
   });
 }
 
-/**
- * Which turns a page has, half-open, and whether there are more on its way: behind it, or before it where it was asked for
- * from its end. No more than `bytes` of storage, but one turn at least.
- */
-export function rangeOf(
-  total: number,
-  { after, before, limit, bytes }: TurnsAsk & { readonly bytes: number },
-  bytesOf: (index: number) => number,
-): { from: number; to: number; more: boolean } {
-  const first = Math.min((after ?? -1) + 1, total);
-  const end = Math.max(first, Math.min(before ?? total, total));
-  const backwards = before !== null && after === null;
-  let [taken, held] = [0, 0];
-  while (taken < Math.min(limit, end - first)) {
-    held += bytesOf(backwards ? end - taken - 1 : first + taken);
-    if (taken > 0 && held > bytes) break;
-    taken += 1;
-  }
-  const more = taken < end - first;
-  return backwards ? { from: end - taken, to: end, more } : { from: first, to: first + taken, more };
-}
+const NO_TURNS: TurnSlice = { total: 0, started_at: 0, from: 0, to: 0, more: false, turns: [], bytes: [] };
 
-function shownTurn(turn: StoredTurn, reader: TurnReader, credits: Credits): ShownTurn {
+function shownTurn(turn: StoredTurn, facts: TurnFacts, credits: Credits): ShownTurn {
   const { append } = turn.prompt;
   return {
     ...turnView(turn, credits),
-    ...factsOf(turn, reader),
+    ...facts,
     prompt: {
       keep: turn.prompt.keep,
       append: beginningsOf(append),
@@ -141,12 +114,14 @@ function shownTurn(turn: StoredTurn, reader: TurnReader, credits: Credits): Show
   };
 }
 
-function factsOf(turn: StoredTurn, reader: TurnReader): Pick<ShownTurn, "at_ms" | "model" | "stored_bytes" | "tokens"> {
+type TurnFacts = Pick<ShownTurn, "at_ms" | "model" | "stored_bytes" | "tokens">;
+
+function factsOf(turn: StoredTurn, at: number, { started_at, bytes }: TurnSlice): TurnFacts {
   const { tokens } = turn;
   return {
-    at_ms: Math.round(turn.answered_at - reader.started_at),
+    at_ms: Math.round(turn.answered_at - started_at),
     model: turn.model,
-    stored_bytes: reader.bytesOf(turn.index),
+    stored_bytes: bytes[at] ?? 0,
     tokens: tokens && {
       prompt: tokens.prompt_length,
       completion: tokens.completion_length,
@@ -156,14 +131,14 @@ function factsOf(turn: StoredTurn, reader: TurnReader): Pick<ShownTurn, "at_ms" 
   };
 }
 
-function outlineTurn(turn: StoredTurn, reader: TurnReader): OutlineTurn {
+function outlineTurn(turn: StoredTurn, { at_ms, stored_bytes }: TurnFacts): OutlineTurn {
   const { index, latency_ms, calls, completion, prompt, is_truncated, tokens, tool_failed } = turn;
   const called = completion.tool_calls ?? [];
   const names = new Set(called.map(({ function: { name } }) => name.slice(0, LIMITS.nameCharacters)));
   const failed = prompt.append.filter((message) => message.role === "tool" && looksFailed(textOf(message)));
   return {
     index,
-    at_ms: Math.round(turn.answered_at - reader.started_at),
+    at_ms,
     latency_ms,
     calls,
     messages: prompt.append.length,
@@ -171,7 +146,7 @@ function outlineTurn(turn: StoredTurn, reader: TurnReader): OutlineTurn {
     tools: [...names].slice(0, TOOLS_NAMED),
     ...(tool_failed && { tool_calls_failed: tool_failed.filter((one) => one === true).length }),
     failed: failed.length,
-    stored_bytes: reader.bytesOf(index),
+    stored_bytes,
     is_truncated,
     forked: tokens?.forked === true && index > 0,
   };
@@ -183,7 +158,9 @@ export function readTurn(env: Env, scope: Scope, id: string, number: string): Pr
     const index = turnIn(reader, number);
     if (index === null || reader === null) return noTurn(id, number);
     const wholeBefore = index - (index % WHOLE_STATES) - 1;
-    const turns = await reader.turns(Math.max(0, wholeBefore), index + 1);
+    const after = wholeBefore < 0 ? null : wholeBefore - 1;
+    const slice = await reader.page({ after, before: index + 1, limit: WHOLE_STATES + 1, bytes: UNBOUNDED });
+    const { turns } = slice;
     const turn = turns.at(-1);
     if (turn === undefined) return noTurn(id, number);
     const before = wholeBefore < 0 ? await reader.initialState() : {};
@@ -191,7 +168,7 @@ export function readTurn(env: Env, scope: Scope, id: string, number: string): Pr
     const view = turnView(turn, creditsOf(counted));
     return {
       ok: true,
-      value: { object: "turn", rollout_id: id, ...view, ...factsOf(turn, reader), state },
+      value: { object: "turn", rollout_id: id, ...view, ...factsOf(turn, turns.length - 1, slice), state },
     };
   });
 }

@@ -5,37 +5,29 @@
  */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { utf8Bytes } from "../../core/size.ts";
+import { REST, rangeOf, type TrajectoryRest, type TurnSlice, type TurnsAsk } from "../contract/turn-wire.ts";
 import { LruCache } from "../kit/caches.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type ByteRange, locateTurns, type TurnPlaces } from "./locate-turns.ts";
 
-/** What is said of a rollout as a whole, without its long texts. */
-const REST = [
-  ...["task_key", "example_id", "answer", "final_env_response", "stop_condition", "is_truncated", "cleanup_errors"],
-  ...["failed_calls", "tools", "usage", "started_at", "ended_at", "forked_from", "rescored_from"],
-  ...["error", "cancelled"],
-] as const satisfies readonly (keyof Trajectory)[];
-export type TrajectoryRest = Pick<Trajectory, (typeof REST)[number]>;
-
 export interface TurnReader {
   readonly total: number;
-  /** Epoch milliseconds. */
-  readonly started_at: number;
-  /** What a turn takes in storage, as JSON. */
-  bytesOf(index: number): number;
-  /** Turns from `from` up to `to`, exclusive. */
-  turns(from: number, to: number): Promise<readonly StoredTurn[]>;
+  page(ask: TurnsAsk): Promise<TurnSlice>;
   initialState(): Promise<Trajectory["initial_state"]>;
   rest(): Promise<TrajectoryRest>;
 }
 
 export function readerOf(trajectory: Trajectory): TurnReader {
-  const { turns } = trajectory;
+  const { turns, started_at } = trajectory;
+  const total = turns.length;
+  const bytesOf = (turn: StoredTurn | undefined) => utf8Bytes(JSON.stringify(turn ?? null));
   return {
-    total: turns.length,
-    started_at: trajectory.started_at,
-    bytesOf: (index) => utf8Bytes(JSON.stringify(turns[index] ?? null)),
-    turns: async (from, to) => turns.slice(from, to),
+    total,
+    page: async (ask) => {
+      const range = rangeOf(total, ask, (index) => bytesOf(turns[index]));
+      const found = turns.slice(range.from, range.to);
+      return { total, started_at, ...range, turns: found, bytes: found.map(bytesOf) };
+    },
     initialState: async () => trajectory.initial_state,
     rest: async () => trajectory,
   };
@@ -81,7 +73,7 @@ export async function openReader(
 
 class StoredReader implements TurnReader {
   readonly total: number;
-  readonly started_at: number;
+  readonly #startedAt: number;
   readonly #env: Env;
   readonly #key: string;
   readonly #places: TurnPlaces;
@@ -93,15 +85,23 @@ class StoredReader implements TurnReader {
     this.#places = places;
     this.#subrequests = subrequests;
     this.total = Math.max(0, places.starts.length - 1);
-    this.started_at = places.started_at;
+    this.#startedAt = places.started_at;
   }
 
-  bytesOf(index: number): number {
+  async page(ask: TurnsAsk): Promise<TurnSlice> {
+    const { total } = this;
+    const { from, to, more } = rangeOf(total, ask, (index) => this.#bytesOf(index));
+    const turns = await this.#turns(from, to);
+    const bytes = turns.map((_, at) => this.#bytesOf(from + at));
+    return { total, started_at: this.#startedAt, from, to, more, turns, bytes };
+  }
+
+  #bytesOf(index: number): number {
     const { starts } = this.#places;
     return (starts[index + 1] ?? 0) - (starts[index] ?? 0);
   }
 
-  async turns(from: number, to: number): Promise<StoredTurn[]> {
+  async #turns(from: number, to: number): Promise<StoredTurn[]> {
     const { starts } = this.#places;
     const [first, end] = [starts[from], starts[Math.min(to, this.total)]];
     if (from >= to || first === undefined || end === undefined || end <= first) return [];

@@ -1,11 +1,17 @@
 /** A rollout read by pieces, wherever it lies: beside its row, in an object of its own, in a segment. */
+import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { ResultRow } from "../../../src/contract/run.ts";
+import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import type { Outline, RolloutHead, TurnPage, TurnTokenPage, WholeTurn } from "../../../src/contract/turns.ts";
-import { rangeOf } from "../../../src/runtime/service/read-turns.ts";
+import { newRollout, trajectoryOf } from "../../../src/core/rollout/rollout.ts";
+import { rangeOf } from "../../../src/runtime/contract/turn-wire.ts";
+import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { lookForCause } from "../../../src/runtime/service/read-tokens.ts";
+import { readerOf, type TurnReader } from "../../../src/runtime/trajectory/read-turns.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
 import { questionScript, script, type Turns } from "../script.ts";
 
@@ -86,6 +92,24 @@ test("which tool calls failed is read as it was recorded: of a turn, in its outl
   expect(completion.filter(({ role }) => role === "tool").every((said) => !("failed" in said))).toBe(true);
 });
 
+test("pieces of a rollout that runs say what the whole says, page by page", async () => {
+  const guess = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
+  const model = script([guess, { fault: { kind: "hang" } }]);
+  const run = await platform.start({ environment: "guess-number", num_examples: 1, model });
+  await requestsOf(model, 2);
+  const id = rolloutAt(run.id);
+  const { turns, prompt: _, completion: __, state, ...view } = await platform.rollout(id);
+  expect([turns.length, view.status]).toEqual([1, "running"]);
+  const { head, first, last, rest, whole, outline } = await piecesOf(id);
+  expect(head).toMatchObject({ ...view, object: "rollout_head", n_turns: 1, duration_ms: null });
+  expect(first).toMatchObject({ has_more: false, n_turns: 1, first_id: "0", data: [{ usage: turns[0]?.usage }] });
+  expect([last, rest.data, rest.n_turns]).toEqual([first, [], 1]);
+  expect(whole).toMatchObject({ ...turns[0], state });
+  expect(outline.data).toMatchObject([{ index: 0, tools: ["guess"], stored_bytes: whole.stored_bytes }]);
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  await platform.ended(run.id);
+});
+
 test("a turn that is not there is not found, and one without ids has no tokens", async () => {
   const id = await play([product, "36"]);
   const statuses = ["turns/99", "turns/x", "turns/-1", "turns/0/tokens", "turns?limit=101", "turns?after=-1"].map(
@@ -115,6 +139,44 @@ test("the tokens of a turn are the engine's, and train only where the whole roll
   const untrained = { mask: 0, untrainable: "positive_logprob", completion_logprobs: [-0.5, 1.5] };
   expect(await read<TurnTokenPage>(path(faulty.id))).toMatchObject(untrained);
 });
+
+test("why nothing trains is looked for in the turn that is read and the first ones, not in a rollout of any length", async () => {
+  const turns = Array.from({ length: 100 }, (_, index) => longTurn(index, index !== 50));
+  const task = { id: "ro", task_key: "k", example_id: 1, task: {}, prompt: [], answer: "4", info: {} };
+  const whole = readerOf({ ...trajectoryOf(newRollout(task, 1000)), turns });
+  let handedOut = 0;
+  const reader: TurnReader = {
+    ...whole,
+    page: async (ask) => {
+      const slice = await whole.page(ask);
+      handedOut += slice.turns.length;
+      return slice;
+    },
+  };
+  const run = { spec: { training: undefined } };
+  const whose = { run, counted: { entry: { id: "ro", finish_seq: null } }, subrequests: new Subrequests() };
+  const lookAt = (index: number) => lookForCause(env, whose as never, reader, longTurn(index, index !== 50));
+  expect(await lookAt(0)).toEqual({ untrainable: null, turns_checked: 8 });
+  expect(handedOut).toBeLessThan(10);
+  expect(await lookAt(50)).toEqual({ untrainable: "no_tokens", turns_checked: 9 });
+  expect(await lookAt(99)).toEqual({ untrainable: null, turns_checked: 9 });
+  expect(handedOut).toBeLessThan(30);
+});
+
+/** A turn of about 1 MB, with tokens that train or with none. */
+function longTurn(index: number, sampled: boolean): StoredTurn {
+  const [prompt_suffix_ids, completion_ids, completion_logprobs] = [[1], [2], [-1]].map((numbers, at) => {
+    const bytes = new Uint8Array((at === 2 ? Float32Array : Int32Array).from(numbers).buffer);
+    return btoa(String.fromCharCode(...bytes));
+  }) as [string, string, string];
+  const tokens = { prompt_suffix_ids, completion_ids, completion_logprobs, forked: false };
+  return {
+    ...{ index, prompt: { keep: 0, append: [] }, finish_reason: "stop", usage: null, is_truncated: false, calls: 1 },
+    completion: { role: "assistant", content: "x".repeat(1_000_000) },
+    tokens: sampled ? { ...tokens, prompt_length: 1, completion_length: 1 } : null,
+    ...{ latency_ms: 5, response_id: null, model: "m", policy_version: null, answered_at: 1000, state_after: null },
+  };
+}
 
 test("a page of turns ends at its limit or its bytes, from either side, and has one turn at least", () => {
   const at = (after: number | null, before: number | null, limit: number, bytes = 100) =>

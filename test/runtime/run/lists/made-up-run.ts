@@ -5,6 +5,7 @@ import type { ListAnswer, ListAsk, ListQuestion } from "../../../../src/runtime/
 import type { RunSpec } from "../../../../src/runtime/contract/wire.ts";
 import { lookAt } from "../../../../src/runtime/run/lists/look.ts";
 import type { Life } from "../../account/life.ts";
+import { countingRows, type RowsRun } from "../../counting-rows.ts";
 import { Hand } from "../../hand-ledger.ts";
 import { inside } from "../../platform.ts";
 import { makeUpRows } from "./made-up-rows.ts";
@@ -14,8 +15,8 @@ export interface MadeUp {
   readonly look: Look;
   /** The same by an instance of the object that is killed at some write. */
   readonly lookIn: (life: Life) => Look;
-  /** Rows that the statements of looks have read since it was asked last, and rows of indexes and tables they wrote. */
-  readonly rows: () => { readonly read: number; readonly written: number };
+  /** Of the statements of looks. */
+  readonly rows: RowsRun;
 }
 
 export type Look = <Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) => ListAnswer<Name>;
@@ -39,20 +40,4 @@ export function madeUpRun<T>(
     const lookIn = (life: Life) => lookBy(life.storage(storage).sql);
     return use({ sql, look: lookBy(counting.sql), lookIn, rows: counting.rows });
   });
-}
-
-function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; readonly rows: MadeUp["rows"] } {
-  let ran: Pick<SqlStorageCursor<Record<string, SqlStorageValue>>, "rowsRead" | "rowsWritten">[] = [];
-  const exec = <Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]) => {
-    const cursor = sql.exec<Row>(query, ...bindings);
-    ran.push(cursor);
-    return cursor;
-  };
-  const rows = () => {
-    const sum = (of: "rowsRead" | "rowsWritten") => ran.reduce((all, cursor) => all + cursor[of], 0);
-    const counted = { read: sum("rowsRead"), written: sum("rowsWritten") };
-    ran = [];
-    return counted;
-  };
-  return { sql: new Proxy(sql, { get: (of, name) => (name === "exec" ? exec : Reflect.get(of, name, of)) }), rows };
 }
