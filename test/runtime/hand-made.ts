@@ -57,11 +57,11 @@ export class LossyQueue implements Queue {
   }
 }
 
-/** The objects of a namespace, with something in place of one of their methods: `call` makes the real call. */
+/** The objects of a namespace, with something in place of a method of theirs: `call` makes the real call, to `name`. */
 export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
   namespace: Namespace,
   method: string,
-  instead: (call: () => Promise<unknown>) => Promise<unknown>,
+  instead: (call: () => Promise<unknown>, name: string) => Promise<unknown>,
 ): Namespace {
   return new Proxy(namespace, {
     get: (objects, property) => {
@@ -73,7 +73,7 @@ export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
         new Proxy(objects.getByName(name), {
           get: (stub, called) => {
             const call = (...args: unknown[]) => Reflect.get(stub, called)(...args);
-            return called === method ? (...args: unknown[]) => instead(async () => await call(...args)) : call;
+            return called === method ? (...args: unknown[]) => instead(async () => await call(...args), name) : call;
           },
         });
     },

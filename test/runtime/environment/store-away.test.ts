@@ -43,16 +43,21 @@ const bell = defineEnvironment({
     }),
 });
 
-/** A database that refuses the next look at an endpoint; `refused` says that it did. */
+/** A database that refuses the platform's next look at an endpoint; `refused` says that it did. */
 function awayOnce(refused: () => void): D1Database {
   return new Proxy(DB, {
     get: (database, name) => {
       if (name !== "prepare") return Reflect.get(database, name).bind(database);
       return (query: string) => {
-        if (!query.includes('from "endpoints"')) return database.prepare(query);
-        env.DB = database;
-        refused();
-        throw new Error("D1 is away");
+        const statement = database.prepare(query);
+        if (!query.includes('from "endpoints"')) return statement;
+        const bind = (...values: unknown[]) => {
+          if (!values.includes(platform.scope.orgId)) return statement.bind(...values);
+          env.DB = database;
+          refused();
+          throw new Error("D1 is away");
+        };
+        return Object.assign(Object.create(statement), { bind });
       };
     },
   });

@@ -110,6 +110,8 @@ test("1,100 files go a thousand a slice, each counted once though a slice is cut
       if (typeof value !== "function") return value;
       if (name !== "delete") return value.bind(target);
       return async (keys: string[]) => {
+        // Objects of other files use the store meanwhile.
+        if (![keys].flat().every((key) => key.startsWith(prefix))) return await target.delete(keys);
         deletes += 1;
         expect(keys.length).toBeLessThanOrEqual(1000);
         if (deletes === 1) throw new Error("cut off before it deletes");

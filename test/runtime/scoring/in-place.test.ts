@@ -48,7 +48,7 @@ test("a rollout that asks nobody is scored with its report: no message is sent f
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) });
   expectLaw(run.counts);
   expect(run).toMatchObject({ status: "completed", counts: { scored: 7 }, report: { reward: { mean: 1 } } });
-  expect(queue.given).toEqual([]);
+  expect(queue.given.filter((message) => JSON.stringify(message).includes(run.id))).toEqual([]);
 });
 
 test.each([
