@@ -24,9 +24,10 @@ export const NUMBER_FIELDS = [
   "step",
 ] as const;
 export type NumberField = (typeof NUMBER_FIELDS)[number];
-/** Fields with a word, or null; `task` holds for every key that begins with it. */
-export const WORD_FIELDS = ["outcome", "status", "error", "stop", "task", "member"] as const;
+/** Fields with a word, or null; those of `PREFIX_FIELDS` hold for everything that begins with it. */
+export const WORD_FIELDS = ["outcome", "status", "error", "stop", "task", "member", "id"] as const;
 export type WordField = (typeof WORD_FIELDS)[number];
+export const PREFIX_FIELDS: readonly WordField[] = ["task", "id"];
 export const FLAG_FIELDS = ["truncated", "judged", "superseded", "cancelling"] as const;
 export type FlagField = (typeof FLAG_FIELDS)[number];
 /** Other names by which fields are found. */

@@ -34,6 +34,7 @@ test.each([
   ['"odd name"<1 "turns">2 "not">0', '"odd name"<1 "turns">2 "not">0'],
   ['"say \\"no\\"" -"back\\\\slash"', '"say \\"no\\"" -"back\\\\slash"'],
   ['member:"two words" stop:"null"', 'member:"two words" stop:"null"'],
+  ["id=ro_1|ro_2 -id:ro_3", "id:ro_1|ro_2 -id:ro_3"],
 ])("%s is the filter %s", (text, printed) => expect(read(text)).toBe(printed));
 
 test.each([

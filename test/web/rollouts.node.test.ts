@@ -39,6 +39,7 @@ const offered = (text: string, caret = text.length) => {
 test("fields are offered by how they begin, scores among them", () => {
   expect(offered("r")).toEqual(["reward<", "right<"]);
   expect(offered("reward<0.5 -tru")).toEqual(["reward<0.5 -truncated:"]);
+  expect(offered("i")).toEqual(["id:"]);
   expect(offered("tu")).toEqual(["turns<", '"turns"<']);
 });
 

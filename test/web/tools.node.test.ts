@@ -1,6 +1,8 @@
 /** What the page counts of a run's tools, and what it says of a run's cost. */
 import { expect, test } from "vitest";
+import { parseFilter } from "../../src/contract/filter.ts";
 import { costText, dollarsText } from "../../src/web/components/format.ts";
+import { idFilter } from "../../src/web/pages/run/rollout-links.tsx";
 import { ToolCounts } from "../../src/web/pages/run/tool-tally.ts";
 
 const call = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } });
@@ -62,4 +64,13 @@ test("what little money a run cost keeps three digits, and what nobody knows of 
   expect(costText(cost)).toBe("$0.0393");
   expect(costText({ ...cost, judge_micros: null })).toBe("$0.00149 or more");
   expect(costText({ ...cost, policy_micros: null, judge_micros: 0 })).toBe("not known");
+});
+
+test("a link to rollouts by their ids has as many of them as a filter holds, and says how many", () => {
+  const ids = Array.from({ length: 30 }, (_, at) => `ro_01m7zdgsbvnzry6v07d0awng5r_${at}_0_0_yuiarvpj`);
+  expect(idFilter(ids.slice(0, 2))).toEqual({ filter: `id:${ids[0]}|${ids[1]}`, n: 2 });
+  const { filter, n } = idFilter(ids);
+  expect(parseFilter(filter).ok).toBe(true);
+  expect(parseFilter(`${filter}|${ids[n]}`).ok).toBe(false);
+  expect([n > 5, n < 30]).toEqual([true, true]);
 });

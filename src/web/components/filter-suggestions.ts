@@ -53,6 +53,7 @@ const SAYS: Readonly<Record<string, string>> = {
   stop: "why it stopped",
   task: "begins with",
   member: "environment of a group",
+  id: "begins with",
   truncated: "cut off by a limit",
   judged: "a judge spoke of it",
   superseded: "a later attempt counts",

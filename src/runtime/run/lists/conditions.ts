@@ -4,7 +4,7 @@
  * written into a statement: a term binds at most its values and one name, so that a filter stays below 60 of the 100 values
  * a statement may bind.
  */
-import type { FilterTerm, Measure, NumberField } from "../../../contract/filter.ts";
+import { type FilterTerm, type Measure, type NumberField, PREFIX_FIELDS } from "../../../contract/filter.ts";
 
 /** Values of one statement, each bound once and written as its number. */
 export class Bound {
@@ -38,6 +38,7 @@ const WORDS = {
   stop: "r.stop_condition",
   member: "r.member",
   task: "r.task_key",
+  id: "r.id",
 } as const;
 
 /** The number as it is read from the row. */
@@ -60,8 +61,9 @@ function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
   if (term.kind === "text") return textIn(term.text, bound);
   if (term.kind === "flag") return `(${flagIn(term.field, stopping)}) = ${term.value ? 1 : 0}`;
   if (term.kind === "word") {
-    const one = term.field === "task" ? (key: string) => beginsWith("r.task_key", bound.add(key)) : null;
-    return wordIn(WORDS[term.field], term.values, bound, one);
+    const column = WORDS[term.field];
+    const prefixed = PREFIX_FIELDS.includes(term.field);
+    return wordIn(column, term.values, bound, prefixed ? (prefix) => beginsWith(column, bound.add(prefix)) : null);
   }
   const measure: Measure<NumberField> =
     term.kind === "score" ? { kind: "score", name: term.name } : { kind: "field", field: term.field };

@@ -226,6 +226,9 @@ function rowsOf(term: FilterTerm): Named | null {
   return namedRows(term.field, value);
 }
 
+/** The beginning of a rollout's id says its group (core/ids.ts); what else is asked of the id, the condition asks. */
+const ID_OF_GROUP = /^ro_[0-9a-z]{26}_(0|[1-9a-z][0-9a-z]{0,6})_/;
+
 function namedRows(field: string, value: string | number): Named | null {
   const grouped = "select r.seq from rollouts r indexed by sqlite_autoindex_rollouts_1 where r.group_index";
   if (field === "group") {
@@ -234,6 +237,10 @@ function namedRows(field: string, value: string | number): Named | null {
   if (field === "step") {
     const shipped = `${grouped} in (select group_index from train_groups where step =`;
     return { seqs: (bound) => `${shipped} ${bound.add(value)})`, listing: null, inOrder: false };
+  }
+  if (field === "id") {
+    const group = ID_OF_GROUP.exec(String(value))?.[1];
+    return group === undefined ? null : namedRows("group", Number.parseInt(group, 36));
   }
   const column = Object.entries(WORDS).find(([name]) => name === field)?.[1];
   if (column === undefined) return null;

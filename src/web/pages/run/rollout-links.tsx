@@ -1,6 +1,7 @@
 /** From a number on a page to the rollouts behind it. */
 import { Link } from "@tanstack/react-router";
 import { printFilter, printName } from "../../../contract/filter.ts";
+import { LIMITS } from "../../../contract/limits.ts";
 import type { Histogram } from "../../../contract/rollout-list.ts";
 import { countText } from "../../components/format.ts";
 import type { Bin } from "../../components/histogram.tsx";
@@ -12,6 +13,14 @@ export const COUNTED = "superseded:false";
 /** A word of a filter, in quotes where it needs them: `error:provider`. */
 export function wordFilter(field: "error" | "stop" | "member" | "task" | "outcome", value: string): string {
   return printFilter([{ kind: "word", field, values: [value], negated: false }]);
+}
+
+/** The rollouts of these ids, and how many of the ids it has: a filter holds some ten. */
+export function idFilter(ids: readonly string[]): { readonly filter: string; readonly n: number } {
+  const filterOf = (values: readonly string[]) => printFilter([{ kind: "word", field: "id", values, negated: false }]);
+  let n = Math.min(ids.length, LIMITS.filterValues);
+  while (n > 1 && filterOf(ids.slice(0, n)).length > LIMITS.filterCharacters) n -= 1;
+  return { filter: filterOf(ids.slice(0, n)), n };
 }
 
 /** A histogram as far as its bins go. */

@@ -11,7 +11,7 @@ import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { hasEnded } from "./progress.ts";
-import { COUNTED, RolloutsLink } from "./rollout-links.tsx";
+import { COUNTED, idFilter, RolloutsLink } from "./rollout-links.tsx";
 import { type AnswerForm, ToolCounts, type ToolTally } from "./tool-tally.ts";
 
 /** Rollouts that are read, in the order they ended, and characters after which no further one is. */
@@ -77,7 +77,7 @@ function ToolTable({ run, tallies, metrics }: ToolTableProps) {
         <thead>
           <tr>
             <th scope="col">Tool</th>
-            {["Calls", "Failed", "Of its calls", "Not answered"].map((name) => (
+            {["Calls", "Failed", "Of its calls", "In rollouts", "Not answered"].map((name) => (
               <th key={name} scope="col" className="numeric">
                 {name}
               </th>
@@ -85,14 +85,19 @@ function ToolTable({ run, tallies, metrics }: ToolTableProps) {
           </tr>
         </thead>
         <tbody>
-          {tallies.map(({ name, calls, failed, unanswered }) => (
+          {tallies.map(({ name, calls, failed, rollouts, unanswered }) => (
             <tr key={name}>
               <th scope="row">
-                <ToolName run={run} name={name} metrics={metrics} />
+                <Shown text={name} />
               </th>
-              <td className="numeric">{countText(calls)}</td>
+              <td className="numeric">
+                <CallsLink run={run} name={name} calls={calls} metrics={metrics} />
+              </td>
               <td className="numeric">{countText(failed)}</td>
               <td className="numeric">{percentText(failed / calls)}</td>
+              <td className="numeric">
+                <FailingLink run={run} rollouts={rollouts} />
+              </td>
               <td className="numeric">{countText(unanswered)}</td>
             </tr>
           ))}
@@ -102,18 +107,35 @@ function ToolTable({ run, tallies, metrics }: ToolTableProps) {
   );
 }
 
-/** A link to the rollouts that called it, where a metric counts its calls; those with most calls first. */
-function ToolName({
-  run,
-  name,
-  metrics,
-}: { readonly run: string; readonly name: string } & Pick<ToolTableProps, "metrics">) {
+interface CallsLinkProps {
+  readonly run: string;
+  readonly name: string;
+  readonly calls: number;
+  readonly metrics: readonly string[];
+}
+
+/** To the rollouts that called it, where a metric counts its calls; those with most calls first. */
+function CallsLink({ run, name, calls, metrics }: CallsLinkProps) {
   const metric = `${name}_calls`;
-  if (!metrics.includes(metric)) return <Shown text={name} />;
+  if (!metrics.includes(metric)) return countText(calls);
   return (
     <RolloutsLink run={run} filter={`${printName(metric)}>0 ${COUNTED}`} sort={`-${printName(metric)}`}>
-      <Shown text={name} />
+      {countText(calls)}
     </RolloutsLink>
+  );
+}
+
+/** To the rollouts in which one of its calls failed: by their ids, as many as a filter holds. */
+function FailingLink({ run, rollouts }: { readonly run: string; readonly rollouts: readonly string[] }) {
+  if (rollouts.length === 0) return countText(0);
+  const { filter, n } = idFilter(rollouts);
+  return (
+    <>
+      {n < rollouts.length && `${countText(rollouts.length)}, `}
+      <RolloutsLink run={run} filter={filter}>
+        {n < rollouts.length ? `the first ${countText(n)}` : countText(n)}
+      </RolloutsLink>
+    </>
   );
 }
 

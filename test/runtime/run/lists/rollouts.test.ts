@@ -1,6 +1,7 @@
 /** A run's rollouts as lists: what the SQL of a filter and a sort gives is what its words say, page by page. */
 import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
+import { rolloutId } from "../../../../src/core/ids.ts";
 import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
 import { Life } from "../../account/life.ts";
 import { type MadeUp, madeUpRun } from "./made-up-run.ts";
@@ -50,6 +51,10 @@ const FILTERS: readonly [filter: string, passes: Passes][] = [
   ["-status:done", ({ status }) => status !== "done"],
   ["task:0000000", ({ group }) => group < 16],
   ["task:%", () => false],
+  ["id:ro_11", ({ id }) => id.startsWith("ro_11")],
+  ["id:ro_7|ro_2", ({ id }) => id.startsWith("ro_7") || id.startsWith("ro_2")],
+  ["-id:ro_1", ({ id }) => !id.startsWith("ro_1")],
+  ["id:%|RO_1", () => false],
   ["example:12", ({ example_id }) => example_id === 12],
   ["group:3 slot:0|2", ({ group, slot }) => group === 3 && slot % 2 === 0],
   ["truncated:true", ({ is_truncated }) => is_truncated],
@@ -71,6 +76,25 @@ test("each filter is passed by the rollouts of which it is true, and they are co
       const counted = run.look("matches", { terms: termsOf(filter), slice: 0 });
       expect([filter, counted]).toEqual([filter, { n: found.length, slices: 1 }]);
     }
+  }));
+
+test("an id leads to the rows of its group, and to nothing that is kept", () =>
+  madeUpRun(2000, (run) => {
+    const mac = (text: string) => text.replaceAll(/[^0-9a-z]/g, "").padEnd(8, "0");
+    const idOf = (group: number, slot: number) =>
+      rolloutId(`run_${"0".repeat(26)}${"1".repeat(8)}`, { group, slot, attempt: 0 }, mac);
+    for (let seq = 1; seq <= 2000; seq += 1) {
+      run.sql.exec("update rollouts set id = ? where seq = ?", idOf(Math.floor((seq - 1) / 4), (seq - 1) % 4), seq);
+    }
+    run.rows();
+    const id = idOf(400, 2);
+    expect(listed(run, `id:${id}`).map((row) => row.id)).toEqual([id]);
+    const read = run.rows();
+    expect([read.read < 100, read.written]).toEqual([true, 0]);
+    const group = id.slice(0, id.indexOf("_", 31) + 1);
+    expect(listed(run, `id:${group}`).map((row) => row.group)).toEqual([400, 400, 400, 400]);
+    expect(listed(run, `id:${group} -id:${id}`).length).toBe(3);
+    expect(listed(run, `id:${id}|${idOf(3, 0)}`).map((row) => row.group)).toEqual([3, 400]);
   }));
 
 const SORTS: readonly [sort: string, value: (row: ListedRollout) => number | null][] = [
