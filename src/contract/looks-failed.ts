@@ -7,8 +7,8 @@ const SAID =
 const JUDGED_CHARACTERS = 200;
 
 /**
- * Whether a tool's result reads like an error. A guess, and where it is counted that is said: what is stored of a failed
- * call is the text that the model was given.
+ * Whether a tool's result reads like an error. A guess, for calls of which it was not recorded whether they failed
+ * (`tool_failed` of their turn), and where it is counted that is said.
  */
 export function looksFailed(result: string): boolean {
   const begin = result.slice(0, JUDGED_CHARACTERS);
