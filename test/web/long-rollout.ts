@@ -11,8 +11,10 @@ export function eventsIn(turns: number): number {
 
 /** One turn a second, a slow one every hundred; every hundredth result reads like an error. */
 export function longTrajectory(short: Trajectory, count: number): Trajectory {
-  const [model] = short.turns;
-  if (model === undefined) throw new Error("the rollout has no turn to go by");
+  const [first] = short.turns;
+  if (first === undefined) throw new Error("the rollout has no turn to go by");
+  // Nothing is recorded of the calls that are made up.
+  const { tool_failed: _, ...model } = first;
   const turns = Array.from({ length: count }, (_, index): StoredTurn => {
     const results = index === 0 ? model.prompt.append : resultsOf(index - 1);
     return {
