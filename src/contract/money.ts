@@ -46,7 +46,10 @@ export const PriceVersion = z
 /** A list of prices never changes: another version takes its place from a time on. Runs keep the one they began with. */
 export const PriceListRequest = namedInput("PriceListRequest", {
   version: PriceVersion.meta({ example: "2026-12" }),
-  effective_from: Seconds.max(9_999_999_999).describe("from now on, or later: within ten years"),
+  effective_from: Seconds.max(9_999_999_999)
+    .nullable()
+    .default(null)
+    .describe("null = from now on; or later, within ten years"),
   fees: Fees,
   models: z.array(ModelPrice).max(MODEL_PRICES_MAX).default([]).meta({ example: [] }),
 });

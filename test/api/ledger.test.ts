@@ -242,6 +242,19 @@ test("prices are read by any key, and a list that is added never changes and com
   await env.DB.prepare("delete from price_lists where version in (?, ?)").bind(soon, later).run();
 });
 
+test("prices without a time are in force from the second they are made in", async () => {
+  const { other, operator } = await withOperator();
+  const version = `now-${crypto.randomUUID().slice(0, 8)}`;
+  other.clock.now = 4_100_000_000_999;
+  const { status, body } = await other.call(operator, "POST /v1/prices", { version, fees: FEES });
+  try {
+    expect([status, body.effective_from]).toEqual([201, 4_100_000_000]);
+    expect((await other.call(operator, "GET /v1/prices")).body.data[0].version).toBe(version);
+  } finally {
+    await env.DB.prepare("delete from price_lists where version = ?").bind(version).run();
+  }
+});
+
 test("of two lists that begin at the same time and are sent at once one is made, and one sent twice at once is made once", async () => {
   const { other, operator } = await withOperator();
   const mark = crypto.randomUUID().slice(0, 8);

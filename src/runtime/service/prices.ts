@@ -23,12 +23,13 @@ export async function readPrices(env: Env, version: string | null, now: number):
 export async function createPriceList(
   env: Env,
   caller: Caller,
-  { version, effective_from, fees, models }: PriceListRequest,
+  { version, effective_from: asked, fees, models }: PriceListRequest,
   options: CreateOptions,
 ): Promise<Result<{ value: PriceList; replayed: boolean }>> {
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
   const { now } = options;
+  const effective_from = asked ?? Math.floor(now / 1000);
   const when = refusedTime(effective_from, Math.floor(now / 1000));
   if (when !== null) return when;
   const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
@@ -60,7 +61,7 @@ export async function createPriceList(
 
 function refusedTime(effective_from: number, now: number): Result<never> | null {
   const refused = (why: string) => refuse("invalid_request", `effective_from: ${why}`, "effective_from");
-  if (effective_from < now) return refused("is over already: prices change from now on, or later");
+  if (effective_from < now) return refused("is over already: leave it out for prices from now on");
   return effective_from > now + FURTHEST_S ? refused("is more than ten years ahead") : null;
 }
 

@@ -117,7 +117,7 @@ export async function setPrices(
     ...[plain, failing, held].map((model) => ({ base_url: env.MODEL_URL, model, ...policy })),
     { base_url: env.MODEL_URL, model: asked, ...judge },
   ]);
-  await operator("/v1/prices", { version, effective_from: Math.floor(Date.now() / 1000), fees, models });
+  await operator("/v1/prices", { version, fees, models });
   // The next prices may begin in the same second, and no two lists begin at one time.
   await env.DB.prepare("update price_lists set effective_from = effective_from - 1 where version = ?")
     .bind(version)
