@@ -223,7 +223,7 @@ test("a key that JSON writes in another way does not come out of what is not rea
 
 test("models that no run could name are passed over, and odd extras are not there", async () => {
   const listed = [{ id: "x".repeat(501) }, { id: "" }, { id: "mine", max_model_len: 0 }];
-  const odd = { choices: [{ message: {}, logprobs: [], token_ids: ["a"] }], usage: {} };
+  const odd = { choices: [{ message: {}, logprobs: [], token_ids: ["a"] }], usage: { completion_tokens: -1 } };
   const { base_url } = await serve(({ route }) => (route === "GET /v1/models" ? [200, { data: listed }] : [200, odd]));
   expect(await probe(base_url)).toMatchObject({
     models: ["mine"],

@@ -5,6 +5,8 @@
  */
 import * as z from "zod";
 
+const MOST_ID = 2 ** 31 - 1;
+
 /** At most so many items, each of which `schema` then reads. */
 export function listOf<Item extends z.ZodType>(schema: Item, most: number) {
   const few = z.custom<unknown[]>((value) => Array.isArray(value) && value.length <= most, {
@@ -13,7 +15,8 @@ export function listOf<Item extends z.ZodType>(schema: Item, most: number) {
   return few.pipe(z.array(schema));
 }
 
-export const Ids = z.custom<readonly number[]>((value) => isListOf(value, Number.isSafeInteger), {
+/** Of tokens: they are kept in 32 bits, where any other number would become another token's. */
+export const Ids = z.custom<readonly number[]>((value) => isListOf(value, isTokenId), {
   error: "is no list of ids",
 });
 
@@ -43,6 +46,10 @@ export function holdsMore(value: unknown, most: number): boolean {
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isItem);
+}
+
+function isTokenId(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MOST_ID;
 }
 
 function hasLogprob(entry: unknown): boolean {

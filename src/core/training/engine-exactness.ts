@@ -115,7 +115,7 @@ const Completion = z.object({
     }),
     LIMITS.choicesPerReply,
   ),
-  usage: z.object({ completion_tokens: z.int() }).nullish().catch(null),
+  usage: z.object({ completion_tokens: z.int().nonnegative() }).nullish().catch(null),
 });
 
 export type ListedModel = z.output<typeof ModelList>["data"][number];

@@ -192,6 +192,22 @@ for (const [what, [reply, error]] of Object.entries(CROWDED)) {
   });
 }
 
+test.each([
+  ["token_ids", [5, 2 ** 40 + 5]],
+  ["token_ids", [-1]],
+  ["prompt_token_ids", [2 ** 31]],
+  ["prompt_token_ids", [1.5]],
+])("ids that no token has are refused, since 32 bits would make others of them: %s %j", (name, ids) => {
+  const body = { choices: [{ message: { content: "4" }, [name]: ids }] };
+  expect(() => readChatCompletion(body, 1)).toThrow(`${name}: is no list of ids`);
+});
+
+test("the largest id that 32 bits hold is kept", () => {
+  const ids = [0, 2 ** 31 - 1];
+  const { completion_ids } = readChatCompletion({ choices: [{ message: { content: "4" }, token_ids: ids }] }, 1);
+  expect(completion_ids).toEqual(ids);
+});
+
 test("content that is nested deeper than anybody means is no content", () => {
   const nested = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
   const body = { choices: [{ message: { content: [{ type: "x", nested }] } }] };
