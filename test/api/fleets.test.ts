@@ -17,6 +17,7 @@ const CONTROL_KEY = "ck-gh78ij90kl12";
 /** Nobody listens there, and it is asked of no resolver. */
 const NOBODY = "http://127.0.0.1:9/v1";
 const REPLICA = { name: "gpu-0", base_url: NOBODY, api_key: KEY, control_key: CONTROL_KEY };
+const OTHER = { ...REPLICA, name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1" };
 
 const open = () => openDoor(services);
 
@@ -113,7 +114,7 @@ test("names are taken once, and a fleet has so many replicas and no more", async
   for (let at = 1; at < LIMITS.fleetReplicas; at += 1) {
     await insertReplica(env.DB, door.scope, replicaRow(id, { name: `n-${at}` }), null);
   }
-  expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...REPLICA, name: "late" }))).toMatchObject({
+  expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...OTHER, name: "late" }))).toMatchObject({
     ...{ status: 409, message: `a fleet has at most ${LIMITS.fleetReplicas} replicas` },
   });
 });
@@ -173,6 +174,31 @@ test("a replica may not be where the platform offers models, however the address
   }
 });
 
+test("no two replicas of a fleet are one engine, however its address is written", async () => {
+  const door = await open();
+  await created(door, { update: { mode: "reload" } });
+  const again = { name: "gpu-1", base_url: "http://127.0.0.1:09//v1/" };
+  const refused = { message: "this is the engine of gpu-0: each replica is one of its own", param: "base_url" };
+  const conflict = { status: 409, code: "conflict", ...refused };
+  expect(await errorOf(await door.post("/v1/fleets/trained/replicas", again))).toMatchObject(conflict);
+  const steered = { name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1", control_url: "http://127.0.0.1:9" };
+  expect(await errorOf(await door.post("/v1/fleets/trained/replicas", steered))).toMatchObject({
+    ...{ ...conflict, param: "control_url" },
+  });
+  const { control_url: _, ...own } = steered;
+  await send(door, "POST", "/v1/fleets/trained/replicas", own);
+  const init = { method: "PATCH", headers: { "content-type": "application/json" } };
+  const moved = await door.ask("/v1/fleets/trained/replicas/gpu-1", {
+    ...init,
+    body: JSON.stringify({ base_url: NOBODY }),
+  });
+  expect(await errorOf(moved)).toMatchObject(conflict);
+  const both = { name: "both", replicas: [REPLICA, again] };
+  expect(await errorOf(await door.post("/v1/fleets", both))).toMatchObject({
+    ...{ ...refused, status: 400, code: "invalid_request", param: "replicas.1.base_url" },
+  });
+});
+
 test("a change keeps what it does not name, and sends a stored key to no other server", async () => {
   const door = await open();
   const fleet = await created(door);
@@ -213,7 +239,7 @@ test("the way of weights does not change while a training run has the fleet, and
 
 test("what is removed is gone with its keys; a fleet's name is free again", async () => {
   const door = await open();
-  const fleet = await created(door, { replicas: [REPLICA, { ...REPLICA, name: "gpu-1" }] });
+  const fleet = await created(door, { replicas: [REPLICA, OTHER] });
   const [gone, left] = ["gpu-0", "gpu-1"].map((name) => fleet.replicas.find((one) => one.name === name));
   expect(await send(door, "DELETE", "/v1/fleets/trained/replicas/gpu-0")).toEqual({
     ...{ object: "replica", id: gone?.id, deleted: true },

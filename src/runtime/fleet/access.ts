@@ -6,9 +6,10 @@ import type { Send } from "../../clients/outgoing.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { getReplica } from "../../db/fleets.ts";
 import { EndpointUnusable } from "../endpoint/call.ts";
-import { allowedHosts, wayOut } from "../kit/address.ts";
+import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
 import { openSealed } from "../kit/sealed-values.ts";
+import type { Places } from "./twins.ts";
 
 interface Opened {
   readonly base_url: string;
@@ -53,4 +54,10 @@ export async function openReplica(
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
   return { ...access, send: wayOut(env, await allowedHosts(env, scope)) };
+}
+
+/** Without an address of its own the control side is the root of the server that calls go to. */
+export function placesOf({ base_url, control_url }: Pick<Opened, "base_url" | "control_url">): Places {
+  const calls = placeOf(base_url);
+  return { calls, control: placeOf(control_url ?? base_url).replace(/\/(v1)?$/, "") };
 }

@@ -82,6 +82,7 @@ export function whyNotNow({ update }: FleetState, { name, phase, paused }: Repli
 
 /** The first order that a replica does not meet, and could be brought to. */
 export function wantedOf(state: FleetState, replica: Replica): WeightOrder | null {
+  if ((replica.twin ?? null) !== null) return null;
   return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
 }
 

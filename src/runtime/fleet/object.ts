@@ -25,6 +25,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { Tombstone } from "../kit/tombstone.ts";
+import { placesOf } from "./access.ts";
 import { nextAt } from "./alarm-times.ts";
 import { type Choice, choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
@@ -278,8 +279,10 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
       return;
     }
     if (this.#store.of() === null) this.#store.create({ scope, fleet_id }, fleet.update);
-    const settings = rows.map(({ id, name, max_concurrent, draining, base_url, control_url }): Settings => {
-      return { id, name, max_concurrent, draining, address: `${base_url} ${control_url ?? ""}` };
+    const settings = rows.map((row): Settings => {
+      const { id, name, max_concurrent, draining, base_url, control_url } = row;
+      const address = `${base_url} ${control_url ?? ""}`;
+      return { id, name, max_concurrent, draining, address, places: placesOf(row) };
     });
     const before = this.#store.state();
     this.#keep(setReplicas(before, fleet.update, settings, this.now()));

@@ -9,6 +9,7 @@ import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding, WeightOrder } from "../contract/fleet-wire.ts";
 import type { Stretch } from "./stretches.ts";
+import { type Places, twinsOf } from "./twins.ts";
 import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.ts";
 
 /**
@@ -69,6 +70,8 @@ export interface Replica {
   readonly draining: boolean;
   /** Where it is: another address is another server. */
   readonly address: string;
+  /** The name of another that is the same engine: this one takes no calls, and nothing is loaded by it. */
+  readonly twin?: string | null;
   readonly probed: boolean;
   readonly probed_at: number;
   readonly holds: Holds;
@@ -106,7 +109,9 @@ export interface Replica {
   readonly shown: ReplicaState;
 }
 
-export type Settings = Pick<Replica, "id" | "name" | "max_concurrent" | "draining" | "address">;
+export type Settings = Pick<Replica, "id" | "name" | "max_concurrent" | "draining" | "address"> & {
+  readonly places?: Places;
+};
 
 export interface FleetState {
   readonly update: FleetUpdate;
@@ -160,10 +165,18 @@ export function setReplicas(
 ): FleetState {
   const kept: Record<string, Replica> = {};
   const stretches: Record<string, readonly Stretch[]> = {};
-  for (const one of settings) {
+  const isSettled = ({ id, address }: Settings) => {
+    const known = before.replicas[id];
+    return known?.address === address && (known.twin ?? null) === null;
+  };
+  const twins = twinsOf(update.mode, settings, isSettled);
+  for (const { places: _, ...set } of settings) {
+    const one = { ...set, twin: twins.get(set.name) ?? null };
     const known = before.replicas[one.id];
-    const same = known?.address === one.address && (update.mode === before.update.mode || isUntouched(known));
-    kept[one.id] = same ? { ...known, ...one } : joining(one, known, before.orders.length > 0, now);
+    // What is loaded onto its twin is loaded onto it as well.
+    const alike = known?.address === one.address && (known.twin ?? null) === one.twin;
+    const same = alike && (update.mode === before.update.mode || isUntouched(known));
+    kept[one.id] = same ? { ...known, ...one } : joining(one, known, before, now);
     if (same) stretches[one.id] = before.stretches[one.id] ?? [];
   }
   const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
@@ -182,22 +195,15 @@ function isUntouched({ holds, adapters, phase }: Replica): boolean {
 /** Calls that were about to leave for another address may do so yet: it is not asked before they have. */
 const OTHER_ADDRESS_MS = 10_000;
 
-function joining(settings: Settings, known: Replica | undefined, behind: boolean, now: number): Replica {
+type Joining = Omit<Settings, "places"> & Pick<Replica, "twin">;
+
+function joining(settings: Joining, known: Replica | undefined, before: FleetState, now: number): Replica {
+  const { orders, released, update } = before;
   const replica: Replica = {
     ...settings,
-    ...{ probed: false, probed_at: 0, holds: null, behind, adapters: [], proof: null },
-    ...{
-      outage: null,
-      phase: null,
-      paused: false,
-      failing: null,
-      held_until: 0,
-      unload_at: 0,
-      claimed: null,
-      doubt: null,
-      told: [],
-    },
-    ...{ initialized: false, announced: null, since: now, shown: "joining" },
+    ...{ probed: false, probed_at: 0, holds: null, behind: orders.length > 0, adapters: [], proof: null },
+    ...{ outage: null, phase: null, paused: false, failing: null, held_until: 0, unload_at: 0, claimed: null },
+    ...{ doubt: null, told: [], initialized: false, announced: null, since: now, shown: "joining" },
   };
   if (known === undefined) return replica;
   const { probed, proof, paused, told, address } = known;
@@ -205,7 +211,11 @@ function joining(settings: Settings, known: Replica | undefined, behind: boolean
     const reason = "it has another address than before";
     return { ...replica, told, outage: { at: now + OTHER_ADDRESS_MS, wait_ms: FIRST_WAIT_MS, reason } };
   }
-  const doubt = "its weights were changed in another way than its fleet's now: start it anew";
+  const twin = known.twin ?? settings.twin ?? null;
+  const trained = orders.length + released.length > 0 && interrupts(update);
+  if (twin !== null && !trained && !paused) return { ...replica, told };
+  const way = twin === null ? "in another way than its fleet's now" : `as those of ${twin}`;
+  const doubt = `its weights were changed ${way}: start it anew`;
   const resume = { name: "resume", until: now, at: now, target: null, fault: doubt, left: false } as const;
   const phase = paused ? { ...resume, misses: 0, late: null } : null;
   return { ...replica, told, probed, proof, paused, phase, doubt };
@@ -246,7 +256,8 @@ function unfitness({ update: { mode } }: FleetState, replica: Replica): string |
 
 /** Why its weights are not the ones it should have; null where they are. */
 function staleness(state: FleetState, replica: Replica): string | null {
-  const { failing, holds, behind, doubt } = replica;
+  const { failing, holds, behind, doubt, twin = null } = replica;
+  if (twin !== null) return `it is the same engine as ${twin}: remove it, or give it an address of its own`;
   if (failing !== null) return failing.reason;
   if (holds === null) return doubt ?? UNKNOWN;
   const order = state.orders.at(-1);

@@ -24,7 +24,7 @@ import { deleteUnused } from "./delete-unused.ts";
 import { fleetViews, refusePaused, tellFleet } from "./fleet-views.ts";
 import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
-import { newReplicas, refuseReplica } from "./replicas.ts";
+import { newReplicas, refuseReplica, refuseTwin } from "./replicas.ts";
 
 const OPERATION = "createFleet";
 
@@ -131,14 +131,18 @@ export async function deleteFleet(
 async function refuseReplicas(
   env: Env,
   scope: Scope,
-  { replicas }: FleetRequest,
+  { replicas, update }: FleetRequest,
   now: number,
 ): Promise<Result<never> | null> {
   for (const [at, replica] of replicas.entries()) {
-    const refused = await refuseReplica(env, scope, replica, now, `replicas.${at}.`);
+    const [path, before] = [`replicas.${at}.`, replicas.slice(0, at)];
+    const refused = await refuseReplica(env, scope, replica, now, path);
     if (refused !== null) return refused;
-    if (replicas.findIndex(({ name }) => name === replica.name) === at) continue;
-    return refuse("invalid_request", `two replicas are called ${replica.name}`, `replicas.${at}.name`);
+    if (before.some(({ name }) => name === replica.name)) {
+      return refuse("invalid_request", `two replicas are called ${replica.name}`, `${path}name`);
+    }
+    const twin = refuseTwin("invalid_request", update.mode, replica, before, path);
+    if (twin !== null) return twin;
   }
   return null;
 }

@@ -7,7 +7,13 @@
  */
 import type { Engine } from "../../clients/engine-calls.ts";
 import { probeEngine } from "../../clients/engine-probe.ts";
-import type { ReplicaCapabilities, ReplicaPatch, ReplicaRequest, ReplicaView } from "../../contract/fleet.ts";
+import type {
+  ReplicaCapabilities,
+  ReplicaPatch,
+  ReplicaRequest,
+  ReplicaView,
+  UpdateMode,
+} from "../../contract/fleet.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
@@ -23,6 +29,8 @@ import {
   updateReplica,
 } from "../../db/fleets.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { placesOf } from "../fleet/access.ts";
+import { twinOf } from "../fleet/twins.ts";
 import { allowedHosts, placeOf, refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
 import { openSealed } from "../kit/sealed-values.ts";
@@ -68,6 +76,9 @@ export async function addReplica(
   const refused = await refuseReplica(env, scope, request, now, "");
   if (refused !== null) return refused;
   if ((await findReplica(env.DB, scope, found.id, request.name)) !== null) return await taken();
+  const others = await replicasOf(env.DB, scope, found.id);
+  const twin = refuseTwin("conflict", found.update.mode, request, others);
+  if (twin !== null) return twin;
   const [row] = await newReplicas(env, scope, found.id, [request], now);
   if (row === undefined) throw new Error("a request makes a replica");
   const kept = await insertReplica(env.DB, scope, row, toRemember(OPERATION, row.id, options));
@@ -89,7 +100,8 @@ export async function changeReplica(
   const found = await lookUp(env, scope, of);
   if (!found.ok) return found;
   const before = found.value;
-  const refused = (await refuseReplica(env, scope, patch, now, "")) ?? refuseStrayKey(before, patch);
+  const unkept = (await refuseReplica(env, scope, patch, now, "")) ?? refuseStrayKey(before, patch);
+  const refused = unkept ?? (await refuseMove(env, scope, before, patch));
   if (refused !== null) return refused;
   const { api_key, control_key, base_url = before.base_url, control_url = before.control_url, ...plain } = patch;
   const access = {
@@ -152,6 +164,44 @@ export async function refuseReplica(
   if (!models.some((one) => placeOf(one.base_url) === placeOf(base_url))) return null;
   const message = "the platform offers models at this address itself: name an endpoint in place of a fleet";
   return refuse("url_not_allowed", message, `${at}base_url`);
+}
+
+interface Addressed {
+  readonly base_url: string;
+  readonly control_url?: string | null | undefined;
+}
+
+/** Why none may be at these addresses beside `others` of its fleet: what is loaded onto one would change another unseen. */
+export function refuseTwin(
+  code: "conflict" | "invalid_request",
+  mode: UpdateMode,
+  { base_url, control_url = null }: Addressed,
+  others: readonly (Addressed & { readonly name: string })[],
+  at = "",
+): Result<never> | null {
+  const places = placesOf({ base_url, control_url });
+  const placed = others.map((one) => ({
+    name: one.name,
+    places: placesOf({ base_url: one.base_url, control_url: one.control_url ?? null }),
+  }));
+  const twin = twinOf(mode, { places }, placed);
+  if (twin === undefined) return null;
+  const param = twin.places.calls === places.calls ? "base_url" : "control_url";
+  return refuse(code, `this is the engine of ${twin.name}: each replica is one of its own`, `${at}${param}`);
+}
+
+async function refuseMove(
+  env: Env,
+  scope: Scope,
+  before: ReplicaRow,
+  { base_url = before.base_url, control_url = before.control_url }: ReplicaPatch,
+): Promise<Result<never> | null> {
+  if (base_url === before.base_url && control_url === before.control_url) return null;
+  const fleet = await findFleet(env.DB, scope, before.fleet_id);
+  if (fleet === null) return notFound("fleet", before.fleet_id);
+  const all = await replicasOf(env.DB, scope, fleet.id);
+  const others = all.filter(({ id }) => id !== before.id);
+  return refuseTwin("conflict", fleet.update.mode, { base_url, control_url }, others);
 }
 
 /** The rows of replicas to come, each probed. */
