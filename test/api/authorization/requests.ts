@@ -153,7 +153,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   addReplica: {
     ask: ({ fleet }) => ({
       path: `/v1/fleets/${fleet}/replicas`,
-      body: { name: unique(), base_url: env.MODEL_URL },
+      body: { name: unique(), base_url: `${env.MODEL_URL}/${unique()}` },
     }),
   },
   updateReplica: { ask: (things) => ({ path: replicaOf(things), body: { draining: true } }) },
