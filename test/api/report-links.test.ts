@@ -106,6 +106,25 @@ test("a link ends in its time, when it is taken back, and with its run", async (
   expect(await read(last)).toBe(401);
 });
 
+test("a link that was taken back is looked up once in two seconds, however often it is shown", async () => {
+  const tenant = await openTenant();
+  const { call, token, app, clock } = tenant;
+  const { id, url } = (await call(token, `POST /v1/runs/${await endedRun(tenant)}/report-links`, {})).body;
+  await call(token, `DELETE /v1/report-links/${id}`);
+  let looks = 0;
+  const prepare = (query: string) => {
+    looks += 1;
+    return env.DB.prepare(query);
+  };
+  const DB = new Proxy(env.DB, { get: (target, name) => (name === "prepare" ? prepare : Reflect.get(target, name)) });
+  const limit = async () => ({ success: true });
+  const read = async () =>
+    (await app.request(SHARED, shown(tokenOf(url)), { ...env, DB, WRONG_KEYS: { limit } })).status;
+  expect([await read(), await read(), await read(), looks]).toEqual([401, 401, 401, 1]);
+  clock.now += 2000;
+  expect([await read(), looks]).toEqual([401, 2]);
+});
+
 test("a repeat makes no second link and says none, and a run has a hundred at most", async () => {
   const tenant = await openTenant();
   const { call, token } = tenant;

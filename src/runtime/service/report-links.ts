@@ -63,7 +63,8 @@ async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
 }
 
 interface Remembered {
-  readonly report: SharedReport;
+  /** Null: there is no such link any more. */
+  readonly report: SharedReport | null;
   /** Epoch milliseconds: when the link ends, and until when this is not read anew. */
   readonly ends: number;
   readonly until: number;
@@ -78,12 +79,19 @@ export async function readSharedReport(env: Env, token: string, now: number): Pr
   const known = remembered.get(hash);
   if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
   const found = await findSharedRun(env.DB, hash);
-  if (found === null || found.expires_at <= now) return null;
+  const isOpen = found !== null && found.expires_at > now;
+  const report = isOpen ? await reportOf(env, found) : null;
+  remembered.set(hash, { report, ends: found?.expires_at ?? now, until: now + REMEMBERED_MS });
+  return report;
+}
+
+async function reportOf(
+  env: Env,
+  found: NonNullable<Awaited<ReturnType<typeof findSharedRun>>>,
+): Promise<SharedReport> {
   const { run } = found;
   const histogram = await readHistogram(env, { orgId: run.org_id, projectId: run.project_id }, run.id, REWARDS);
-  const report = sharedReportOf(found, histogram.ok ? histogram.value : null);
-  remembered.set(hash, { report, ends: found.expires_at, until: now + REMEMBERED_MS });
-  return report;
+  return sharedReportOf(found, histogram.ok ? histogram.value : null);
 }
 
 /** Member by member: what else stands in a run is for its project alone. */
