@@ -72,6 +72,8 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     if (this.#tombstone.stands) return outcomeOf(null, false);
     const known = this.#store.known(delivery.ids);
     if (known !== null) return await this.#repeated(of, known);
+    const before = this.#store.passed(delivery.ids);
+    if (before !== null && comesTo(before, delivery.verdict)) return outcomeOf(before, true);
     const serial = this.#take(of, delivery);
     const taken = this.#store.find(serial);
     if (taken?.state === "refused" && taken.error !== null) await this.#tell(of, taken.error, taken.delivery_id);
@@ -300,6 +302,13 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
 /** Its sender was told that it waits, or that its run will be begun, and does not send it again. */
 function wasAnswered({ tries, accepted_at }: Pending): boolean {
   return tries > 0 || accepted_at !== null;
+}
+
+/** Whether a copy of what began nothing would come to the same. */
+function comesTo({ state, error }: LoggedDelivery, verdict: SignedDelivery["verdict"]): boolean {
+  if (verdict.kind === "begin" || verdict.kind !== state) return false;
+  const again = errorOf(verdict);
+  return again?.code === error?.code && again?.message === error?.message;
 }
 
 function errorOf(verdict: Exclude<SignedDelivery["verdict"], { readonly kind: "begin" }>): Refusal | null {

@@ -3,7 +3,9 @@
  * delivery again; and a sample of what nobody signed.
  *
  * Invariants. A delivery and its ids are written together, and so is what became of it. Nothing grows without end:
- * `LIMITS` says how much of each stays. What nobody signed has a table of its own, and pushes nothing else out.
+ * `LIMITS` says how much of each stays. What nobody signed has a table of its own, and pushes nothing else out; nor does a
+ * copy of what began nothing, which has the one entry. Ids of those are apart: they are many, and push out none by which a
+ * run is known again.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import type { DeliveryState } from "../../contract/trigger.ts";
@@ -21,6 +23,7 @@ create index if not exists deliveries_going on deliveries (serial) where goes_on
 create table if not exists ids (id text primary key, serial integer not null, at integer not null, run_id text);
 create index if not exists ids_by_serial on ids (serial);
 create index if not exists ids_by_time on ids (at);
+create table if not exists passed (id text primary key, serial integer not null);
 create table if not exists unsigned (
   serial integer primary key, error text not null, more integer not null, at integer not null)`;
 
@@ -73,11 +76,15 @@ export class DeliveryStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   #made: boolean;
+  /** One that was made earlier may lack a table. */
+  #whole: boolean;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#made = storage.sql.exec("select 1 from sqlite_master where name = 'deliveries'").toArray().length > 0;
+    const tables = storage.sql.exec("select name from sqlite_master where name in ('deliveries', 'passed')").toArray();
+    this.#made = tables.length > 0;
+    this.#whole = tables.length === 2;
   }
 
   /** Nothing ever came. */
@@ -88,14 +95,16 @@ export class DeliveryStore {
   /** Everything is gone. */
   forget(): void {
     this.#made = false;
+    this.#whole = false;
   }
 
   /** All of it or nothing. */
   write<T>(work: () => T): T {
     return this.#storage.transactionSync(() => {
-      if (!this.#made) this.#sql.exec(TABLES);
+      if (!this.#whole) this.#sql.exec(TABLES);
       const result = work();
       this.#made = true;
+      this.#whole = true;
       return result;
     });
   }
@@ -113,6 +122,17 @@ export class DeliveryStore {
     return null;
   }
 
+  /** The latest entry of a delivery that is known by one of these and began nothing. */
+  passed(ids: readonly string[]): LoggedDelivery | null {
+    if (!this.#whole) return null;
+    for (const id of ids) {
+      const [found] = this.#all<{ serial: number }>("select serial from passed where id = ?", id);
+      const entry = found === undefined ? null : this.find(found.serial);
+      if (entry !== null) return entry;
+    }
+    return null;
+  }
+
   /** Within `write`. `known`: whether it is to be known again. */
   add({ ids, event, state, error, filling, origin, try_at }: NewDelivery, known: boolean, now: number): number {
     const serial = this.#next();
@@ -122,8 +142,8 @@ export class DeliveryStore {
         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[serial, id, event, state, jsonOf(error), now, jsonOf(filling), origin, try_at],
     );
-    if (known)
-      for (const one of ids) this.#sql.exec("insert or ignore into ids values (?, ?, ?, null)", one, serial, now);
+    if (!known) this.#pass(serial, ids);
+    else for (const one of ids) this.#sql.exec("insert or ignore into ids values (?, ?, ?, null)", one, serial, now);
     this.#drop(serial, now);
     return serial;
   }
@@ -220,8 +240,21 @@ export class DeliveryStore {
         "update deliveries set state = 'refused', error = ?, filling = null where serial = ?",
         ...[JSON.stringify(error), serial],
       );
-      this.#sql.exec("delete from ids where serial = ?", serial);
+      const ids = this.#all<{ id: string }>("delete from ids where serial = ? returning id", serial);
+      this.#pass(
+        serial,
+        ids.map(({ id }) => id),
+      );
     });
+  }
+
+  /** It began nothing, and takes the place of the entry before that came to the same. */
+  #pass(serial: number, ids: readonly string[]): void {
+    const [before, entry] = [this.passed(ids), this.find(serial)];
+    if (before !== null && before.state === entry?.state && before.error?.code === entry.error?.code) {
+      this.#sql.exec("delete from deliveries where serial = ?", before.serial);
+    }
+    for (const id of ids) this.#sql.exec("insert or replace into passed values (?, ?)", id, serial);
   }
 
   postpone(serial: number, try_at: number): void {
@@ -258,6 +291,7 @@ export class DeliveryStore {
         and serial not in (select serial from deliveries order by serial desc limit ?)`,
       LIMITS.deliveriesLogged,
     );
+    this.#sql.exec("delete from passed where serial not in (select serial from deliveries)");
   }
 
   #all<T extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): T[] {

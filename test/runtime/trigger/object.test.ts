@@ -284,6 +284,42 @@ test("a run that is refused says so in the delivery, as does a maker who may sta
   expect(door.scope).toEqual(of.scope);
 });
 
+test("copies of what began nothing are one entry, and push nothing out of the log", async () => {
+  const { of, object, deliver, within } = await opened(ENDS);
+  await deliver("begun");
+  const copy = (n: number, verdict: SignedDelivery["verdict"]) => {
+    // As GitHub's are: the sender may give it any id, and what is signed is the body.
+    return { ...deliveryOf("", "allow", verdict), ids: [`copy-${n}`, `body of ${verdict.kind}`] } as const;
+  };
+  const verdicts: SignedDelivery["verdict"][] = [
+    { kind: "answered" },
+    { kind: "ignored", reason: "when: $.ref is null" },
+    { kind: "refused", error: { code: "conflict", message: "the trigger is disabled", param: null } },
+    { kind: "begin", filling: { seed: "no number" } },
+  ];
+  await within(async (inner, { storage }) => {
+    for (const verdict of verdicts) {
+      for (let n = 0; n < 100; n += 1) await inner.deliver(of, copy(n, verdict));
+    }
+    const { n } = storage.sql.exec<{ n: number }>("select count(*) as n from passed").one();
+    expect(n).toBeLessThan(2 * LIMITS.deliveriesLogged);
+  });
+  const log = await object.log({ before: null, limit: 1000 });
+  expect(log.map(({ state, error }) => error?.code ?? state)).toEqual([
+    ...["invalid_request", "conflict", "invalid_request", "answered", "started"],
+  ]);
+});
+
+test("what was ignored is looked at anew: once it is not, it begins its run", async () => {
+  const { of, deliver, object } = await opened(ENDS);
+  const ignored = deliveryOf("d1", "allow", { kind: "ignored", reason: "when: $.ref is null" });
+  expect(await object.deliver(of, ignored)).toMatchObject({ state: "ignored", duplicate: false });
+  expect(await object.deliver(of, ignored)).toMatchObject({ state: "ignored", duplicate: true, error: null });
+  expect(await deliver("d1")).toMatchObject({ state: "started", duplicate: false });
+  expect(await object.deliver(of, ignored)).toMatchObject({ state: "started", duplicate: true });
+  expect((await object.log({ before: null, limit: 9 })).map(({ state }) => state)).toEqual(["started", "ignored"]);
+});
+
 test("of a flood that nobody signed a few are written, the rest counted, and the others stay in the log", async () => {
   const { of, object, deliver, within } = await opened(ENDS);
   await deliver("d1");
@@ -322,7 +358,7 @@ test("the log keeps so many, and a delivery that has left it is known all the sa
   const ignored = { kind: "ignored", reason: "when: $.ref is null" } as const;
   await within(async (inner) => {
     for (let n = 0; n < LIMITS.deliveriesLogged + 50; n += 1)
-      await inner.deliver(of, deliveryOf("other", "allow", ignored));
+      await inner.deliver(of, deliveryOf(`other-${n}`, "allow", ignored));
   });
   const log = await object.log({ before: null, limit: 2000 });
   expect(log.length).toBeGreaterThanOrEqual(LIMITS.deliveriesLogged);
