@@ -35,7 +35,8 @@ function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: S
         "wrangler secret put ROLLCALL_SECRETS_BEFORE",
     );
   }
-  return [current, ...before];
+  // Between the steps of a rotation the secret in use stands there as well, and is not behind itself.
+  return [current, ...before.filter((secret) => secret !== current)];
 }
 
 /** What an id stands for that this deployment minted, under whichever of its secrets; null for anything else. */

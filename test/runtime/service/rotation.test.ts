@@ -145,6 +145,14 @@ test("a run whose secret is taken out dispatches nothing more, and goes on when 
   expect(await platform.ended(run.id)).toMatchObject({ status: "completed", counts: { scored: 2, failed: {} } });
 });
 
+test("between the two steps of a rotation, when the secret in use stands among those before it, nothing is behind", async () => {
+  rotateBack();
+  await platform.post("/v1/secrets", { name: "IN_USE", value: "sealed under the secret in use" });
+  await resealAll(50);
+  const between = { ...env, ROLLCALL_SECRETS_BEFORE: `${OLD},${NEW}` };
+  expect(await reseal(between, null, 50)).toMatchObject({ resealed: 0, remaining: 0, next: null });
+});
+
 test("what was not sealed anew before the old secret went says so, and is counted as lost", async () => {
   rotateBack();
   const asked = { name: "left-behind", base_url: env.MODEL_URL, api_key: KEY, probe: false };
