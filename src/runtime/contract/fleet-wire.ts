@@ -126,8 +126,11 @@ export interface FleetRpc {
   letGo(of: Pick<FleetCall, "scope" | "fleet_id">, replica_id: string | null): Promise<string | null>;
   /** Its settings or its replicas are not what they were. Also begins it. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
-  /** `look`: after a look at each replica by whose weights no training run could begin. */
-  standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean): Promise<FleetStanding>;
+  /**
+   * `look`: after a look at each replica by whose weights no training run could begin. `waits`: a run waits for its
+   * replicas, so that they are looked at as while calls use them.
+   */
+  standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean, waits?: boolean): Promise<FleetStanding>;
   /**
    * Begins nothing more, resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from
    * here on. False: an engine is paused in a step that has not ended, so that it is to be asked again.

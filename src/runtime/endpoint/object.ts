@@ -97,7 +97,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const kept = this.#load();
     if (kept === null) return;
     forgetEndpoint(kept.scope, kept.endpoint_id);
-    const limits = await limitsOf(this.env, kept);
+    const limits = await limitsOf(this.env, kept, false);
     const now = this.now();
     const latest = this.#load();
     // The last run has left meanwhile.
@@ -235,8 +235,9 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const known = this.#load();
     const now = this.now();
     if (known !== null && !isOutdated(known.state.limits, now - known.limits_at)) return;
+    const waits = known === null || Object.values(known.state.runs).some(({ more }) => more);
     try {
-      const limits = await limitsOf(this.env, asked);
+      const limits = await limitsOf(this.env, asked, waits);
       const kept = this.#open(asked);
       this.#kept = { ...kept, limits_at: now, state: { ...kept.state, limits } };
     } catch (thrown) {
@@ -246,18 +247,24 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   }
 }
 
+/** `waits`: a run has rollouts to dispatch. */
 async function limitsOf(
   env: Env,
   { scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">,
+  waits: boolean,
 ): Promise<EndpointLimits> {
-  if (isFleet(endpoint_id)) return await limitsOfFleet(env, { scope, fleet_id: endpoint_id });
+  if (isFleet(endpoint_id)) return await limitsOfFleet(env, { scope, fleet_id: endpoint_id }, waits);
   const row = await getEndpoint(env.DB, scope, endpoint_id);
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
 }
 
 /** As many at once as those of its replicas that take calls. */
-async function limitsOfFleet(env: Env, of: Pick<FleetCall, "scope" | "fleet_id">): Promise<EndpointLimits> {
-  const { max_concurrent, replicas } = await fleetObject(env, of.scope, of.fleet_id).standing(of);
+async function limitsOfFleet(
+  env: Env,
+  of: Pick<FleetCall, "scope" | "fleet_id">,
+  waits: boolean,
+): Promise<EndpointLimits> {
+  const { max_concurrent, replicas } = await fleetObject(env, of.scope, of.fleet_id).standing(of, false, waits);
   return { max_concurrent, rpm: null, fleet: { down: max_concurrent > 0 ? null : whyDown(replicas) } };
 }
 

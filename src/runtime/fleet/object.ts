@@ -44,7 +44,7 @@ import { askAgainAt, longestUpdateMs } from "./waiting.ts";
 const SETTINGS_MS = 5 * 60_000;
 /** A replica that is held off stays so until its new settings were read, whoever was told of them. */
 const HELD_MS = 60_000;
-/** A fleet that no call used for so long is looked at only to be updated. */
+/** A fleet that no call used or waited for so long is looked at only to be updated. */
 const USED_MS = 3600_000;
 const NOTE_USED_MS = 5 * 60_000;
 /** A call for which no replica has a place now is to be asked for again so soon. */
@@ -199,8 +199,9 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#readSettings(of);
   }
 
-  async standing(of: FleetOf, look = false): Promise<FleetStanding> {
+  async standing(of: FleetOf, look = false, waits = false): Promise<FleetStanding> {
     if (!(await this.#open(of))) return NOTHING;
+    if (waits) await this.#noteUsed(this.now());
     const unfit = look ? this.#standing().replicas.filter((one) => (one.unfit ?? null) !== null) : [];
     await this.#driver.confirm(unfit.map(({ replica_id }) => replica_id));
     if (this.#of() === null) return NOTHING;

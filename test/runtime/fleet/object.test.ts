@@ -202,6 +202,24 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   expect(await fleet.in((_, state) => state.storage.getAlarm())).toBeNull();
 });
 
+test("a replica that was away before any call is asked again while a run waits for it, and not otherwise", async () => {
+  const fleet = new Fleet(1);
+  const engine = fleet.engine(0);
+  engine.alive = false;
+  await fleet.open();
+  expect(await fleet.states()).toEqual(["down null"]);
+  engine.alive = true;
+  fleet.now += 60_000;
+  await fleet.in((_, state) => state.storage.deleteAlarm());
+  await fleet.fire();
+  expect(await fleet.states()).toEqual(["down null"]);
+  expect(await fleet.in((_, state) => state.storage.getAlarm())).toBeNull();
+  await fleet.in((object) => object.standing(fleet.of, false, true));
+  expect(await fleet.in((_, state) => state.storage.getAlarm())).not.toBeNull();
+  await fleet.fire();
+  expect(await fleet.states()).toEqual(["ready null"]);
+});
+
 test("a fleet with weights of a run that is over takes no training run before its engines were started anew", async () => {
   const fleet = await new Fleet(1).open();
   await fleet.order(1);

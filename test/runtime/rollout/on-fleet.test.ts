@@ -8,7 +8,7 @@ import { fleetObject } from "../../../src/runtime/kit/names.ts";
 import { untilBatchReady } from "../batch-ready.ts";
 import { insertFleet } from "../fleet-rows.ts";
 import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
-import { GUESSES, questions } from "../rows.ts";
+import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HOUR = 3_600_000;
@@ -82,4 +82,36 @@ test("a rollout killed during a call makes it again under its key, and the one t
       },
     );
   expect([await inFlight(0), await inFlight(HOUR)]).toEqual([[1], [0]]);
+});
+
+test("a run that began while its engine was off goes on once the engine is back", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const within = (use: (object: FleetObject) => Promise<void>) =>
+    inside(
+      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      FleetObject,
+      async (object) => await use(object),
+    );
+  await within(async (object) => {
+    object.network = async () => new Response("", { status: 503 });
+  });
+  const { id } = await start(door, {
+    environment: "gsm8k",
+    dataset: questions(1),
+    model: script(RIGHT),
+    fleet: fleet.id,
+  });
+  const of = { scope: door.scope, fleet_id: fleet.id };
+  const state = async () => (await fleetObject(env, door.scope, fleet.id).standing(of)).replicas[0]?.state;
+  await vi.waitUntil(async () => (await state()) === "down", { timeout: 30_000 });
+  expect(await door.run(id)).toMatchObject({ status: "running", flow: { state: "endpoint_down" } });
+  await within(async (object) => {
+    const then = Date.now() + 60_000;
+    object.now = () => then;
+    object.network = undefined;
+    await object.alarm();
+  });
+  expect(await state()).toBe("ready");
+  expect(await door.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
