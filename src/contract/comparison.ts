@@ -13,6 +13,7 @@ import {
   RunId,
   Seconds,
   TaskKey,
+  TaskText,
   wholeNumber,
 } from "./primitives.ts";
 import { RunReport } from "./report.ts";
@@ -39,6 +40,7 @@ export const COMPARED_TASKS = ["flipped", "different", "worse", "better", "all"]
 const ComparedTask = z
   .object({
     task_key: TaskKey,
+    task_text: TaskText,
     run: z.number().describe("mean of the task's scored rollouts").meta({ example: 0.25 }),
     baseline: z.number().meta({ example: 0.5 }),
     example_id: Count.describe("in the run"),

@@ -66,7 +66,7 @@ export type ParsedFilter =
 
 /** What `"text"` is looked for in, and how, as people are told. */
 export const TEXT_SEARCHES =
-  "the errors of a rollout, the key of its task and the beginning of its first prompt; capital letters count as small ones";
+  "the errors of a rollout, the key and the text of its task and the beginning of its first prompt; capital letters count as small ones";
 
 const BARE_NAME = /[\p{L}_][\p{L}\p{N}_./-]*/uy;
 const OPERATOR = /<=|>=|!=|[:=<>]/y;

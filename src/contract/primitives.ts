@@ -57,6 +57,10 @@ export const Interval = z.tuple([z.number(), z.number()]).nullable();
 export const RunId = z.string().meta({ example: EXAMPLE.run });
 export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
 export const TaskKey = z.string().meta({ example: EXAMPLE.task });
+/** What people call a task by: of rollouts that ended before there were such texts nobody knows it. */
+export const TaskText = MaybeText.describe(
+  "what the task asks: the last thing a user says in its prompt, on one line of at most 120 characters; null where that is not known (not yet, or no more) or has no words",
+).meta({ example: EXAMPLE.row.question });
 /** Which versions of the weights replicas serve: the oldest, the newest, each. */
 export const Applied = z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) });
 /** An object whose members are not ours to name. */

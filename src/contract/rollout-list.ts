@@ -15,6 +15,7 @@ import {
   Seconds,
   Step,
   TaskKey,
+  TaskText,
   Version,
   wholeNumber,
 } from "./primitives.ts";
@@ -69,6 +70,7 @@ export const RolloutSummary = named("RolloutSummary", {
   outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
   reason: MaybeText.describe("the class, cause or reason behind the outcome"),
   task_key: MaybeText.meta({ example: EXAMPLE.task }),
+  task_text: TaskText,
   example_id: Count.nullable(),
   member: MaybeText.describe("the environment of a group of environments that played it"),
   reward: MaybeNumber.meta({ example: 1 }),
@@ -139,6 +141,7 @@ export const GroupSummary = named("GroupSummary", {
   group: Count,
   example_id: Count.nullable(),
   task_key: TaskKey.nullable(),
+  task_text: TaskText,
   member: MaybeText,
   counts: z
     .object({

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import type { Content, Message, Messages } from "./messages.ts";
-import { Count, EXAMPLE, listOf, MaybeText, named } from "./primitives.ts";
+import { Count, EXAMPLE, listOf, MaybeText, named, TaskText } from "./primitives.ts";
 import { RolloutView } from "./run.ts";
 import { cutBefore } from "./shown-text.ts";
 
@@ -44,6 +44,7 @@ const whole = turns.element.shape;
 export const RolloutHead = named("RolloutHead", {
   ...head,
   object: z.literal("rollout_head"),
+  task_text: TaskText,
   n_turns: Count.describe("turns answered so far").meta({ example: 1 }),
   duration_ms: Count.nullable().describe("from its begin to its end; null before that").meta({ example: 840 }),
   answer: Beginning.nullable().describe("what its task's row gives as the answer; null where that is nothing"),

@@ -25,15 +25,20 @@ export async function readReportFile(
   const firsts: Record<string, RolloutSummary | null> = {};
   for (const filter of badEnds(run)) {
     const page = await client.listRollouts(runId, { filter, sort: "ended", limit: 1 }, options);
-    firsts[filter] = page.data[0] ?? null;
+    firsts[filter] = page.data[0] === undefined ? null : withoutPrompt(page.data[0]);
   }
   const rollouts: RolloutSummary[] = [];
   for await (const rollout of client.rollouts(runId, { limit: A_PAGE }, options)) {
-    rollouts.push(rollout);
+    rollouts.push(withoutPrompt(rollout));
     if (rollouts.length === ROLLOUTS) break;
   }
   const left_out = Math.max(0, run.counts.dispatched - rollouts.length);
   return { format: "rollcall.report/1", exported_at: now, run, histograms, firsts, rollouts, left_out };
+}
+
+/** The file is for anybody, and says nothing of what was asked. */
+function withoutPrompt(rollout: RolloutSummary): RolloutSummary {
+  return { ...rollout, task_text: null };
 }
 
 /** What its histograms may be of, as a filter writes it. */

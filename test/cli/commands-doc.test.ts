@@ -79,7 +79,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
     json: { object: "audit", holds: true, violations: [] },
   },
   "run rollouts": {
-    text: /^rollout +group +status[\s\S]*\n(ro_\w+ .*\n?){4}$/,
+    text: /^rollout +group +task +status[\s\S]*\n(ro_\w+ +\d +What is \d.*\n?){4}$/,
     json: { ...LIST, matched: 4, searched: null },
   },
   "run results": {

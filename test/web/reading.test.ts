@@ -1,5 +1,5 @@
 /** Reading by keys alone, reading what was written to do harm, and reading a report with the network off. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -124,6 +124,7 @@ test("the report as one file, opened from disk with the network off, shows what 
     const argv = ["run", "export", before, "--html", "-o", file];
     const { code, stderr } = await rollcall(argv, { ROLLCALL_URL: stage.url, ROLLCALL_API_KEY: stage.key });
     expect(code, stderr).toBe(0);
+    expect(readFileSync(file, "utf8")).not.toContain("What is item");
     const { page, wrong } = await tabAt(`/runs/${before}`);
     await page.locator(".histogram").waitFor();
     const offline = await theBrowser().newContext({ offline: true, locale: "en-US" });

@@ -60,13 +60,18 @@ test("nothing is offered in a text in quotes, and a piece in the middle is repla
 test("a row of CSV holds numbers as they are, nothing for null, and no formula", () => {
   const row = {
     ...{ id: "ro_1", group: 0, slot: 1, attempt: 0, superseded_by: null, task_key: "=1+1", member: null },
+    task_text: "Sum, please",
     ...{ status: "done", outcome: "scored", reason: null, reward: 0.5, advantage: -1, stop_condition: 'a "b", c' },
     ...{ is_truncated: false, turns: 2, calls: 2, prompt_tokens: null, completion_tokens: null, duration: 1.5 },
     ...{ cost: { policy_micros: null, judge_micros: 0, charged_micros: 3 }, step: null, error: null },
     scores: [{ name: "right", score: null, weight: 1 }],
   } as unknown as RolloutSummary;
-  expect(csvRow(row, ["right"])).toBe(`ro_1,0,1,0,,'=1+1,,done,scored,,0.5,-1,"a ""b"", c",false,2,2,,,1.5,,0,3,,,,`);
+  expect(csvRow(row, ["right"])).toBe(
+    `ro_1,0,1,0,,'=1+1,"Sum, please",,done,scored,,0.5,-1,"a ""b"", c",false,2,2,,,1.5,,0,3,,,,`,
+  );
   expect(csvHeader(["right"]).split(",")).toHaveLength(
-    csvRow(row, ["right"]).replace('"a ""b"", c"', "x").split(",").length,
+    csvRow(row, ["right"])
+      .replaceAll(/"(?:[^"]|"")*"/g, "x")
+      .split(",").length,
   );
 });

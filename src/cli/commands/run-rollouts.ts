@@ -5,9 +5,12 @@ import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { onPlatform } from "../on-platform.ts";
 import { countText, durationText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
+import { cutTo } from "../terminal/text.ts";
 
-const HEADER = ["rollout", "group", "status", "reward", "turns", "tokens", "took", "stop or error"];
+const HEADER = ["rollout", "group", "task", "status", "reward", "turns", "tokens", "took", "stop or error"];
 const SHOWN = 20;
+/** Of what a task asks, in columns. */
+const TASK_WIDTH = 40;
 
 const ROLLOUTS = command({
   name: "run rollouts",
@@ -69,6 +72,7 @@ function rowOf(rollout: RolloutSummary): string[] {
   return [
     id,
     String(group),
+    cutTo(rollout.task_text ?? (rollout.task_key ?? "").slice(0, 8), TASK_WIDTH),
     outcome ?? (rollout.cancelling ? "cancelling" : status),
     reward === null ? "" : String(Number(reward.toFixed(4))),
     turns === null ? "" : countText(turns),

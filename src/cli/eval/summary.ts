@@ -4,10 +4,13 @@ import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
 import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
-import { safeLine } from "../terminal/text.ts";
+import { cutTo, safeLine } from "../terminal/text.ts";
 import { type GateResult, type Judgement, NOT_JUDGED } from "./gates.ts";
 
 const HEADER = ["task", "baseline", "run", "", "rollout", "rollout of the baseline"];
+
+/** Of what a task asks, in columns. */
+const TASK_WIDTH = 40;
 
 const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, calls: 0 };
 
@@ -92,7 +95,8 @@ function rowOf(task: ComparedTask): string[] {
   const change = task.run < task.baseline ? "worse" : "better";
   const means = [task.baseline.toFixed(3), task.run.toFixed(3)];
   const rollouts = [task.rollout_id, task.baseline_rollout_id];
-  return [String(task.example_id), ...means, change, ...rollouts].map(safeLine);
+  const name = task.task_text === null ? "" : ` ${cutTo(task.task_text, TASK_WIDTH)}`;
+  return [`${task.example_id}${name}`, ...means, change, ...rollouts].map(safeLine);
 }
 
 function pText(p: number): string {

@@ -83,6 +83,8 @@ export interface ListQuestions {
   readonly bins: { readonly ask: BinsQuery; readonly answer: BinCounts };
   /** Names of scores that rollouts have, as far as a sample of them says. */
   readonly scoreNames: { readonly ask: null; readonly answer: readonly string[] };
+  /** What the tasks of these rollouts ask, by their numbers; of those that are known. */
+  readonly taskTexts: { readonly ask: readonly number[]; readonly answer: ReadonlyMap<number, string> };
   /** How far the texts are that a search looks in; asked with more of them, it keeps those first. */
   readonly searched: { readonly ask: SearchTexts | null; readonly answer: SearchState };
 }

@@ -70,8 +70,9 @@ export type TaskMean = {
   /** Over the scored rollouts that count. Rows of the dataset with equal keys are one task. */
   readonly mean: number;
   readonly example_id: number;
-  /** The one of these rollouts that was dispatched first. */
+  /** The one of these rollouts that was dispatched first, and its number. */
   readonly rollout_id: string;
+  readonly seq?: number;
 };
 
 /** Keys from `from` up to but not including `to`; null: to the end. */
@@ -107,6 +108,8 @@ export type RolloutEntry = {
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
+  /** What the task asks, in a line; null until the rollout has reported, and for one that ended before there were these. */
+  task_text: string | null;
   /** The environment of the group that played the task; null where none of a group did, or nobody knows which. */
   member: string | null;
   digest: string | null;

@@ -101,6 +101,8 @@ export interface RolloutReport extends RolloutSlot {
   readonly rollout_id: string;
   readonly example_id: number;
   readonly task_key: string;
+  /** What its task asks; absent where nobody says it in words, or the prompt was never made. */
+  readonly task_text?: string;
   /** Whose task it is, in a run of a group of environments. */
   readonly member?: string;
   readonly failure: FailureClass | null;

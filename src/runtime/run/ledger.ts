@@ -371,6 +371,7 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
   return {
     example_id: report.example_id,
     task_key: report.task_key,
+    task_text: report.task_text ?? null,
     member: report.member ?? null,
     digest: report.digest,
     said: report.said ?? null,

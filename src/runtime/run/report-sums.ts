@@ -252,8 +252,8 @@ export function taskMeans(sql: SqlStorage, metric: string | null, { from, to }: 
   const score = `(select value ->> 'score' from json_each(scores) where value ->> 'name' = ?)`;
   const value = metric === null ? "reward" : score;
   // min(seq) decides which row the bare columns are of.
-  const cursor = sql.exec<TaskMean & { first: number }>(
-    `select task_key, avg(value) as mean, min(seq) as first, id as rollout_id,
+  const cursor = sql.exec<TaskMean>(
+    `select task_key, avg(value) as mean, min(seq) as seq, id as rollout_id,
        ifnull(example_id, group_index) as example_id
      from (select seq, id, task_key, example_id, group_index, ${value} as value from rollouts
        where status = 'done' and superseded_by is null and task_key >= ? and (? is null or task_key < ?))
@@ -261,5 +261,5 @@ export function taskMeans(sql: SqlStorage, metric: string | null, { from, to }: 
     ...(metric === null ? [] : [metric]),
     ...[from, to, to],
   );
-  return Array.from(cursor, ({ first: _, ...task }) => task);
+  return cursor.toArray();
 }

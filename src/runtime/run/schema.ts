@@ -59,7 +59,7 @@ export const RUN_SCHEMA = [
 /** What the table makes of the columns that are not named when a rollout is dispatched. */
 export const NEW_ROLLOUT = {
   ...{ outcome: null, reason: null, superseded_by: null, asks: 0, misses: 0, told: 0, cancel: null },
-  ...{ example_id: null, task_key: null, member: null, digest: null, said: null, bytes: 0 },
+  ...{ example_id: null, task_key: null, task_text: null, member: null, digest: null, said: null, bytes: 0 },
   ...{ stop_condition: null, is_truncated: 0, turns: 0, calls: 0, prompt_tokens: 0, completion_tokens: 0 },
   ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
   ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
@@ -100,6 +100,8 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     ],
   },
   { name: "announcements", statements: ANNOUNCEMENTS_SCHEMA },
+  // What people call a task, of 120 characters at most.
+  { name: "task text", statements: ["alter table rollouts add column task_text text"] },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */

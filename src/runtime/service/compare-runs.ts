@@ -48,7 +48,21 @@ export async function compareRuns(
     if (theirs == null) return refuseAs(lostRun(query.baseline), "baseline");
     tally.add(ours, theirs);
   }
-  return tally.comparison(sides, query.metric);
+  const texts = await taskTexts(env, scope, id, tally.listed);
+  return texts === null ? lostRun(id) : tally.comparison(sides, query.metric, texts);
+}
+
+type ListedTask = Omit<ComparedTask, "task_text"> & Pick<TaskMean, "seq">;
+
+/** Of all tasks that are listed, with one look. Null: the run is lost. */
+async function taskTexts(
+  env: Env,
+  scope: Scope,
+  id: string,
+  listed: readonly ListedTask[],
+): Promise<ReadonlyMap<number, string> | null> {
+  const seqs = listed.flatMap(({ seq }) => (seq === undefined ? [] : [seq]));
+  return seqs.length === 0 ? new Map() : await runObject(env, scope, id).look("taskTexts", seqs);
 }
 
 interface Sides {
@@ -87,13 +101,18 @@ const LISTED: Readonly<Record<CompareQuery["tasks"], (ours: TaskMean, theirs: Ta
 class Tally {
   readonly #paired = new PairedDifferences();
   readonly #page: Pick<CompareQuery, "after" | "limit" | "tasks">;
-  readonly #listed: ComparedTask[] = [];
+  readonly #found: ListedTask[] = [];
   #onlyRun = 0;
   #onlyBaseline = 0;
   #flipped = 0;
 
   constructor(page: Pick<CompareQuery, "after" | "limit" | "tasks">) {
     this.#page = page;
+  }
+
+  /** Those on the page. */
+  get listed(): readonly ListedTask[] {
+    return this.#found.slice(0, this.#page.limit);
   }
 
   /** Both in order of keys, of the same range; ranges in their order. */
@@ -114,21 +133,21 @@ class Tally {
 
   #list(task: TaskMean, other: TaskMean): void {
     // One more than the page holds says that there is another page.
-    if (task.task_key <= (this.#page.after ?? "") || this.#listed.length > this.#page.limit) return;
-    const { task_key, example_id, rollout_id, mean } = task;
-    this.#listed.push({
-      ...{ task_key, run: mean, baseline: other.mean },
+    if (task.task_key <= (this.#page.after ?? "") || this.#found.length > this.#page.limit) return;
+    const { task_key, example_id, rollout_id, mean, seq } = task;
+    this.#found.push({
+      ...{ task_key, run: mean, baseline: other.mean, ...(seq !== undefined && { seq }) },
       ...{ example_id, rollout_id, baseline_rollout_id: other.rollout_id },
     });
   }
 
-  comparison({ run, baseline }: Sides, metric: string): Result<RunComparison> {
+  comparison({ run, baseline }: Sides, metric: string, texts: ReadonlyMap<number, string>): Result<RunComparison> {
     const { mean, ...spread } = this.#paired.result();
     if (mean === null) return refuse("conflict", this.#nothingInCommon(run, baseline), "baseline");
     const { first, second } = this.#paired.means;
     const { pairs, wins, losses, ties } = this.#paired;
-    const tasks = this.#listed.slice(0, this.#page.limit);
-    const more = this.#listed.length > tasks.length;
+    const tasks = this.listed.map(({ seq = 0, ...task }) => ({ ...task, task_text: texts.get(seq) ?? null }));
+    const more = this.#found.length > tasks.length;
     const value: RunComparison = {
       object: "comparison",
       metric,

@@ -44,6 +44,7 @@ function headOf({ run, counted, reader }: Opened, rest: TrajectoryRest | null): 
   return {
     ...view,
     object: "rollout_head",
+    task_text: counted.entry.task_text,
     n_turns: reader?.total ?? 0,
     duration_ms: ended ? Math.max(0, rest.ended_at - rest.started_at) : null,
     answer: rest?.answer ? beginningOf(rest.answer) : null,

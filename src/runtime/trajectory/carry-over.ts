@@ -22,7 +22,7 @@ import { RowsMissing } from "../dataset/rows.ts";
 import { forkKey, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { bareReport, storableTrajectory } from "./rollout-report.ts";
+import { bareReport, storableTrajectory, textOfTask } from "./rollout-report.ts";
 import { readTrajectory, type SegmentLine, storeTrajectory } from "./store.ts";
 
 export interface Source {
@@ -97,11 +97,12 @@ async function carriedReport(
   const { record, trajectory } = source;
   const report = { ...emptyReport(member), ...endOf(source) };
   if (record === null) return report;
-  const { example_id, task_key, member: whose, started_at, ended_at } = record.entry;
+  const { example_id, task_key, task_text, member: whose, started_at, ended_at } = record.entry;
   const known = {
     ...report,
     example_id: example_id ?? member.group,
     task_key: task_key ?? "",
+    ...(task_text !== null && { task_text }),
     ...(whose && { member: whose }),
     started_at: started_at ?? report.started_at,
     ended_at: ended_at ?? report.ended_at,
@@ -112,6 +113,7 @@ async function carriedReport(
   const inline = await subrequests.fetch(() => storeTrajectory(env, spec, digest, text));
   return {
     ...known,
+    ...textOfTask(trajectory),
     ...{ digest, bytes: text.length, trajectory: inline, said },
     stop_condition: trajectory.stop_condition,
     is_truncated: trajectory.is_truncated,

@@ -11,6 +11,7 @@ import type { ToolDefinition } from "../../contract/messages.ts";
 import { addUsage, type Trajectory } from "../../contract/trajectory.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
+import { taskText } from "../../core/rollout/task-text.ts";
 import { latenciesOf } from "../contract/latency.ts";
 import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -49,6 +50,7 @@ export function reportOf(
     rollout_id,
     example_id,
     task_key,
+    ...textOfTask(rollout),
     ...(member !== undefined && { member }),
     failure: rollout.failure,
     cancelled: rollout.cancelled,
@@ -68,6 +70,11 @@ export function reportOf(
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
   };
+}
+
+export function textOfTask({ prompt }: Pick<Rollout, "prompt">): Pick<RolloutReport, "task_text"> {
+  const task_text = taskText(prompt);
+  return task_text === null ? {} : { task_text };
 }
 
 /**

@@ -91,6 +91,9 @@ test("the tasks that flipped are named with a rollout of each side, a page at a 
   expect(whole.tasks.map(({ example_id }) => example_id).sort()).toEqual([3, 4, 5, 6, 8]);
   const keys = whole.tasks.map(({ task_key }) => task_key);
   expect(keys).toEqual(keys.toSorted());
+  expect(whole.tasks.map(({ task_text }) => task_text)).toEqual(
+    whole.tasks.map(({ example_id }) => `Question (${example_id})`),
+  );
   const pages: RunComparison["tasks"] = [];
   for (let after = ""; ; ) {
     const page = await compare(run, baseline, `&limit=2${after}`);

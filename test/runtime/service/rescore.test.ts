@@ -2,6 +2,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import { RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import { runFolder } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
@@ -39,6 +40,11 @@ function ask(words: readonly string[]) {
   return words.map((word, index) => ({ question: `${word} ${index}` }));
 }
 
+async function textsOf(id: string): Promise<(string | null)[]> {
+  const list = RolloutSummaryList.parse(await (await platform.ask(`/v1/runs/${id}/rollouts?sort=group`)).json());
+  return list.data.map(({ task_text }) => task_text);
+}
+
 async function holds(id: string): Promise<void> {
   const audit = await (await platform.ask(`/v1/runs/${id}/audit`)).json();
   expect(audit).toMatchObject({ holds: true, violations: [] });
@@ -68,6 +74,17 @@ test("every stored trajectory is scored by the other rubric, in a run of its own
   expect(copy?.turns.map(({ completion }) => completion)).toEqual(source?.turns.map(({ completion }) => completion));
   const rows = await platform.results(made.id);
   expect(new Set(rows.map(({ rollout_id }) => rollout_id)).size).toBe(28);
+});
+
+test("tasks are known by what they ask where they are scored anew, also those of a run from before there were such texts", async () => {
+  const [short, long] = ["two", LARGE];
+  const request = { environment: "marked", dataset: ask([short, long]), model: script(["3"]) };
+  const run = await platform.finish(request);
+  const known = ["two 0", `${"x".repeat(119)}…`];
+  expect(await textsOf(run.id)).toEqual(known);
+  await platform.inRun(run.id, (_, { storage }) => storage.sql.exec("update rollouts set task_text = null").toArray());
+  expect(await textsOf(run.id)).toEqual([null, null]);
+  expect(await textsOf((await rescored(run.id)).id)).toEqual(known);
 });
 
 test("whole groups are scored as one where only the new rubric looks at groups", async () => {

@@ -109,6 +109,7 @@ function textIn(text: string, bound: Bound): string {
     within("r.error ->> 'message'"),
     within("r.error ->> 'error_chain_repr'"),
     within("r.task_key"),
+    within("r.task_text"),
     `exists (select 1 from json_each(r.scoring_errors) where ${within("value ->> 'error'")})`,
     within("(select text from first_prompts p where p.group_index = r.group_index)"),
   ];

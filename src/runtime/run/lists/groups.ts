@@ -19,6 +19,7 @@ type GroupRow = {
   group_index: number;
   example_id: number | null;
   task_key: string | null;
+  task_text: string | null;
   member: string | null;
   dispatched: number;
   in_flight: number;
@@ -49,7 +50,8 @@ const outcomes = ["scored", "unscored", "failed", "cancelled"]
   .join(", ");
 const ENDED = `${COUNTS} and r.status = 'done'`;
 const REWARD = "case when r.superseded_by is null then r.reward end";
-const NUMBERS = `r.group_index, min(r.example_id) as example_id, min(r.task_key) as task_key, min(r.member) as member,
+const NUMBERS = `r.group_index, min(r.example_id) as example_id, min(r.task_key) as task_key,
+  min(r.task_text) as task_text, min(r.member) as member,
   ${counted("dispatched", COUNTS)}, ${counted("in_flight", `${COUNTS} and r.status != 'done'`)}, ${outcomes},
   ${counted("superseded", "r.superseded_by is not null")},
   avg(${REWARD}) as mean, min(${REWARD}) as least, max(${REWARD}) as most,
@@ -118,7 +120,8 @@ function groupOf(row: GroupRow): ListedGroup {
       : { state, reason: row.reason, step: row.step, dispatch_version, max_version: row.max_version };
   return {
     value: row.value,
-    ...{ group: row.group_index, example_id: row.example_id, task_key: row.task_key, member: row.member },
+    ...{ group: row.group_index, example_id: row.example_id, member: row.member },
+    ...{ task_key: row.task_key, task_text: row.task_text },
     counts: { dispatched, in_flight, scored, unscored, failed, cancelled, superseded },
     reward: {
       mean: row.mean,

@@ -3,7 +3,7 @@ import type { ListAnswer, ListAsk, ListQuestion } from "../../contract/rpc.ts";
 import { groupRecord, groupSlice } from "./groups.ts";
 import { binCounts, spreadOf } from "./histogram.ts";
 import type { Listed } from "./listed.ts";
-import { countMatches, rolloutSlice } from "./rollouts.ts";
+import { countMatches, rolloutSlice, taskTexts } from "./rollouts.ts";
 import { searchedTexts } from "./texts.ts";
 import { scoreNames } from "./values.ts";
 
@@ -16,6 +16,7 @@ const LOOKS: { readonly [Name in ListQuestion]: (listed: Listed, ask: ListAsk<Na
   bins: binCounts,
   scoreNames: ({ store, sql }) => scoreNames(sql, store.head().finished),
   searched: searchedTexts,
+  taskTexts,
 };
 
 export function lookAt<Name extends ListQuestion>(

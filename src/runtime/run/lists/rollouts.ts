@@ -33,6 +33,7 @@ type Row = Pick<
   | "reason"
   | "cancel"
   | "task_key"
+  | "task_text"
   | "example_id"
   | "member"
   | "reward"
@@ -54,8 +55,8 @@ type Row = Pick<
 type WalkedRow = Row & { value: number | null };
 
 const COLUMNS = `r.seq, r.id, r.group_index, r.slot, r.attempt, r.superseded_by, r.status, r.outcome, r.reason, r.cancel,
-  r.task_key, r.example_id, r.member, r.reward, r.scores, r.stop_condition, r.is_truncated, r.turns, r.calls,
-  r.prompt_tokens, r.completion_tokens, r.judge_calls, r.judge_prompt_tokens, r.judge_completion_tokens, r.judge_micros,
+  r.task_key, r.task_text, r.example_id, r.member, r.reward, r.scores, r.stop_condition, r.is_truncated, r.turns,
+  r.calls, r.prompt_tokens, r.completion_tokens, r.judge_calls, r.judge_prompt_tokens, r.judge_completion_tokens, r.judge_micros,
   r.charge, r.started_at, r.ended_at, r.error ->> 'error' as error, r.error ->> 'message' as message,
   g.step, r.judgements is not null as judged`;
 const STEPS = "left join train_groups g on g.group_index = r.group_index";
@@ -116,6 +117,16 @@ export function membersOf({ store, sql, spec }: Listed, group: number, most: num
   return summariesOf({ store, sql, spec }, rows);
 }
 
+/** Of these rollouts, those of which the text is known. */
+export function taskTexts({ sql }: Listed, seqs: ListAsk<"taskTexts">): ListAnswer<"taskTexts"> {
+  const known = sql.exec<{ seq: number; text: string }>(
+    `select seq, task_text as text from rollouts
+      where seq in (select value from json_each(?)) and task_text is not null`,
+    JSON.stringify(seqs),
+  );
+  return new Map(Array.from(known, ({ seq, text }) => [seq, text]));
+}
+
 /** How many pass, of the rollouts that are dispatched as the slice's number says. */
 export function countMatches({ store, sql }: Listed, { terms, slice }: ListAsk<"matches">): ListAnswer<"matches"> {
   makeTexts(sql, terms);
@@ -146,7 +157,7 @@ function summariesOf({ store, spec }: Listed, rows: readonly WalkedRow[]): Liste
       superseded_by: row.superseded_by,
       status: row.status === "queued" ? "running" : row.status,
       cancelling: row.status !== "done" && cancelReasonOf(head, row) !== null,
-      ...{ outcome: row.outcome, reason: row.reason, task_key: row.task_key },
+      ...{ outcome: row.outcome, reason: row.reason, task_key: row.task_key, task_text: row.task_text },
       ...{ example_id: row.example_id, member: row.member, reward: row.reward },
       advantage: advantages.get(row.seq) ?? null,
       scores,

@@ -8,6 +8,7 @@ import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
+import { TaskName } from "../../components/task-name.tsx";
 import type { Asked } from "./asked.ts";
 import { OutputDiff } from "./output-diff.tsx";
 import { RunName } from "./run-name.tsx";
@@ -101,7 +102,7 @@ function TaskRow({ task, open, onOpen }: TaskRowProps) {
   return (
     <tr>
       <th scope="row">
-        {countText(task.example_id)} <code className="soft">{task.task_key.slice(0, 8)}</code>
+        {countText(task.example_id)} <TaskName task={task} keyCharacters={8} />
       </th>
       <td className="numeric">{scoreText(task.baseline)}</td>
       <td className="numeric">{scoreText(task.run)}</td>

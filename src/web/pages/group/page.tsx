@@ -17,6 +17,7 @@ import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
+import { TaskLine } from "../../components/task-name.tsx";
 import { useKeys } from "../../layout/keys.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { FirstDifference } from "./first-difference.tsx";
@@ -69,6 +70,7 @@ function Group({ group }: { readonly group: GroupView }) {
   const [all, setAll] = useState(false);
   return (
     <>
+      <TaskLine task={group} />
       <p className="row">
         <GroupState group={group} />
         {group.zero_variance && <Badge state="zero variance" tone="warn" />}

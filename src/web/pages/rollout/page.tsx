@@ -7,6 +7,7 @@ import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
+import { TaskLine } from "../../components/task-name.tsx";
 import { useKeys } from "../../layout/keys.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { RolloutActions } from "./actions.tsx";
@@ -46,6 +47,7 @@ export function Page() {
 function RolloutView({ head }: { readonly head: RolloutHead }) {
   return (
     <>
+      <TaskLine task={head} />
       <Neighbours head={head} />
       <OutcomeLine head={head} />
       <RolloutActions head={head} />

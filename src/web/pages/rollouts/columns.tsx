@@ -18,6 +18,7 @@ import {
   words,
 } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
+import { TaskName } from "../../components/task-name.tsx";
 
 /** What the address of a rollout carries, so that its page goes on through the list it was opened from. */
 export interface From {
@@ -122,7 +123,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
       id: "task",
       header: "Task",
       least: 14,
-      cell: ({ task_key }) => (task_key === null ? NOTHING : <Shown text={task_key} />),
+      cell: (row) => <TaskName task={row} />,
     },
     {
       id: "member",

@@ -8,6 +8,7 @@ const FIELDS: readonly (readonly [string, (row: RolloutSummary) => unknown])[] =
   ["attempt", (row) => row.attempt],
   ["superseded_by", (row) => row.superseded_by],
   ["task_key", (row) => row.task_key],
+  ["task_text", (row) => row.task_text],
   ["member", (row) => row.member],
   ["status", (row) => row.status],
   ["outcome", (row) => row.outcome],

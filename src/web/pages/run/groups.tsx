@@ -15,6 +15,7 @@ import { FilterBar } from "../../components/filter-bar.tsx";
 import { countText, NOTHING, numberText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
+import { TaskName } from "../../components/task-name.tsx";
 import { hasEnded } from "./progress.ts";
 
 const PAGE = 100;
@@ -82,7 +83,7 @@ function groupSort(text: string | undefined): GroupListQuery["sort"] {
   return text?.startsWith("-") ? `-${by}` : by;
 }
 
-function groupColumns({ id, kind }: RunView): readonly Column<GroupSummary>[] {
+function groupColumns({ id, kind, report }: RunView): readonly Column<GroupSummary>[] {
   return [
     {
       id: "group",
@@ -95,7 +96,8 @@ function groupColumns({ id, kind }: RunView): readonly Column<GroupSummary>[] {
         </Link>
       ),
     },
-    { id: "task", header: "Task", cell: ({ task_key, member }) => <Task task={task_key} member={member} /> },
+    { id: "task", header: "Task", cell: (group) => <TaskName task={group} /> },
+    ...(report.members === undefined ? [] : [MEMBER]),
     { id: "members", header: "Rollouts", width: 18, cell: ({ counts }) => countsText(counts) },
     {
       id: "reward",
@@ -128,6 +130,14 @@ function groupColumns({ id, kind }: RunView): readonly Column<GroupSummary>[] {
   ];
 }
 
+/** Of a group of environments. */
+const MEMBER: Column<GroupSummary> = {
+  id: "member",
+  header: "Member",
+  width: 16,
+  cell: ({ member }) => (member === null ? NOTHING : <Shown text={member} />),
+};
+
 const TRAINED: Column<GroupSummary> = {
   id: "training",
   header: "Training",
@@ -138,20 +148,6 @@ const TRAINED: Column<GroupSummary> = {
     return `${state}${step === null ? "" : ` for step ${step}`}${reason === null ? "" : `: ${reason.replaceAll("_", " ")}`}`;
   },
 };
-
-function Task({ task, member }: { readonly task: string | null; readonly member: string | null }) {
-  return (
-    <>
-      {task === null ? NOTHING : <Shown text={task} />}
-      {member !== null && (
-        <span className="soft">
-          {" "}
-          <Shown text={member} />
-        </span>
-      )}
-    </>
-  );
-}
 
 function countsText({ scored, unscored, failed, cancelled, in_flight }: GroupSummary["counts"]): string {
   const parts = { scored, unscored, failed, cancelled, "in flight": in_flight };

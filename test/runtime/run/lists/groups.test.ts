@@ -24,7 +24,8 @@ test("a group's numbers are those of its members, and attempts that were superse
     run.sql.exec("update rollouts set superseded_by = 'ro_later', reward = 7 where seq = 8");
     const { rows, slices } = groups(run, "");
     expect([rows.length, slices]).toEqual([30, 1]);
-    for (const { group, counts, reward, zero_variance, mean_turns } of rows) {
+    for (const { group, task_text, counts, reward, zero_variance, mean_turns } of rows) {
+      expect(task_text).toBe(`What is ${group} twice?`);
       const members = membersOf(run, group).filter(({ superseded_by }) => superseded_by === null);
       const rewards = rewardsOf(members);
       const mean = rewards.reduce((sum, one) => sum + one, 0) / rewards.length;

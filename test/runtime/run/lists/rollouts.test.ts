@@ -64,6 +64,7 @@ const FILTERS: readonly [filter: string, passes: Passes][] = [
   ['-"exact">0', ({ scores }) => scores.length === 0 || scores[0]?.score === 0],
   ["step:null", () => true],
   ['"no WAY %_"', ({ outcome }) => outcome === "failed"],
+  ['"is 7 TWICE"', ({ group, status }) => group === 7 && status === "done"],
   ['"no way" error:timeout', ({ reason }) => reason === "timeout"],
 ];
 
@@ -76,6 +77,20 @@ test("each filter is passed by the rollouts of which it is true, and they are co
       const counted = run.look("matches", { terms: termsOf(filter), slice: 0 });
       expect([filter, counted]).toEqual([filter, { n: found.length, slices: 1 }]);
     }
+  }));
+
+test("a rollout says what its task asks once that is known, and whoever compares runs reads it of many at once", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const all = listed(run, "");
+    for (const { group, status, task_text } of all) {
+      expect(task_text).toBe(status === "done" ? `What is ${group} twice?` : null);
+    }
+    const seqs = all.map(({ at }) => at.seq);
+    const known = all.flatMap(({ at, task_text }) => (task_text === null ? [] : [[at.seq, task_text] as const]));
+    expect(run.look("taskTexts", [...seqs, ROLLOUTS + 1])).toEqual(new Map(known));
+    run.rows();
+    run.look("taskTexts", [5, 80]);
+    expect(run.rows().read).toBeLessThan(10);
   }));
 
 test("an id leads to the rows of its group, and to nothing that is kept", () =>

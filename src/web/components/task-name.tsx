@@ -1,0 +1,42 @@
+/** A task as people know it: by what it asks, its key where the pointer rests; by the key where nobody knows more. */
+import type { RolloutSummary } from "../../contract/rollout-list.ts";
+import { saidBack } from "../../contract/shown-text.ts";
+import { NOTHING } from "./format.ts";
+import { Shown } from "./shown.tsx";
+
+type Task = Pick<RolloutSummary, "task_key" | "task_text">;
+
+/** As `saidBack` cuts it: a text is shorter. */
+const LONGEST = 1000;
+
+interface TaskNameProps {
+  readonly task: Task;
+  /** Characters of a key that are shown; default: all. */
+  readonly keyCharacters?: number;
+}
+
+export function TaskName({ task: { task_key: key, task_text: text }, keyCharacters }: TaskNameProps) {
+  if (text !== null) {
+    return (
+      <span className="task-text" title={`${saidBack(text, LONGEST)}\ntask ${key ?? "without a key"}`}>
+        <Shown text={text} />
+      </span>
+    );
+  }
+  if (key === null) return NOTHING;
+  return (
+    <code title={`task ${key}`}>
+      <Shown text={key.slice(0, keyCharacters)} />
+    </code>
+  );
+}
+
+/** What it asks, below the head of a page. */
+export function TaskLine({ task: { task_text: text } }: Pick<TaskNameProps, "task">) {
+  if (text === null) return null;
+  return (
+    <p>
+      <Shown text={text} />
+    </p>
+  );
+}
