@@ -30,7 +30,7 @@ test("behind the mean stand its intervals, the chances of several attempts, and 
   };
   const [, , , note] = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
   expect(note).toBe(
-    "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750; pass@1 0.500, pass@2 –; pass^1 0.500, pass^2 –; truncated 3",
+    "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750; pass@1 0.500, pass@2 –; pass^1 0.500, pass^2 –; cut off 3",
   );
 });
 

@@ -88,7 +88,7 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): str
     wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
     sharesText("pass@", pass_at_k),
     sharesText("pass^", pass_hat_k),
-    n_truncated === 0 ? "" : `truncated ${countText(n_truncated)}`,
+    n_truncated === 0 ? "" : `cut off ${countText(n_truncated)}`,
   ];
   return parts.filter((part) => part !== "").join("; ");
 }

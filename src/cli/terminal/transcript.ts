@@ -88,7 +88,7 @@ function outcomeOf(rollout: RolloutView): Entry {
   const words: string[] = [outcome ?? status];
   if (reason !== null) words.push(reason);
   if (reward !== null) words.push(`reward ${numberText(reward)}`);
-  if (rollout.is_truncated) words.push("truncated");
+  if (rollout.is_truncated) words.push("cut off");
   const ended = outcome === "scored" ? "green" : "red";
   return {
     label: "outcome",
@@ -147,7 +147,7 @@ function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completio
     turn.calls === 1 ? null : `${turn.calls} calls`,
     turn.finish_reason,
     turn.policy_version === null ? null : `policy ${safeLine(turn.policy_version)}`,
-    turn.is_truncated ? "truncated" : null,
+    turn.is_truncated ? "cut off" : null,
   ];
   const there = facts.filter((fact) => fact !== null);
   return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);

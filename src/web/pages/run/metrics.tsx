@@ -143,7 +143,7 @@ export function Members({ run: { id, report } }: { readonly run: Pick<RunView, "
                 Failed
               </th>
               <th scope="col" className="numeric">
-                Truncated
+                Cut off
               </th>
             </tr>
           </thead>

@@ -83,9 +83,9 @@ export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" |
         behind="an error, never a score"
       />
       <Stat
-        name="Truncated"
+        name="Cut off"
         value={<CountLink run={id} n={reward.n_truncated} what="" filter="truncated:true" />}
-        behind="cut off by a limit; scored as they stand"
+        behind="themselves or an answer, by a limit; scored as they stand"
       />
       <Stat
         name="Turns"
