@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
-import ProcessesFirst from "./scripts/test-order.ts";
+import LongestFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
 import { bundlePage } from "./src/local/page-bundle.ts";
 
@@ -98,7 +98,7 @@ const workerdProject = {
 export default defineConfig({
   test: {
     projects: [nodeProject, workerdProject],
-    sequence: { sequencer: ProcessesFirst },
+    sequence: { sequencer: LongestFirst },
     // On two cores the default is one worker, and most of a test is waiting for a process to boot.
     maxWorkers: 4,
     provide: { histories: Number(process.env["HISTORIES"] ?? 1) },
