@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { AuditEntry, AuditList } from "../contract/audit-log.ts";
-import { wholeNumber } from "../contract/primitives.ts";
+import { PageLimit, wholeNumber } from "../contract/primitives.ts";
 import type { StoredAuditEntry } from "../runtime/contract/account-wire.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { auditObject } from "../runtime/kit/names.ts";
@@ -19,7 +19,7 @@ const CREATED = 201;
 const Text = z.string().min(1).max(100);
 const AuditLogQuery = z.strictObject({
   after: wholeNumber(1).optional().describe("id of the last entry of the page before").meta({ example: "41" }),
-  limit: wholeNumber(1, 100).default(20),
+  limit: PageLimit,
   who: Text.optional()
     .describe("only what this key or person did")
     .meta({ example: AuditEntry.shape.who.meta()?.["example"] }),

@@ -9,7 +9,7 @@ import {
   PriceLists,
   PriceVersion,
 } from "../contract/money.ts";
-import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
 import type { EntriesPage } from "../runtime/contract/money-wire.ts";
 import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "./answer.ts";
 import { unwrap } from "./errors.ts";
@@ -30,7 +30,7 @@ const VerificationQuery = OrganizationQuery.extend({
 });
 const LedgerQuery = z.strictObject({
   after: wholeNumber(1).optional().describe("`last_id` of the page before").meta({ example: "12" }),
-  limit: wholeNumber(1, 100).default(20),
+  limit: PageLimit,
   kind: z.enum(ENTRY_KINDS).optional().describe("only of this kind"),
   run_id: Id.optional().describe("only of this run").meta({ example: EXAMPLE.run }),
   source_id: Id.optional().describe("only about this").meta({ example: EXAMPLE.rollout }),

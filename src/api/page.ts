@@ -1,6 +1,6 @@
 /** Lists: a page of them as OpenAI's come, and the query that asks for one. The cursor is the id of the last object seen. */
 import * as z from "zod";
-import { wholeNumber } from "../contract/primitives.ts";
+import { PageLimit } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Position, Page as StoredPage } from "../db/page.ts";
 import { readQuery } from "./answer.ts";
@@ -12,7 +12,7 @@ export const IdCursor = z.string().regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is n
 
 export const PageQuery = z.strictObject({
   after: IdCursor.optional().describe("id of the last object of the page before"),
-  limit: wholeNumber(1, 100).default(20),
+  limit: PageLimit,
   order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
 });
 

@@ -1,7 +1,7 @@
 /** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
 import * as z from "zod";
 import { Deleted } from "../contract/endpoint.ts";
-import { AnyObject, EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
 import {
   CreatedTrigger,
   type TriggerDelivery,
@@ -41,7 +41,7 @@ const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: nothing is mad
 
 const DeliveriesQuery = z.strictObject({
   after: wholeNumber(1).optional().describe("id of the last delivery of the page before").meta({ example: "41" }),
-  limit: wholeNumber(1, 100).default(20),
+  limit: PageLimit,
 });
 
 export const triggerOperations: readonly Operation[] = [

@@ -87,6 +87,9 @@ export function wholeNumber(least: number, most?: number) {
   return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
 }
 
+/** How many objects a page of a list has. */
+export const PageLimit = wholeNumber(1, 100).default(20);
+
 export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({ error: "must be a number" }));
 
 /** Query parameters are text. */

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, Seconds, wholeNumber } from "./primitives.ts";
+import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, PageLimit, Seconds } from "./primitives.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 /** Names of the events that endpoints are told of. Those of runs are the stream's, without the ones that come often. */
@@ -181,6 +181,6 @@ export const DeliveriesQuery = z.strictObject({
     .optional()
     .describe("id of the last delivery of the page before")
     .meta({ example: EXAMPLE.delivery }),
-  limit: wholeNumber(1, 100).default(20),
+  limit: PageLimit,
 });
 export type DeliveriesQuery = z.output<typeof DeliveriesQuery>;

@@ -1,9 +1,9 @@
 /**
  * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
- * ledger.ts.
+ * ledger.ts. A fleet has one too: its limits, and whether it is down, are what its FleetObject says of its replicas.
  *
- * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again. What it granted is on disk before the run
- * hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
+ * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again.
+ * What it granted is on disk before the run hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
  * can arrive in the wrong order. With the last run it forgets everything but how long its calls took, and that an hour
  * later. The alarm never throws.
  */

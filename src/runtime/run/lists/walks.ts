@@ -5,7 +5,13 @@
  * A walk is ordered by the number, then by `seq`; those without the number come after it, by `seq`. Where a term names few
  * rows (an error, a group, a task) it is of those alone.
  */
-import type { FilterTerm, Measure, RolloutSort, Sorting } from "../../../contract/filter.ts";
+import {
+  type FilterTerm,
+  type Measure,
+  PREFIX_FIELDS,
+  type RolloutSort,
+  type Sorting,
+} from "../../../contract/filter.ts";
 import type { ListCursor } from "../../contract/list-wire.ts";
 import { Bound, beginsWith, numberIn } from "./conditions.ts";
 import { fillValues, type Listing } from "./values.ts";
@@ -244,7 +250,7 @@ function namedRows(field: string, value: string | number): Named | null {
   }
   const column = Object.entries(WORDS).find(([name]) => name === field)?.[1];
   if (column === undefined) return null;
-  const prefix = field === "task";
+  const prefix = PREFIX_FIELDS.some((one) => one === field);
   const seqs = (bound: Bound) => {
     const at = bound.add(value);
     const is = (one: string) => (prefix ? beginsWith(one, at) : `${one} = ${at}`);
