@@ -252,7 +252,10 @@ async function makeOrganization(): Promise<void> {
 
 /** A line of the page: the shell makes words of it, or runs it where it has more than a command and its words. */
 async function run(line: string): Promise<{ stdout: string; stderr: string }> {
-  const urls = line.replaceAll("MODEL_URL", model.url).replaceAll("PLATFORM_URL", platform.url);
+  // The same server by another name: a fleet has each address once.
+  const other = model.url.replace("127.0.0.1", "localhost");
+  const models = line.replaceAll("OTHER_MODEL_URL", other).replaceAll("MODEL_URL", model.url);
+  const urls = models.replaceAll("PLATFORM_URL", platform.url);
   const command = urls.replaceAll("-m MODEL", "-m m");
   const byProfile = ACCOUNTS.test(line);
   // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
