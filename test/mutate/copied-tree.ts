@@ -1,42 +1,30 @@
 /**
  * A copy of the sources in which one edit is made at a time.
  *
- * Invariants. The working tree is read and never written. What is copied is all that the edits' tests need; the packages are linked, since nobody writes there.
+ * Invariants. The working tree is read and never written. All sources are copied, since the tests' settings read more than the tests; the packages are linked, since nobody writes there.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import type { Edit } from "./edit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** From the root. */
-export const COPIED = [
-  "environments",
-  "migrations",
-  "package.json",
-  "packages",
-  "src",
-  "test/api",
-  "test/clients",
-  "test/conformance",
-  "test/contract",
-  "test/core",
-  "test/fakes",
-  "test/fixtures",
-  "test/local",
-  "test/mutate",
-  "test/packages",
-  "test/runtime",
-  "tsconfig.json",
-  "vitest.config.ts",
-  "wrangler.toml",
-];
+/** What is made anew, or is nobody's source: at any depth, besides all that is hidden. */
+const LEFT_OUT = ["node_modules", "dist"];
+
+/** Whether what is at the path, from the root, is copied. */
+export function isCopied(path: string): boolean {
+  return path.split(sep).every((name) => !LEFT_OUT.includes(name) && !name.startsWith("."));
+}
 
 export class CopiedTree {
   readonly folder = mkdtempSync(join(tmpdir(), "rollcall-mutate-"));
 
   constructor() {
-    for (const path of COPIED) cpSync(join(ROOT, path), join(this.folder, path), { recursive: true });
+    for (const path of readdirSync(ROOT).filter(isCopied)) {
+      const filter = (from: string) => isCopied(relative(ROOT, from));
+      cpSync(join(ROOT, path), join(this.folder, path), { recursive: true, filter });
+    }
     symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
   }
 

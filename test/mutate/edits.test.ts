@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join, matchesGlob } from "node:path";
 import { expect, test } from "vitest";
-import { applied, COPIED, staleEdit } from "./copied-tree.ts";
+import { applied, isCopied, staleEdit } from "./copied-tree.ts";
 import { CUT_POINT_EDITS } from "./cut-point-edits.ts";
 import { EDITS } from "./edits.ts";
 import { isInWorkerd } from "./test-run.ts";
@@ -52,8 +52,7 @@ test("the tests that must notice an edit are copied, and run where the edit is m
   const named = new Set(EDITS.flatMap(({ tests }) => tests));
   const run = (path: string) =>
     isInWorkerd(path) || (inNode.test?.include ?? []).some((glob) => matchesGlob(path, glob));
-  const copied = (path: string) => COPIED.some((part) => path.startsWith(`${part}/`));
-  expect([...named].filter((path) => !run(path) || !copied(path))).toEqual([]);
+  expect([...named].filter((path) => !run(path) || !isCopied(path))).toEqual([]);
 });
 
 test("an edit whose text is gone, or stands twice, is stale and says so", () => {
