@@ -33,13 +33,14 @@ export async function beginningOf(reply: Response, bytes: number): Promise<strin
 }
 
 async function read(
-  { body }: Response,
+  { body, headers }: Response,
   bytes: number,
   after: After = inTime,
 ): Promise<{ readonly text: string; readonly more: boolean }> {
   const decoder = new TextDecoder();
   let [text, left] = ["", bytes];
   if (body === null) return { text, more: false };
+  const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
     for (;;) {
@@ -48,11 +49,18 @@ async function read(
       text += decoder.decode(value.subarray(0, left), { stream: true });
       if (value.byteLength > left) return { text: text + decoder.decode(), more: true };
       left -= value.byteLength;
+      if (left === end) return { text: text + decoder.decode(), more: false };
     }
   } finally {
     // Of a body that was read to its end, or broke off, nothing is left to cancel.
     reader.cancel().catch(() => undefined);
   }
+}
+
+/** Bytes of the body as they are handed out; null where nobody says. What is compressed is told by its other length. */
+function toldLength(headers: Headers): number | null {
+  const told = headers.get("content-length");
+  return told === null || headers.has("content-encoding") ? null : Number(told);
 }
 
 /** The next piece of a body. Throws PausedBodyError when it is not there in `LIMITS.bodyPauseMs`. */

@@ -110,13 +110,13 @@ async function post(
   body: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
   const url = new URL(base_url.replace(/\/+$/, "") + path);
-  const headers = new Headers({
+  const headers = {
     accept: "application/json",
     "content-type": "application/json",
     "user-agent": USER_AGENT,
     authorization: `Bearer ${api_key ?? NO_KEY}`,
     "idempotency-key": idempotency_key,
-  });
+  };
   try {
     return await send(url, { method: "POST", headers, body: JSON.stringify(body), signal });
   } catch (thrown) {

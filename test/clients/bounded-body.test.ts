@@ -81,3 +81,30 @@ test("a body that pauses once it has begun is given up after the pause, however 
   await expect(text).rejects.toThrow(PausedBodyError);
   await gone;
 });
+
+test("a body whose length was told is over with its last byte: nothing more is waited for", async () => {
+  const { reply } = await answered((response) => {
+    response.setHeader("content-length", 5);
+    response.end("whole");
+  });
+  const timers: number[] = [];
+  const after = (ms: number) => {
+    timers.push(ms);
+    return () => undefined;
+  };
+  expect(await wholeText(reply, MIB, after)).toBe("whole");
+  expect(timers).toEqual([]);
+});
+
+test("the length of a compressed body says nothing of what it inflates to", async () => {
+  const pieces = ["in", "flated"].map((text) => new TextEncoder().encode(text));
+  const inflated = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = pieces.shift();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(piece);
+    },
+  });
+  const headers = { "content-length": "2", "content-encoding": "gzip" };
+  expect(await wholeText(new Response(inflated, { headers }), MIB)).toBe("inflated");
+});

@@ -15,7 +15,8 @@ export class Tombstone {
   }
 
   get stands(): boolean {
-    this.#freedAt ??= this.#storage.kv.get<number>(NAME) ?? null;
+    // Not `??=`, for which one that was not freed would never have been looked at.
+    if (this.#freedAt === undefined) this.#freedAt = this.#storage.kv.get<number>(NAME) ?? null;
     return this.#freedAt !== null;
   }
 

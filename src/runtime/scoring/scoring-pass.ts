@@ -22,6 +22,7 @@ import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
+import { settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
 import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -89,11 +90,12 @@ export async function scoreAlone<T>(
 }
 
 async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const error = new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`);
-    timer = setTimeout(() => reject(error), limitMs);
-  });
+  // Most functions only compute: they have settled before a timer would be worth its making.
+  if (await settlesAtOnce(work)) return await work;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`));
+  }, limitMs);
   try {
     return await Promise.race([work, late]);
   } finally {
