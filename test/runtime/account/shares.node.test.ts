@@ -297,6 +297,20 @@ test("while runs mostly want more messages than there are, each has what it need
   expect([first, later].map(({ messageLease }) => messageLease.grant?.permits)).toEqual([2, 6]);
 });
 
+test("a run that holds no more than its share hears that others lack what it does not need, and gives it back", async () => {
+  const org = new Organization(1000, 8);
+  const first = new Run(org, "run_1", 0, { usual: 8, wants: 4 });
+  const later = new Run(org, "run_2", 0, { usual: 8, wants: 8 });
+  const runs = [first, later];
+  await second(org, [first]);
+  expect(first.messageLease.grant).toMatchObject({ permits: 4, shared: false });
+  for (let at = 0; at < 2; at += 1) await second(org, runs);
+  expect(first.messageLease.grant).toMatchObject({ permits: 4, shared: true });
+  first.messages = { running: 0, wants: 0, more: false, usual: 8 };
+  for (let at = 0; at < 3; at += 1) await second(org, runs);
+  expect([first, later].map(({ messageLease }) => messageLease.grant?.permits)).toEqual([0, 8]);
+});
+
 test("a limit that is lowered holds for what begins from then on, and a lease that nobody renews ends", async () => {
   const org = new Organization(10);
   const run = new Run(org, "run_1", 100);
