@@ -268,7 +268,7 @@ const JUDGING: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/scoring/consume-judgements.ts",
-    ["runtime/run/judging/faults"],
+    ["runtime/run/judging/faults", "runtime/run/judging/told-again"],
     [
       ["recorded.replies}`;", "recorded.calls}`;"],
       ["calls, failed: true, spent", "calls, failed: false, spent"],
