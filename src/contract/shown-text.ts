@@ -26,7 +26,12 @@ export const WebAddress = ShownText.max(2048)
 export function saidBack(text: string, longest: number): string {
   const short = text.replaceAll(/\S{101,}/g, (run) => `${run.slice(0, 100)}…`);
   const cut = short.length > longest ? `${short.slice(0, longest)}…` : short;
-  return cut.replaceAll(EACH_HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return allSeen(cut);
+}
+
+/** The whole text with what cannot be seen in it written out. */
+export function allSeen(text: string): string {
+  return text.replaceAll(EACH_HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** What a cut text ends with. */

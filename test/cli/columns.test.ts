@@ -23,6 +23,13 @@ test("a table that a terminal would break is given row by row, without what is e
   expect(columns(HEADER, ROWS, 18)).toBe("name    calculator\nreward  0.5\n\nname  gsm8k");
 });
 
+test("a long text is cut where it stands in a column, and whole where it has a line of its own", () => {
+  const rows = [["経験経験経験", "0.5"]];
+  const widest = { name: 6 };
+  expect(columns(HEADER, rows, 80, widest)).toBe("name    reward\n─────   ──────\n経験…   0.5");
+  expect(columns(HEADER, rows, 12, widest)).toBe("name    経験経験経験\nreward  0.5");
+});
+
 test("a table has the room of the terminal it is printed on, and no limit elsewhere", () => {
   const stream = (isTTY: boolean) => ({ isTTY, columns: 60, write: () => true, on: () => 0 });
   const room = (stdout: boolean, json: boolean) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ShownText, saidBack, WebAddress } from "../../src/contract/shown-text.ts";
+import { allSeen, ShownText, saidBack, WebAddress } from "../../src/contract/shown-text.ts";
 
 test.each([
   "\u0000",
@@ -58,4 +58,8 @@ test("what is said back is cut where nobody reads on", () => {
   expect(saidBack(`no ${"x".repeat(101)} there`, 1000)).toBe(`no ${"x".repeat(100)}… there`);
   expect(saidBack("word ".repeat(100), 20)).toBe("word word word word …");
   expect(saidBack("x".repeat(1_000_000), 1000)).toBe(`${"x".repeat(100)}…`);
+});
+
+test("a long text in which there is no space is whole where all of it is to be seen", () => {
+  expect(allSeen(`${"経".repeat(120)}\u202e`)).toBe(`${"経".repeat(120)}\\u202e`);
 });

@@ -5,12 +5,10 @@ import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { onPlatform } from "../on-platform.ts";
 import { countText, durationText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
-import { cutTo } from "../terminal/text.ts";
 
 const HEADER = ["rollout", "group", "task", "status", "reward", "turns", "tokens", "took", "stop or error"];
 const SHOWN = 20;
-/** Of what a task asks, in columns. */
-const TASK_WIDTH = 40;
+const WIDEST = { task: 40 };
 
 const ROLLOUTS = command({
   name: "run rollouts",
@@ -52,7 +50,7 @@ const ROLLOUTS = command({
       const json = { object: "list", data, has_more: data.length < (matched ?? 0), matched, searched };
       const none = "No rollout passes.";
       const text = () => {
-        const said = [listText(data, { header: HEADER, rowOf, none, room })];
+        const said = [listText(data, { header: HEADER, rowOf, none, room, widest: WIDEST })];
         if (data.length < (matched ?? 0)) said.push(`${countText(data.length)} of ${countText(matched ?? 0)}`);
         if (searched !== null && searched.rollouts < searched.of) said.push(searchedText(searched));
         return said.join("\n\n");
@@ -72,7 +70,7 @@ function rowOf(rollout: RolloutSummary): string[] {
   return [
     id,
     String(group),
-    cutTo(rollout.task_text ?? (rollout.task_key ?? "").slice(0, 8), TASK_WIDTH),
+    rollout.task_text ?? (rollout.task_key ?? "").slice(0, 8),
     outcome ?? (rollout.cancelling ? "cancelling" : status),
     reward === null ? "" : String(Number(reward.toFixed(4))),
     turns === null ? "" : countText(turns),

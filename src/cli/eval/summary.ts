@@ -4,13 +4,12 @@ import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
 import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
-import { cutTo, safeLine } from "../terminal/text.ts";
+import { safeLine } from "../terminal/text.ts";
 import { type GateResult, type Judgement, NOT_JUDGED } from "./gates.ts";
 
 const HEADER = ["task", "baseline", "run", "", "rollout", "rollout of the baseline"];
 
-/** Of what a task asks, in columns. */
-const TASK_WIDTH = 40;
+const WIDEST = { task: 44 };
 
 const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, calls: 0 };
 
@@ -86,7 +85,7 @@ function tasksText({ tasks, n_flipped, next }: RunComparison, room: number): str
   if (tasks.length === 0) return "";
   // What got worse is what one looks for.
   const rows = tasks.toSorted((a, b) => a.run - a.baseline - (b.run - b.baseline)).map(rowOf);
-  const table = columns(HEADER, rows, room);
+  const table = columns(HEADER, rows, room, WIDEST);
   const more = `${countText(n_flipped)} tasks flipped; these are the first ${tasks.length}`;
   return next === null ? table : `${table}\n${more}`;
 }
@@ -95,7 +94,7 @@ function rowOf(task: ComparedTask): string[] {
   const change = task.run < task.baseline ? "worse" : "better";
   const means = [task.baseline.toFixed(3), task.run.toFixed(3)];
   const rollouts = [task.rollout_id, task.baseline_rollout_id];
-  const name = task.task_text === null ? "" : ` ${cutTo(task.task_text, TASK_WIDTH)}`;
+  const name = task.task_text === null ? "" : ` ${task.task_text}`;
   return [`${task.example_id}${name}`, ...means, change, ...rollouts].map(safeLine);
 }
 

@@ -1,5 +1,8 @@
 /** Text in columns, and below each other where columns find no room. */
-import { displayWidth, padTo, safeLine } from "./text.ts";
+import { cutTo, displayWidth, padTo, safeLine } from "./text.ts";
+
+/** Of columns by their titles: where a text is cut that stands in one. Row by row it is whole. */
+type Widest = Readonly<Record<string, number>>;
 
 interface Listing<T> {
   readonly header: readonly string[];
@@ -8,6 +11,7 @@ interface Listing<T> {
   readonly none: string;
   /** Columns there are. */
   readonly room: number;
+  readonly widest?: Widest;
 }
 
 /**
@@ -18,16 +22,19 @@ export function columns(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   room = Number.POSITIVE_INFINITY,
+  widest: Widest = {},
 ): string {
+  const most = header.map((title) => widest[title] ?? Number.POSITIVE_INFINITY);
+  const cut = rows.map((row) => header.map((_, column) => cutTo(row[column] ?? "", most[column] ?? 0)));
   const widths = header.map((title, column) => {
-    return Math.max(displayWidth(title), ...rows.map((row) => displayWidth(row[column] ?? "")));
+    return Math.max(displayWidth(title), ...cut.map((row) => displayWidth(row[column] ?? "")));
   });
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, column) => padTo(cell, widths[column] ?? 0))
       .join("   ")
       .trimEnd();
-  const lines = [header, widths.map((width) => "─".repeat(width)), ...rows].map(line);
+  const lines = [header, widths.map((width) => "─".repeat(width)), ...cut].map(line);
   if (lines.every((text) => displayWidth(text) <= room)) return lines.join("\n");
   return rows.map((row) => details(recordOf(header, row))).join("\n\n");
 }
@@ -45,10 +52,10 @@ export function details(fields: Readonly<Record<string, string | null>>): string
   return there.map(({ name, value }) => `${name.padEnd(width)}  ${value}`).join("\n");
 }
 
-export function listText<T>(items: readonly T[], { header, rowOf, none, room }: Listing<T>): string {
+export function listText<T>(items: readonly T[], { header, rowOf, none, room, widest }: Listing<T>): string {
   if (items.length === 0) return none;
   const rows = items.map((item) => rowOf(item).map(safeLine));
-  return columns(header, rows, room);
+  return columns(header, rows, room, widest);
 }
 
 /** The same for values that others wrote. */

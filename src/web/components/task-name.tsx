@@ -1,13 +1,10 @@
 /** A task as people know it: by what it asks, its key where the pointer rests; by the key where nobody knows more. */
 import type { RolloutSummary } from "../../contract/rollout-list.ts";
-import { saidBack } from "../../contract/shown-text.ts";
+import { allSeen } from "../../contract/shown-text.ts";
 import { NOTHING } from "./format.ts";
 import { Shown } from "./shown.tsx";
 
 type Task = Pick<RolloutSummary, "task_key" | "task_text">;
-
-/** As `saidBack` cuts it: a text is shorter. */
-const LONGEST = 1000;
 
 interface TaskNameProps {
   readonly task: Task;
@@ -18,7 +15,7 @@ interface TaskNameProps {
 export function TaskName({ task: { task_key: key, task_text: text }, keyCharacters }: TaskNameProps) {
   if (text !== null) {
     return (
-      <span className="task-text" title={`${saidBack(text, LONGEST)}\ntask ${key ?? "without a key"}`}>
+      <span className="task-text" title={`${allSeen(text)}\ntask ${key ?? "without a key"}`}>
         <Shown text={text} />
       </span>
     );
