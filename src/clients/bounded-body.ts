@@ -57,10 +57,12 @@ async function read(
   }
 }
 
-/** Bytes of the body as they are handed out; null where nobody says. What is compressed is told by its other length. */
+/** Bytes of the body as they are handed out; null where nobody says, or it is the length of something else. */
 function toldLength(headers: Headers): number | null {
   const told = headers.get("content-length");
-  return told === null || headers.has("content-encoding") ? null : Number(told);
+  // Compressed, it is longer; and in chunks it ends with the last of them, whatever length was told besides.
+  const other = headers.has("content-encoding") || headers.has("transfer-encoding");
+  return told === null || other ? null : Number(told);
 }
 
 /** The next piece of a body. Throws PausedBodyError when it is not there in `LIMITS.bodyPauseMs`. */
