@@ -122,8 +122,9 @@ function trainerChoice(text: string | undefined): TrainerChoice {
 }
 
 /** It sends its weights to the policy beside the platform, and to nothing else. */
-function refuseOtherModels({ endpoint }: DraftRequest): void {
-  if (endpoint === undefined || (typeof endpoint === "object" && !endpoint.base_url)) return;
+function refuseOtherModels({ endpoint, fleet }: DraftRequest): void {
+  const named = typeof endpoint === "string" || endpoint?.base_url || fleet !== undefined;
+  if (!named) return;
   throw usageError(
     "--trainer: the embedded one trains the policy beside the platform; for another model name a trainer of yours: pull or push:URL",
     "trainer",
