@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import { openFileLimit } from "../src/local/ports.ts";
+import { openFileLimit } from "../src/local/open-files.ts";
 
 export interface Machine {
   readonly cpu: string;

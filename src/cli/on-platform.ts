@@ -15,8 +15,8 @@ export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "say">
 
 /**
  * What boots and finds platforms, loaded when it is needed: neither --help nor a command that is wrongly called waits for
- * it. A function of its own, since in one with a `using` the compiler does not turn the file's name into that of what it
- * compiles it to.
+ * it. The import has a function of its own: in a function with `using` the compiler leaves the name `./connect.ts` as it
+ * is, and the package, which has `./connect.js`, would not find it.
  */
 export function loadConnect() {
   return import("./connect.ts");
@@ -35,7 +35,7 @@ export async function withConnection<T>(
   const connection = await connect({
     ...options,
     signal: firstOf(ends),
-    // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
+    // Ctrl-C reaches workerd, too: that it is started again need not be told to somebody who is leaving.
     say: (line) => {
       if (!interrupt.signal.aborted) say(line);
     },
@@ -65,9 +65,9 @@ export interface Session {
   readonly inProject: (idOrName: string) => RollcallClient;
   /** The platform's address. */
   readonly url: string;
-  /** The flags that name the platform once more, each after a space. */
+  /** The flags that a command shown to the user needs to find the same platform, each after a space. */
   readonly flags: string;
-  /** Of the profile it was named by; null without one. */
+  /** Name of the profile by which the platform was found; null without one. */
   readonly profile: string | null;
   /** What requests name as their project; undefined where none does. */
   readonly project: string | undefined;
@@ -120,7 +120,7 @@ interface Question<Name extends string, Found extends object>
   readonly exit?: (found: Found) => ExitCode;
 }
 
-/** A command of one question about what its argument names; its reply is what the platform answers. */
+/** A command that asks the platform one question about the thing its argument names, and prints the answer. */
 export function question<const Name extends string, Found extends object>(
   asked: Question<Name, Found>,
 ): Command & { readonly name: Name } {

@@ -1,4 +1,4 @@
-/** What an organisation was charged and paid in a month, to the micro-dollar. */
+/** On the wire: what an organisation was charged and paid in a month, to the micro-dollar. */
 import * as z from "zod";
 import { SignedMicros } from "./money.ts";
 import { Count, MaybeText, named, Seconds } from "./primitives.ts";
@@ -12,8 +12,12 @@ export const StatementView = named("Statement", {
   object: z.literal("statement"),
   month: Month.describe("of UTC, by the time at which entries were posted"),
   state: z.enum(["open", "closed"]).describe("closed: nothing is posted to it any more").meta({ example: "closed" }),
-  opening_micros: SignedMicros.describe("the balance at its beginning").meta({ example: 5_000_000 }),
-  closing_micros: SignedMicros.describe("at its end; of the open month, now").meta({ example: 4_995_696 }),
+  opening_micros: SignedMicros.describe("the organisation's balance at the beginning of the month").meta({
+    example: 5_000_000,
+  }),
+  closing_micros: SignedMicros.describe("the balance at the end of the month; of the open month, the balance now").meta(
+    { example: 4_995_696 },
+  ),
   lines: z
     .array(z.object({ account: z.string(), micros: SignedMicros }))
     .describe("what each account did to the balance: opening, and all of these, is closing")
@@ -24,9 +28,9 @@ export const StatementView = named("Statement", {
         { account: "revenue/turns", micros: -1104 },
       ],
     }),
-  entries: Count.describe("of the ledger").meta({ example: 40 }),
-  first_entry: Count.nullable().meta({ example: 1 }),
-  last_entry: Count.nullable().meta({ example: 40 }),
+  entries: Count.describe("entries of the ledger that were posted in the month").meta({ example: 40 }),
+  first_entry: Count.nullable().describe("number of the first of them; null without any").meta({ example: 1 }),
+  last_entry: Count.nullable().describe("number of the last of them").meta({ example: 40 }),
   sha256: MaybeText.describe("of a closed month: over its entries, and the hash of the month before").meta({
     example: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
   }),

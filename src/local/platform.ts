@@ -16,9 +16,10 @@ import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-pac
 import { healthOf } from "./healthz.ts";
 import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
+import { ceilingText, liveObjectCeiling, openFileLimit } from "./open-files.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { bundlePage } from "./page-bundle.ts";
-import { ceilingText, DEFAULT_PORT, freePort, liveObjectCeiling, openFileLimit } from "./ports.ts";
+import { DEFAULT_PORT, freePort } from "./ports.ts";
 import {
   apiKeyOf,
   type Deaths,

@@ -1,5 +1,4 @@
-/** Ports and open files: what this machine has left for a platform. */
-import { execFileSync } from "node:child_process";
+/** The port on which a local platform listens: the first that is free, and that clients can reach. */
 import { createServer } from "node:net";
 
 export const DEFAULT_PORT = 8787;
@@ -35,33 +34,4 @@ function isFree(port: number): Promise<boolean> {
     });
     probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
-}
-
-/** workerd keeps a database, its journal and its index open for each live object, and two sockets for a call of its. */
-const FILES_PER_OBJECT = 5;
-/** For D1, R2, queues, workerd itself, and objects that are read or freed beside those that play. */
-const FILES_RESERVED = 384;
-/** Below this nothing would run at all; better to try than to stand still. */
-const LEAST_OBJECTS = 16;
-
-/** How many objects may live at once under this limit of open files; 0 = no ceiling. */
-export function liveObjectCeiling(openFiles: number): number {
-  if (!Number.isFinite(openFiles)) return 0;
-  return Math.max(LEAST_OBJECTS, Math.floor((openFiles - FILES_RESERVED) / FILES_PER_OBJECT));
-}
-
-/** More than this nobody is likely to run at once on one machine. */
-const MANY_OBJECTS = 1000;
-
-/** What to say of a ceiling that a run can reach; null where none can. */
-export function ceilingText(openFiles: number): string | null {
-  const ceiling = liveObjectCeiling(openFiles);
-  if (ceiling === 0 || ceiling >= MANY_OBJECTS) return null;
-  return `At most ${ceiling} rollouts run at once here, half as many with databases: a process may have ${openFiles} open files (ulimit -n).`;
-}
-
-/** The limit a child of this process gets (Node raises its own at start, and children inherit that). */
-export function openFileLimit(): number {
-  const answer = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
-  return answer === "unlimited" ? Number.POSITIVE_INFINITY : Number(answer);
 }

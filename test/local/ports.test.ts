@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { ceilingText, freePort, isRefusedByFetch, liveObjectCeiling, openFileLimit } from "../../src/local/ports.ts";
+import { ceilingText, liveObjectCeiling, openFileLimit } from "../../src/local/open-files.ts";
+import { freePort, isRefusedByFetch } from "../../src/local/ports.ts";
 
 test("a busy port moves to the next free one", async () => {
   const server = createServer();

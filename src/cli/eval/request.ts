@@ -1,4 +1,7 @@
-/** Fills what the flags left open in a run request, from the environment and from what the platform offers. */
+/**
+ * Fills what the flags left open in a request for a run: asks the platform for its environments, chooses the model and its
+ * endpoint, and looks whether that answers. It starts nothing.
+ */
 
 import {
   KNOWN_ENVIRONMENTS,
@@ -19,7 +22,7 @@ type Choice = Pick<EvalRequestInput, "endpoint" | "fleet" | "model"> & Partial<E
 export interface ChoiceOptions {
   /** The policy may play what it has never seen. */
   readonly force: boolean;
-  /** It must: what the draft and the environment name is not looked at. */
+  /** The policy must play: endpoints and fleets that the draft or OPENAI_BASE_URL name are not asked. */
   readonly policyOnly?: boolean;
   readonly say: (line: string) => void;
 }
@@ -58,7 +61,7 @@ export async function completePlay(
   const choice = chooseModel(draft, environment.id, connection, options);
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
   const { endpoint } = played;
-  // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where a named one is.
+  // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where an endpoint is that has a name.
   if (connection.kind !== "remote" && typeof endpoint === "object") {
     await checkReachable(endpoint.base_url);
   }
@@ -113,7 +116,7 @@ async function checkReachable(baseUrl: string): Promise<void> {
 }
 
 /**
- * Which model plays a run: the endpoint that was named, else the one of OPENAI_BASE_URL, else the policy beside a local
+ * Which model plays a run: that of the fleet or the endpoint that was named, else of OPENAI_BASE_URL, else the policy beside a local
  * platform. The policy knows a few environments, at the sizes of its table; what it has never seen is refused unless
  * the caller insists. A seed that the caller gives is that of the policy's draws as well. `environment` is its id.
  */
@@ -167,7 +170,7 @@ function policyChoice(
   const args = draft.environment_args ?? known?.environment_args;
   return {
     model: POLICY_MODEL,
-    // Nobody asks money for its tokens.
+    // The tokens of the policy cost nothing.
     endpoint: { base_url: policyUrl, ...(draft.max_cost_micros !== undefined && { prices: FREE }) },
     sampling: {
       ...(known?.sampling ?? POLICY_SAMPLING),

@@ -1,4 +1,4 @@
-/** One rollout: its turns, what was made of them, and what can be done with it. */
+/** The page of one rollout: its turns, its scores and what they came from, and what can be done with it. */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
@@ -19,10 +19,10 @@ import { copyTurn } from "./turn.tsx";
 import { TurnList, type TurnListHandle } from "./turn-list.tsx";
 import "./rollout.css";
 
-/** How often one that goes on is looked at. */
+/** How often a rollout that is not over is asked for again. */
 const LIVE_MS = 2000;
-/** So many turns are open at first. */
-const OPEN_AT_FIRST = 200;
+/** All turns of a rollout that has no more than this when the page opens are open; of a longer one none is. */
+const MOST_OPENED = 200;
 
 export function Page() {
   const id = useParam("id");
@@ -54,7 +54,7 @@ function RolloutView({ head }: { readonly head: RolloutHead }) {
       <div className="rollout">
         <Turns head={head} />
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by its focus */}
-        <aside aria-label="What was made of it" tabIndex={0}>
+        <aside aria-label="Scores and evidence" tabIndex={0}>
           <Evidence head={head} />
         </aside>
       </div>
@@ -69,7 +69,7 @@ function turnIn(text: string | undefined, total: number): number {
 
 /** Which turns are open: all or none, but for those that the reader chose. */
 function useOpened(total: number) {
-  const [state, setState] = useState({ all: total <= OPEN_AT_FIRST, others: new Set<number>() });
+  const [state, setState] = useState({ all: total <= MOST_OPENED, others: new Set<number>() });
   return {
     isOpen: (turn: number) => state.all !== state.others.has(turn),
     toggle: (turn: number) => {
