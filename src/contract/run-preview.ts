@@ -28,7 +28,7 @@ export const RunPreview = named("RunPreview", {
     example: "2026-11",
   }),
   charged_micros: Expected.describe(
-    "what the platform would charge, in micro-dollars: from the mean of all rollouts, and from the least and the greatest mean of a run, which is no interval of confidence (null of fewer than two runs). Null where nothing is known",
+    "what the platform would charge, in micro-dollars: from the mean of all rollouts, and from the least and the greatest mean of a run, which is no interval of confidence (null of fewer than two runs). Null where nothing is known, or the run has judges whose tokens the platform sells at different prices",
   ).meta({ example: { expected: 41_200, low: 39_600, high: 47_100 } }),
   policy_micros: Expected.describe("its tokens by the prices of its endpoint; null where it has none, too").meta({
     example: null,

@@ -1,6 +1,6 @@
 /**
- * What a rollout is charged by the platform, line by line. Pure: the ledger posts what this says, and an audit computes it
- * again from what is stored of the rollout.
+ * What the platform charges, line by line: for a rollout, for a batch that is pushed, for a day of storage. Pure: the
+ * ledger posts what this says, and an audit computes it again from what is stored.
  */
 import type { CancelReason, FailureClass } from "../../contract/errors.ts";
 import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
@@ -19,7 +19,7 @@ export interface TokensUsed {
 export interface RolloutUse {
   readonly outcome: Outcome;
   readonly reason: string | null;
-  /** The class of the error that it ended with; null without one. */
+  /** The name of the error that it ended with, such as StageTimeoutError; null without one. */
   readonly error: string | null;
   /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
   readonly left: boolean;
@@ -33,7 +33,7 @@ export interface RolloutUse {
   readonly judged: readonly (TokensUsed & { readonly judge: string })[];
 }
 
-/** Failures of the platform or the provider. A rollout that ended so is charged nothing. */
+/** Failures that are not the doing of whoever asked. A rollout that ended so is charged nothing. */
 const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
   "provider",
   "environment_changed",
@@ -43,9 +43,9 @@ const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
 /** The platform gave up what it had begun. */
 const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overload", "version_reset"]);
 
-/** Of a hook that did not settle in its time. Any other `timeout` is of a model that did not answer. */
+/** A hook did not settle in its time. With any other error `timeout` means that a model did not answer. */
 const STAGE_TIMEOUT = "StageTimeoutError";
-/** Of a call that did not leave because the endpoint was given another address. Whoever did that pays for what was used. */
+/** A call was not made because the endpoint was given another address. Whoever did that pays for what was used. */
 export const ENDPOINT_MOVED = "EndpointMoved";
 
 export function isFree({
@@ -58,14 +58,14 @@ export function isFree({
   if (!left) return true;
   if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
   if (outcome === "failed" && reason === "timeout") {
-    // Whoever gives a model less time decides himself that it did not answer.
+    // Whoever gives a model less time than the platform does decides himself that it did not answer.
     return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;
   }
   if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
   return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
 }
 
-/** Lines of nothing are left out. An unscored rollout pays for all but its scoring. */
+/** Lines of 0 are left out. An unscored rollout pays for all but its scoring. */
 export function chargeOf({ fees, policy, judges }: PinnedPrices, use: RolloutUse): ChargeLines {
   if (isFree(use)) return {};
   const { turns, carried, judged } = use;
@@ -118,7 +118,8 @@ export function share(count: number, micros: number, per: number): number {
   return Number((product * 2n + divisor) / (divisor * 2n));
 }
 
-function tokensMicros(
+/** Micro-dollars; nothing where the platform does not offer the model. */
+export function tokensMicros(
   prices: OfferedTokens | null,
   { prompt_tokens, cached_tokens = 0, completion_tokens }: TokensUsed,
 ) {

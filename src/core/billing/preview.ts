@@ -1,24 +1,27 @@
-/** What a run would probably cost, from what others have used. Pure. */
+/** What a run would probably cost, from what runs before it have used. Pure. */
 
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { ExpectedMicros } from "../../contract/run-preview.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
+import { type TokensUsed, tokensMicros } from "./charge.ts";
 
-/** A run that has ended, in sums over its rollouts. */
-export interface PastRun {
+/** A run that has ended, in sums over its rollouts; its own tokens are those of the model that was sampled. */
+export interface PastRun extends TokensUsed {
   readonly rollouts: number;
   readonly scored: number;
   readonly turns: number;
-  readonly prompt_tokens: number;
-  readonly cached_tokens: number;
-  readonly completion_tokens: number;
-  /** Null where it cannot be known. */
+  /** Tokens of all its judges together. */
+  readonly judged: TokensUsed;
+  /** What they cost by the prices of their endpoints. Null where it cannot be known. */
   readonly judge_micros: number | null;
 }
 
 const MILLION = 1_000_000;
 
-/** Micro-dollars of so many rollouts, null of an unknown number. `microsOf`: of all rollouts of a run; null where that cannot be known. */
+/**
+ * Micro-dollars that so many rollouts would take; null where their number is not known, or nothing of a past run is.
+ * `microsOf` says what all rollouts of a past run took; null where that cannot be known. One run alone shows no range.
+ */
 export function expectedOf(
   past: readonly PastRun[],
   rollouts: number | null,
@@ -40,17 +43,25 @@ export function expectedOf(
   };
 }
 
-/** What the platform would charge its rollouts, as if none were free. */
-export function chargedMicros({ fees, policy }: PinnedPrices, run: PastRun): number {
-  const cached = Math.min(run.cached_tokens, run.prompt_tokens);
-  const tokens =
-    (run.prompt_tokens - cached) * (policy?.input_per_mtok_micros ?? 0) +
-    cached * (policy?.cached_input_per_mtok_micros ?? 0) +
-    run.completion_tokens * (policy?.output_per_mtok_micros ?? 0);
+/**
+ * What the platform would charge for the rollouts of a run, as if none were free. `asked`: the judges of the run that
+ * is planned, by name. Null where the platform's prices of their tokens differ: a past run has but the sum over its
+ * judges.
+ */
+export function chargedMicros(
+  { fees, policy, judges }: PinnedPrices,
+  run: PastRun,
+  asked: readonly string[],
+): number | null {
+  const [first = null, ...others] = asked.map((name) => judges[name] ?? null);
+  const ofJudges = tokensMicros(first, run.judged);
+  if (others.some((prices) => tokensMicros(prices, run.judged) !== ofJudges)) return null;
   const turns = (run.turns * fees.thousand_turns_micros) / 1000;
-  return run.rollouts * fees.rollout_micros + turns + run.scored * fees.scoring_micros + tokens / MILLION;
+  const ofPolicy = tokensMicros(policy, run);
+  return run.rollouts * fees.rollout_micros + turns + run.scored * fees.scoring_micros + ofPolicy + ofJudges;
 }
 
+/** By the prices of the endpoint's owner, who names none for tokens from a cache. */
 export function tokenMicros(prices: TokenPrices, run: PastRun): number {
   const { input_per_mtok_micros: input, output_per_mtok_micros: output } = prices;
   return (run.prompt_tokens * input + run.completion_tokens * output) / MILLION;

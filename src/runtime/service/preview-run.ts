@@ -38,7 +38,7 @@ export async function previewRun(
     ...{ environment: checked.pin, model, rollouts },
     based_on: { runs: past.length, rollouts: past.reduce((sum, run) => sum + run.rollouts, 0) },
     price_version: prices?.version ?? null,
-    charged_micros: expected((run) => (prices === null ? 0 : chargedMicros(prices, run))),
+    charged_micros: expected((run) => (prices === null ? 0 : chargedMicros(prices, run, Object.keys(judges.places)))),
     policy_micros: expected((run) => endpoint.prices && tokenMicros(endpoint.prices, run)),
     judge_micros: expected(({ judge_micros }) => judge_micros),
   };
@@ -58,6 +58,7 @@ function pastOf({ counts, report }: Pick<RunRow, "counts" | "report">): PastRun[
   const rollouts = counts.scored + sum(counts.unscored) + sum(counts.failed) + sum(counts.cancelled);
   if (rollouts === 0 || turns === 0) return [];
   const { prompt_tokens, completion_tokens, cached_tokens = 0, judge } = usage;
-  const judge_micros = judge === undefined ? 0 : judge.cost_micros;
-  return [{ rollouts, scored: counts.scored, turns, prompt_tokens, cached_tokens, completion_tokens, judge_micros }];
+  const { cost_micros: judge_micros, ...judged } = judge ?? { prompt_tokens: 0, completion_tokens: 0, cost_micros: 0 };
+  const own = { prompt_tokens, cached_tokens, completion_tokens };
+  return [{ rollouts, scored: counts.scored, turns, ...own, judged, judge_micros }];
 }
