@@ -73,23 +73,23 @@ export const RunReport = named("RunReport", {
     cost_micros: Count.nullable()
       .optional()
       .describe("micro-dollars of these tokens, by the prices of their endpoint; null where it has none"),
-    charged_micros: Count.optional().describe(
-      "what the platform charges for the rollouts: what its ledger has of them",
-    ),
+    charged_micros: Count.optional().describe("what the platform charges for the rollouts, as it stands in the ledger"),
     judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
     lost: LostUsage.optional().describe("calls of which nobody knows what they took; absent where there were none"),
   }),
   counted_micros: Count.optional().describe(
-    "counted against max_cost_micros so far, of what has ended, lost calls at their bounds; absent without a cap",
+    "what counts against max_cost_micros so far: of rollouts that have ended, and of lost calls what they can have taken at most; absent without a cap",
   ),
   latency: z
     .object({ platform_ms: z.object({ p50: MaybeNumber, p99: MaybeNumber }) })
     .optional()
     .describe(
-      "milliseconds that the platform adds to a turn: what the step of its answered call took beside the model, without hooks of the environment and without waits for permits. Bounds of classes, each at most 42 % above what was measured; 16,384 stands for all that is longer. Absent before the first rollout has answered",
+      "milliseconds that the platform adds to a turn: what the step of its answered call took beside the model, without hooks of the environment and without waits for permits. Each is the upper bound of a histogram's bucket, at most 42 % above what was measured; 16,384 stands for all that is longer. Absent before the first rollout has answered",
     )
     .meta({ example: { platform_ms: { p50: 5.66, p99: 22.63 } } }),
-  calls: Count.describe("calls sent to the model; calls − turns is what retries and restarts cost").meta({
+  calls: Count.describe(
+    "calls sent to the model; once all rollouts have ended, calls − turns is what retries and restarts cost",
+  ).meta({
     example: 2,
   }),
 });

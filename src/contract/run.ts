@@ -1,7 +1,7 @@
 /**
- * A run on the wire: what creates one and what is read back. The API parses with these schemas, the OpenAPI page is
- * made from them, and the client is typed by them. Wire names are snake_case; times are integer seconds since the
- * epoch; money is integer micro-dollars.
+ * On the wire: what creates a run, and a run, a rollout, a row of results and an environment as they are read. The API
+ * parses with these schemas, the OpenAPI page is made from them, and the client is typed by them. Wire names are
+ * snake_case; times are integer seconds since the epoch, but for verifiers' `timing`; money is integer micro-dollars.
  */
 import * as z from "zod";
 import { EvalRequest, RunLimits } from "./eval-request.ts";
@@ -33,7 +33,10 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as const;
 export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
 
-/** By `kind`, so that what is wrong is said of the kind that was meant. Absent: an eval. */
+/**
+ * A body is held against the schema that its `kind` names, and errors are of that one alone. Without a `kind` it is an
+ * eval.
+ */
 export const RunRequest = z.discriminatedUnion("kind", [
   EvalRequest.meta({ id: "EvalRequest" }),
   TrainingRequest.meta({ id: "TrainingRequest" }),
@@ -43,7 +46,9 @@ export type RunRequestInput = z.input<typeof RunRequest>;
 export const RUN_KINDS = ["eval", "training"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
-/** The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled. */
+/**
+ * The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled.
+ */
 export const RunCounts = named("RunCounts", {
   planned: Count.meta({ example: 4 }),
   pending: Count,
@@ -70,7 +75,7 @@ export const FLOW_STATES = [
   "draining",
 ] as const;
 
-/** The turn another rollout was taken up behind. */
+/** A rollout, and the last of its turns that another rollout begins with. */
 export const ForkedFrom = z.object({ rollout_id: RolloutId, turn: Count });
 export type ForkedFrom = z.infer<typeof ForkedFrom>;
 
@@ -120,11 +125,11 @@ export const RunView = named("Run", {
   counts: RunCounts,
   report: RunReport,
   cost: Cost.describe("of what has ended so far"),
-  dead_letters: Count.describe("messages a queue gave up on; the sweep does their work"),
+  dead_letters: Count.describe("messages a queue gave up on; the run's own alarm does their work"),
   last_event: Count.optional()
     .describe("id of the last event behind what is said here: follow its events after it; absent in lists")
     .meta({ example: 41 }),
-  forked_from: ForkedFrom.nullable().describe("the turn its rollouts go on behind"),
+  forked_from: ForkedFrom.nullable().describe("the rollout whose turns, up to this one, its rollouts begin with"),
   rescored_from: MaybeText.describe("the run whose trajectories it scores"),
   training: TrainingView.nullable().describe(
     "of a training run, where one run is read; null in lists, and for an eval",
@@ -138,7 +143,7 @@ export const RunList = listOf(RunView, "RunList", EXAMPLE.run);
 /** The reply that creates a run: a training run's says once what its trainer authenticates with. */
 export const CreatedRun = RunView.extend({
   trainer: TrainerSecrets.nullish().describe(
-    "of a training run; a replay of the Idempotency-Key knows it no more: null",
+    "of a training run; null in a reply that is replayed by its Idempotency-Key",
   ),
 }).meta({ id: "CreatedRun" });
 export type CreatedRun = z.infer<typeof CreatedRun>;
@@ -187,7 +192,7 @@ const Advantage = z
   .number()
   .nullable()
   .describe(
-    "reward minus the mean of its group's, or as the training run's estimator has it; null in a group of one, or under way",
+    "reward minus the mean reward of its group, or as the training run's estimator has it; null in a group of one, or under way",
   )
   .meta({ example: 0.5 });
 
@@ -202,7 +207,7 @@ export const RolloutView = named("Rollout", {
   slot: Count,
   attempt: Count,
   superseded_by: MaybeText.describe("the later attempt that counts in its place"),
-  forked_from: ForkedFrom.nullable().describe("its first turns, up to this one, are of that rollout"),
+  forked_from: ForkedFrom.nullable().describe("the rollout whose turns, up to this one, it begins with"),
   rescored_from: MaybeText.describe("the rollout whose trajectory it took over to be scored anew"),
   status: z.enum(ROLLOUT_STATUSES).meta({ example: "done" }),
   outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
@@ -226,7 +231,7 @@ export const RolloutView = named("Rollout", {
   cleanup_errors: z.array(ErrorView),
   failed_calls: z
     .array(FailedCallView)
-    .describe("model calls that came to nothing, the latest 100: tried again, or the end of it"),
+    .describe("the latest 100 model calls that failed: each was tried again, or ended the rollout"),
   usage: RunReport.shape.usage,
   cost: Cost,
   judgements: z
@@ -256,7 +261,7 @@ export const RolloutView = named("Rollout", {
           .describe("milliseconds beside latency_ms that the call took, without hooks and without waits for permits"),
         is_truncated: z.boolean(),
         tool_failed: ToolFailed.optional().describe(
-          "of each of its tool calls, in order: whether it failed, as was recorded when it was answered; null where that was not, absent where nothing was",
+          "of each of its tool calls, in order: whether it failed, as was recorded when it was answered; null for a call of which nothing was recorded; absent where that holds for all of them",
         ),
         reward: MaybeNumber.describe("of this turn; the rollout's, where none was given").meta({ example: 1 }),
         advantage: Advantage,
@@ -319,7 +324,7 @@ export const ResultRow = named("ResultRow", {
   scoring_errors: z.array(ScoringErrorView),
   turns: Count.meta({ example: 1 }),
   tool_failed: ToolFailed.optional().describe(
-    "of each tool message in completion, in order: whether the call that it answers failed, as was recorded; null where that was not, absent where nothing was",
+    "of each tool message in completion, in order: whether the call that it answers failed, as was recorded; null for a call of which nothing was recorded; absent where that holds for all of them",
   ),
 });
 export type ResultRow = z.infer<typeof ResultRow>;
@@ -336,7 +341,7 @@ export const EnvironmentView = named("Environment", {
     .describe("null where its arguments must be given before it can be built")
     .meta({ example: "uploaded" }),
   row: AnyObject.nullable()
-    .describe("JSON Schema of one task row; null where dataset is")
+    .describe("JSON Schema of one task row; null where `dataset` is null")
     .meta({
       example: {
         type: "object",
@@ -344,7 +349,7 @@ export const EnvironmentView = named("Environment", {
         required: ["question", "answer"],
       },
     }),
-  needs: z.array(z.string()),
+  needs: z.array(z.string()).describe("what its code may use, such as `sql` or `secret:NAME`"),
   judges: z.array(z.string()).describe("judges a run must name in `judges`"),
 });
 export type EnvironmentView = z.infer<typeof EnvironmentView>;

@@ -1,9 +1,10 @@
 /**
- * Who sent a delivery, and what it is known by.
+ * Whether a delivery of a trigger's webhook comes from its sender, and the ids by which the same delivery is known when
+ * it comes again. It reads the request, and stores and begins nothing.
  *
- * Invariants. Nothing of a delivery counts before this says that it is signed. Signatures and secrets are compared in a
- * time that tells nothing of them. What a signature covers differs: Standard Webhooks signs id, time and body; GitHub the
- * body alone, so a body is known again under any id; Hugging Face signs nothing, and sends the secret itself.
+ * Invariants. Nothing of a delivery counts before this says that its sender is proved. Signatures and secrets are
+ * compared in constant time. What proves the sender differs: Standard Webhooks signs id, time and body; GitHub the body
+ * alone, so that one body is one delivery whatever its id; Hugging Face signs nothing, and sends the secret itself.
  */
 import { canonicalJson, isRecord, type Json } from "../../contract/json.ts";
 import type { TriggerScheme } from "../../contract/trigger.ts";
@@ -11,17 +12,19 @@ import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { isSameText, sha256Hex } from "../kit/secrets.ts";
 
-/** Seconds between a sender's clock and ours. */
+/** Seconds that a sender's clock and ours may differ by. */
 export const SIGNED_S = 300;
+/** Of one delivery: a sender that changes its secret signs with both. More are not looked at. */
 const SIGNATURES = 16;
 const ID = /^[\x21-\x7e]{1,255}$/;
 const EVENT_CHARACTERS = 100;
-/** Of what names a commit: a payload may nest deeper than it can be written in order. */
+/** JSON values from which the id of a commit is made, at most: a larger payload may nest too deep to be written. */
 const VALUES_NAMING = 1000;
 /** The scope of Hugging Face's events about what is in a repository. */
 const CONTENT = "repo.content";
 
 export interface Signed {
+  /** Whichever of them was seen before, the delivery is that one again. */
   readonly ids: readonly [string, ...string[]];
   readonly event: string | null;
   /** The sender only looks whether anybody is there. */
@@ -41,7 +44,10 @@ interface Received {
   readonly now: number;
 }
 
-/** Refused: `invalid_signature`, `stale_timestamp`, or (signed, but no delivery) `invalid_request`. */
+/**
+ * Refused: `invalid_signature`, `stale_timestamp`, or `invalid_request` where the sender is proved and what he sent is
+ * no delivery.
+ */
 export async function verifyDelivery(received: Received): Promise<Result<Signed>> {
   switch (received.scheme) {
     case "standard":
@@ -97,9 +103,9 @@ function huggingface({ secret, headers, body }: Received): Result<Signed> {
 }
 
 /**
- * Hugging Face names no delivery. One about a commit is known by the repository, the event and the commits; another one,
- * where two may say the same of a repository in the same state, by its whole body. Null: it is about no commit, or says
- * too much of it.
+ * Hugging Face names no delivery. One about commits has an id made of the repository, the event and the commits. Null
+ * for any other, and for one with more than `VALUES_NAMING` values in these: such a delivery is known by its whole
+ * body.
  */
 function commitId(payload: Json): string | null {
   if (!isRecord(payload) || !isRecord(payload["event"]) || !isRecord(payload["repo"])) return null;
@@ -153,7 +159,7 @@ function unsigned(message: string): Result<never> {
   return refuse("invalid_signature", message, null);
 }
 
-/** Whether a refusal says that nobody knows who sent it. */
+/** Whether a refusal says that the sender is not proved now: an old signature may have been sent again by anybody. */
 export function isUnsigned({ code }: Refusal): boolean {
   return code === "invalid_signature" || code === "stale_timestamp";
 }
