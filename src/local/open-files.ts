@@ -1,7 +1,9 @@
 /** How many objects a local platform may have alive at once, by the limit on open files of this machine. */
 import { execFileSync } from "node:child_process";
 
-/** For each live object workerd keeps a database, its journal and its index open, and two sockets while the object makes a call. */
+/**
+ * workerd keeps three files open for a live object (database, journal, index), and two sockets while it makes a call.
+ */
 const FILES_PER_OBJECT = 5;
 /** For D1, R2, queues, workerd itself, and objects that are read or freed beside those that play. */
 const FILES_RESERVED = 384;
@@ -18,8 +20,8 @@ export function liveObjectCeiling(openFiles: number): number {
 const MANY_OBJECTS = 1000;
 
 /**
- * What the boot says of a ceiling that a run can reach; null where none can. A rollout counts for one object, and for two
- * where its environment has a SQL database.
+ * What the boot says of a ceiling that a run can reach; null where none can. A rollout counts for one object, and for
+ * two where its environment has a SQL database.
  */
 export function ceilingText(openFiles: number): string | null {
   const ceiling = liveObjectCeiling(openFiles);

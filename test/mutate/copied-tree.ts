@@ -3,7 +3,7 @@
  *
  * Invariants. The working tree is read and never written. All sources are copied, since the tests' settings read more than the tests; the packages are linked, since nobody writes there.
  */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
 import type { Edit } from "./edit.ts";
@@ -21,10 +21,7 @@ export class CopiedTree {
   readonly folder = mkdtempSync(join(tmpdir(), "rollcall-mutate-"));
 
   constructor() {
-    for (const path of readdirSync(ROOT).filter(isCopied)) {
-      const filter = (from: string) => isCopied(relative(ROOT, from));
-      cpSync(join(ROOT, path), join(this.folder, path), { recursive: true, filter });
-    }
+    cpSync(ROOT, this.folder, { recursive: true, filter: (from) => isCopied(relative(ROOT, from)) });
     symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
   }
 

@@ -1,6 +1,6 @@
 /**
- * Fills what the flags left open in a request for a run: asks the platform for its environments, chooses the model and its
- * endpoint, and looks whether that answers. It starts nothing.
+ * Fills what the flags left open in a request for a run: asks the platform for its environments, chooses the model and
+ * its endpoint, and looks whether that answers. It starts nothing.
  */
 
 import {
@@ -61,7 +61,7 @@ export async function completePlay(
   const choice = chooseModel(draft, environment.id, connection, options);
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
   const { endpoint } = played;
-  // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where an endpoint is that has a name.
+  // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where one with a name is.
   if (connection.kind !== "remote" && typeof endpoint === "object") {
     await checkReachable(endpoint.base_url);
   }
@@ -116,9 +116,10 @@ async function checkReachable(baseUrl: string): Promise<void> {
 }
 
 /**
- * Which model plays a run: that of the fleet or the endpoint that was named, else of OPENAI_BASE_URL, else the policy beside a local
- * platform. The policy knows a few environments, at the sizes of its table; what it has never seen is refused unless
- * the caller insists. A seed that the caller gives is that of the policy's draws as well. `environment` is its id.
+ * Which model plays a run: that of the fleet or the endpoint that was named, else of OPENAI_BASE_URL, else the policy
+ * beside a local platform. The policy knows a few environments, at the sizes of its table; what it has never seen is
+ * refused unless the caller insists. A seed that the caller gives is that of the policy's draws as well. `environment`
+ * is its id.
  */
 export function chooseModel(
   draft: DraftRequest,

@@ -1,7 +1,7 @@
 /** Text in columns, and below each other where columns find no room. */
 import { cutTo, displayWidth, padTo, safeLine } from "./text.ts";
 
-/** Of columns by their titles: where a text is cut that stands in one. Row by row it is whole. */
+/** Widths by the titles of columns: a longer text is cut in its column, and whole where rows are given one by one. */
 type Widest = Readonly<Record<string, number>>;
 
 interface Listing<T> {
@@ -24,8 +24,9 @@ export function columns(
   room = Number.POSITIVE_INFINITY,
   widest: Widest = {},
 ): string {
-  const most = header.map((title) => widest[title] ?? Number.POSITIVE_INFINITY);
-  const cut = rows.map((row) => header.map((_, column) => cutTo(row[column] ?? "", most[column] ?? 0)));
+  const cut = rows.map((row) =>
+    header.map((title, column) => cutTo(row[column] ?? "", widest[title] ?? Number.POSITIVE_INFINITY)),
+  );
   const widths = header.map((title, column) => {
     return Math.max(displayWidth(title), ...cut.map((row) => displayWidth(row[column] ?? "")));
   });

@@ -1,6 +1,6 @@
 /**
- * What is left of an object whose storage was freed for good: one value, for a day. Whatever comes late finds the object
- * gone and begins nothing anew; after the day nothing is left.
+ * What is left of an object whose storage was freed for good: one value, for a day. Whatever comes late finds the
+ * object gone and begins nothing anew; after the day nothing is left.
  */
 const KEPT_MS = 24 * 3600_000;
 const NAME = "freed_at";
@@ -15,7 +15,7 @@ export class Tombstone {
   }
 
   get stands(): boolean {
-    // Not `??=`, for which one that was not freed would never have been looked at.
+    // `??=` would look again at every call: null says that there was no mark.
     if (this.#freedAt === undefined) this.#freedAt = this.#storage.kv.get<number>(NAME) ?? null;
     return this.#freedAt !== null;
   }
