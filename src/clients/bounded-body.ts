@@ -22,34 +22,46 @@ export type After = (ms: number, late: () => void) => () => void;
 
 /** Throws LongBodyError and PausedBodyError, and what the connection throws. */
 export async function wholeText(reply: Response, bytes: number, after?: After): Promise<string> {
-  const { text, more } = await read(reply, bytes, after);
-  if (more) throw new LongBodyError(`more than ${bytes} bytes`);
-  return text;
+  const text: string[] = [];
+  await readWhole(reply, bytes, (piece) => text.push(piece), after);
+  return text.join("");
 }
 
 /** The beginning of a body: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
 export async function beginningOf(reply: Response, bytes: number): Promise<string> {
-  return (await read(reply, bytes)).text;
+  const text: string[] = [];
+  await read(reply, bytes, (piece) => text.push(piece));
+  return text.join("");
 }
+
+async function readWhole(reply: Response, bytes: number, take: Take, after?: After): Promise<void> {
+  const { more } = await read(reply, bytes, take, after);
+  if (more) throw new LongBodyError(`more than ${bytes} bytes`);
+}
+
+/** Takes the text of a body piece by piece. */
+type Take = (piece: string) => void;
 
 async function read(
   { body, headers }: Response,
   bytes: number,
+  take: Take,
   after: After = inTime,
-): Promise<{ readonly text: string; readonly more: boolean }> {
+): Promise<{ readonly more: boolean }> {
   const decoder = new TextDecoder();
-  let [text, left] = ["", bytes];
-  if (body === null) return { text, more: false };
+  let left = bytes;
+  if (body === null) return { more: false };
   const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
     for (;;) {
       const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
-      if (done) return { text: text + decoder.decode(), more: false };
-      text += decoder.decode(value.subarray(0, left), { stream: true });
-      if (value.byteLength > left) return { text: text + decoder.decode(), more: true };
-      left -= value.byteLength;
-      if (left === end) return { text: text + decoder.decode(), more: false };
+      if (!done) take(decoder.decode(value.subarray(0, left), { stream: true }));
+      const more = !done && value.byteLength > left;
+      if (!done) left -= value.byteLength;
+      if (!done && !more && left !== end) continue;
+      take(decoder.decode());
+      return { more };
     }
   } finally {
     // Of a body that was read to its end, or broke off, nothing is left to cancel.
@@ -85,12 +97,22 @@ const inTime: After = (ms, late) => {
 };
 
 /**
- * What a model says, whole, or of a refusal the beginning. Throws ModelError for a body that broke off, and
+ * What a model says, whole or streamed, piece by piece. Throws ModelError for a body that broke off, and
  * InvalidModelResponseError for one that is too long.
  */
-export async function completionText(reply: Response): Promise<string> {
+export async function takeCompletion(reply: Response, take: Take): Promise<void> {
+  const bytes = isMediaType(reply.headers, "text/event-stream") ? LIMITS.streamedBytes : LIMITS.completionBytes;
+  await unlessBroken(() => readWhole(reply, bytes, take));
+}
+
+/** The beginning of what refuses a call. Throws ModelError for a body that broke off. */
+export async function refusalText(reply: Response): Promise<string> {
+  return await unlessBroken(() => beginningOf(reply, LIMITS.refusalBytes));
+}
+
+async function unlessBroken<T>(reading: () => Promise<T>): Promise<T> {
   try {
-    return reply.ok ? await wholeText(reply, LIMITS.completionBytes) : await beginningOf(reply, LIMITS.refusalBytes);
+    return await reading();
   } catch (thrown) {
     if (thrown instanceof LongBodyError) {
       throw new InvalidModelResponseError(`the reply is ${thrown.message}`);
@@ -98,4 +120,9 @@ export async function completionText(reply: Response): Promise<string> {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ModelError(`the reply broke off: ${why}`, { cause: thrown });
   }
+}
+
+/** Media types are compared without case, and without their parameters. */
+function isMediaType(headers: Headers, type: string): boolean {
+  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() === type;
 }

@@ -2,22 +2,32 @@
  * The model call, and that of an embedding model: a request as the `openai` SDK makes it, and its errors.
  *
  * Invariants. Nothing is tried again here. The call's time is its AbortSignal, for the body as well, and its reply is
- * read within bounds (bounded-body.ts). A call has one of the outcomes of `CallOutcome`, and never throws. A reply the
- * engine broke off (`abort`) is none: half a reply must not be played on with or scored. Nothing of what comes back
- * holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim when present. Sources:
+ * read within bounds (bounded-body.ts). A call has one of the outcomes of `CallOutcome`, and never throws. A reply that was
+ * broken off is none: half a reply must not be played on with or scored. Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim when present. Sources:
  * OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
  */
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
 import { VERSION } from "openai/version";
-import { AuthenticationError, InvalidModelResponseError, ModelError, type RolloutError } from "../contract/errors.ts";
-import type { Message, Messages, ToolDefinition } from "../contract/messages.ts";
+import {
+  AuthenticationError,
+  InvalidModelResponseError,
+  ModelError,
+  PolicyRefusalError,
+  type RolloutError,
+} from "../contract/errors.ts";
+import { parseExactJson } from "../contract/exact-json.ts";
+import { isRecord } from "../contract/json.ts";
+import type { Message, Messages, ToolCall, ToolDefinition, Usage } from "../contract/messages.ts";
 import { isFixedField, type Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
 import type { CallSize } from "../core/billing/allowance.ts";
-import { readChatCompletion } from "../core/rollout/chat-completion.ts";
+import { REASONING, readChatCompletion, usageIn } from "../core/rollout/chat-completion.ts";
+import { errorIn, type ReplyError } from "../core/rollout/reply-error.ts";
+import { ReplyReader } from "../core/rollout/reply-text.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
-import { completionText } from "./bounded-body.ts";
+import { refusedIn, withoutRefused } from "./adapted-request.ts";
+import { refusalText, takeCompletion } from "./bounded-body.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
@@ -30,6 +40,8 @@ export interface Destination {
   readonly signal: AbortSignal;
   /** The deployment's way out; absent where there is no deployment, as in a test. */
   readonly send?: Send;
+  /** What of a request the endpoint is known to refuse (adapted-request.ts): it is left out. */
+  readonly refuses?: readonly string[];
 }
 
 export interface ModelCall extends Destination {
@@ -55,6 +67,10 @@ export type CallOutcome<Response = ModelResponse> =
       readonly status?: number;
       /** It left, and nobody knows what its endpoint made of it: tokens may have been sampled. */
       readonly lost?: boolean;
+      /** What an unusable reply took, as its endpoint counted it. */
+      readonly usage?: Usage;
+      /** What of the request the endpoint refuses: a call without it may be answered. */
+      readonly refuses?: string;
     };
 
 /** What a 400 says when the context overflows, lower-cased (vLLM's and other engines' phrases, by verifiers' list). */
@@ -79,29 +95,57 @@ const NO_KEY = "none";
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
   return await postCall(call, "/chat/completions", requestBody(call), (body) => {
-    const response = readChatCompletion(body, Date.now() - started);
-    if (response.finish_reason === "abort") {
-      throw new InvalidModelResponseError("the engine broke the reply off (finish_reason: abort)");
-    }
+    const response = readChatCompletion(body, Date.now() - started, toolCallIds(call.messages));
     return cutResponse(response, call.max_seq_len ?? null);
   });
 }
 
-/** Never throws: what `read` throws, of a reply that is none, is an outcome as well. */
+function toolCallIds(messages: Messages): ReadonlySet<string> {
+  return new Set(messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id)));
+}
+
+/**
+ * Never throws: what `read` throws, of a reply that is none, is an outcome as well. A request that is not sent as it is
+ * asked for is another one, with an idempotency key of its own.
+ */
 async function postCall<Response>(
   where: Destination,
   path: string,
-  body: Readonly<Record<string, unknown>>,
+  asked: Readonly<Record<string, unknown>>,
   read: (body: unknown) => Response,
 ): Promise<CallOutcome<Response>> {
+  const { body, changes } = withoutRefused(asked, where.refuses ?? []);
+  const idempotency_key = [where.idempotency_key, ...changes].join(":");
+  let usage: Usage | null = null;
+  let begun = false;
   try {
-    const reply = await post(where, path, body);
-    const text = await completionText(reply);
-    if (!reply.ok) throw refusalOf(reply, text);
-    return { kind: "answered", response: read(replyJson(reply, text, where.api_key)) };
+    const reply = await post({ ...where, idempotency_key }, path, body);
+    if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
+    const answer = await replyJson(reply, where.api_key);
+    usage = usageIn(answer);
+    begun = true;
+    const failed = errorIn(answer);
+    if (failed !== null) throw failureInside(failed, reply.headers);
+    return { kind: "answered", response: read(answer) };
   } catch (thrown) {
-    return classify(thrown, where);
+    const outcome = classify(thrown, where);
+    if (outcome.kind !== "failed") return outcome;
+    const { lost, ...known } = outcome;
+    // A server that fails within a reply may have sampled a part of it.
+    const unknown = lost === true || (begun && (outcome.status ?? 500) >= 500);
+    const took = usage === null ? { ...(unknown && { lost: true }) } : { usage };
+    const refuses = thrown instanceof APIError ? refusedIn(body, thrown.status ?? 0, wordsOf(thrown)) : null;
+    return { ...known, ...took, ...(refuses !== null && { refuses }) };
   }
+}
+
+/** An error in a reply of status 200, as if it had come with the status that it names. */
+function failureInside({ status, error }: ReplyError, headers: Headers): Error {
+  return status === null ? new ModelError(error.message) : APIError.generate(status, { error }, undefined, headers);
+}
+
+function wordsOf({ message, error }: APIError): string {
+  return `${message} ${jsonOf(error)}`;
 }
 
 async function post(
@@ -140,9 +184,9 @@ function refusalOf({ status, headers }: Response, text: string): APIError {
 }
 
 /** Null for what is no JSON, or nested too deep to be read. */
-function parsed(text: string): unknown {
+function parsed(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (thrown) {
     if (thrown instanceof SyntaxError || thrown instanceof RangeError) return null;
     throw thrown;
@@ -209,16 +253,38 @@ function isPositive(value: unknown): value is number {
 }
 
 /** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */
-function wireMessage(message: Message): Message {
+function wireMessage(message: Message): Record<string, unknown> {
   const role = message.role === "text" ? "user" : message.role;
   const empty = Array.isArray(message.content) && message.content.length === 0;
-  const { thinking_blocks: _kept, ...sent } = message;
-  return { ...sent, role, ...(empty && { content: "" }) };
+  const { thinking_blocks: _, provider_fields, reasoning_name, reasoning_content, tool_calls, ...sent } = message;
+  const fields = fieldsIn(provider_fields);
+  const thoughts = REASONING.some((name) => name in fields) ? undefined : reasoning_content;
+  return {
+    ...fields,
+    ...sent,
+    ...(thoughts !== undefined && { [reasoning_name ?? "reasoning_content"]: thoughts }),
+    ...(tool_calls !== undefined && { tool_calls: tool_calls.map(wireCall) }),
+    role,
+    ...(empty && { content: "" }),
+  };
+}
+
+/** A tool call with what its server sent beside it. */
+function wireCall({ provider_fields, function: called, ...call }: ToolCall): Record<string, unknown> {
+  const { function: within, ...beside } = fieldsIn(provider_fields);
+  return { ...beside, ...call, function: { ...(isRecord(within) && within), ...called } };
+}
+
+/** Members as a server sent them, with the digits of their numbers. What an environment broke has none. */
+function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> {
+  const fields = text === undefined ? null : parsed(text, parseExactJson);
+  return isRecord(fields) ? fields : {};
 }
 
 function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {
   if (signal.aborted) return { kind: "aborted" };
   if (thrown instanceof InvalidModelResponseError) return { ...failure(thrown, true, null), lost: true };
+  if (thrown instanceof PolicyRefusalError) return { ...failure(thrown, false, null), lost: true };
   const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
   const error = new ModelError(message);
   if (thrown instanceof AddressRefused) return failure(error, false, null);
@@ -277,16 +343,24 @@ function retryAfter(headers: Headers | undefined): number | null {
 // a key that the server repeats: what is said here are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
-function replyJson(response: Response, text: string, api_key: string | null): unknown {
+async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
+  const reader = new ReplyReader();
+  let characters = 0;
+  await takeCompletion(response, (piece) => {
+    characters += piece.length;
+    reader.take(piece);
+  });
   try {
-    const reply: unknown = JSON.parse(text);
-    return mayHoldKey(text, api_key) ? replyWithoutKey(reply, api_key) : reply;
+    const reply = reader.end();
+    return mayHoldKey(() => reader.plainText ?? JSON.stringify(reply), api_key)
+      ? replyWithoutKey(reply, api_key)
+      : reply;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];
       const as = withoutKey(type ?? "of no content type", api_key);
       throw new InvalidModelResponseError(
-        `the reply is no JSON: status ${response.status}, ${as}, ${text.length} characters`,
+        `the reply is no JSON: status ${response.status}, ${as}, ${characters} characters`,
       );
     }
     if (!(thrown instanceof RangeError)) throw thrown;

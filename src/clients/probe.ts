@@ -9,6 +9,7 @@
 import type { EndpointCapabilities, EngineExactness } from "../contract/endpoint.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { neutralFields, type Sampling } from "../contract/sampling.ts";
+import { readReplyText } from "../core/rollout/reply-text.ts";
 import {
   completionExtras,
   differ,
@@ -19,6 +20,7 @@ import {
   listedModels,
   scaleOf,
 } from "../core/training/engine-exactness.ts";
+import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
 import { parsedJson, saidIn, shortly } from "./reply-words.ts";
@@ -33,6 +35,8 @@ export interface Probe {
   readonly model: string | null;
   /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
   readonly usual: string | null;
+  /** What of a request it is known to refuse. */
+  readonly refuses?: readonly string[] | undefined;
   /** The sampling of the training run that asks; absent where none does. */
   readonly sampling?: Sampling;
   /** Epoch milliseconds. */
@@ -43,7 +47,7 @@ export interface Probe {
 const DEADLINE_MS = 10_000;
 const MODELS_KEPT = 100;
 
-/** What is asked beyond a plain completion, most first. */
+/** What is asked beyond a plain completion, most first. What a server names in its refusal is left out of all of them. */
 const LADDER = [
   { ids: true, tools: true, logprobs: true },
   { ids: true, tools: false, logprobs: true },
@@ -57,7 +61,8 @@ const TOOL = {
   function: {
     name: "noop",
     description: "Does nothing.",
-    parameters: { type: "object", properties: {} },
+    parameters: { type: "object", properties: {}, required: [], additionalProperties: false },
+    strict: true,
   },
 };
 
@@ -66,13 +71,14 @@ interface Found {
   models: readonly ListedModel[];
   probed_model: string | null;
   supports: Pick<EndpointCapabilities, "chat" | "usage" | "logprobs" | "token_ids" | "tools">;
+  refuses: readonly string[];
   exactness: EngineExactness | null;
 }
 
 const NOTHING = { chat: false, usage: false, logprobs: false, token_ids: false, tools: false };
 
 export async function probeEndpoint(probe: Probe): Promise<EndpointCapabilities> {
-  const found: Found = { models: [], probed_model: null, supports: NOTHING, exactness: null };
+  const found: Found = { models: [], probed_model: null, supports: NOTHING, refuses: [], exactness: null };
   const deadline = probe.deadline_ms ?? DEADLINE_MS;
   const signal = AbortSignal.timeout(deadline);
   try {
@@ -95,8 +101,9 @@ async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise
     const messageIn = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
     throw new ProbeFailure(`${messageIn}: name one in "model" to have it asked`);
   }
-  const { one_logprob_a_token, ...supports } = await complete(probe, found.probed_model, signal);
+  const { one_logprob_a_token, refuses, ...supports } = await complete(probe, found.probed_model, signal);
   found.supports = supports;
+  found.refuses = refuses;
   if (!supports.token_ids || !supports.logprobs) return;
   const { sampling = {} } = probe;
   const asked = { ...probe, model: found.probed_model, sampling };
@@ -110,18 +117,34 @@ function modelOf({ model, usual }: Probe, models: Found["models"]): string | nul
   return usual !== null && known ? usual : (models[0]?.id ?? null);
 }
 
-type Completed = Found["supports"] & Pick<EngineExactness, "one_logprob_a_token">;
+type Completed = Found["supports"] & Pick<EngineExactness, "one_logprob_a_token"> & Pick<Found, "refuses">;
 
 async function complete(probe: Probe, model: string, signal: AbortSignal): Promise<Completed> {
+  const refuses = [...(probe.refuses ?? [])];
   for (const rung of LADDER) {
-    const answer = await ask(probe, "/chat/completions", request(model, rung), signal);
-    const tooMuch = answer.status === 400 || answer.status === 422;
-    if (!tooMuch || rung === LADDER.at(-1)) return supportsOf(answer, rung, probe);
+    const answer = await askWithout(probe, request(model, rung), refuses, signal);
+    if (!isRefusal(answer) || rung === LADDER.at(-1)) return { ...supportsOf(answer, rung, probe), refuses };
   }
-  return { ...NOTHING, one_logprob_a_token: false };
+  return { ...NOTHING, one_logprob_a_token: false, refuses };
 }
 
-function request(model: string, { ids, tools, logprobs }: Rung): object {
+/** Asks again without what the server refuses by name, once for each such thing; what it was is added to `refuses`. */
+async function askWithout(
+  probe: Probe,
+  asked: Readonly<Record<string, unknown>>,
+  refuses: string[],
+  signal: AbortSignal,
+): Promise<Answer> {
+  for (;;) {
+    const { body } = withoutRefused(asked, refuses);
+    const answer = await ask(probe, "/chat/completions", body, signal);
+    const refused = refusedIn(body, answer.status, answer.words);
+    if (refused === null || refuses.includes(refused)) return answer;
+    refuses.push(refused);
+  }
+}
+
+function request(model: string, { ids, tools, logprobs }: Rung): Readonly<Record<string, unknown>> {
   return {
     model,
     messages: [{ role: "user", content: "Hi" }],
@@ -132,7 +155,7 @@ function request(model: string, { ids, tools, logprobs }: Rung): object {
   };
 }
 
-function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Completed {
+function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Omit<Completed, "refuses"> {
   if (answer.status !== 200) throw refusalOf(answer, probe);
   const extras = completionExtras(answer.body);
   if (extras === null) {
@@ -156,7 +179,7 @@ function refusalOf({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
 
 function capabilities(
   { api_key, now }: Probe,
-  { models, probed_model, supports, exactness }: Found,
+  { models, probed_model, supports, refuses, exactness }: Found,
   error: string | null,
 ): EndpointCapabilities {
   const asked = models.find(({ id }) => id === probed_model);
@@ -165,6 +188,7 @@ function capabilities(
     max_model_len: asked?.max_model_len ?? null,
     probed_model: replyWithoutKey(probed_model, api_key),
     ...supports,
+    refuses: [...refuses],
     exactness,
     error,
     checked_at: Math.floor(now / 1000),
@@ -181,6 +205,8 @@ export interface Answer {
   readonly body: unknown;
   /** What the server says went wrong, short and without the key; empty when it says nothing. */
   readonly said: string;
+  /** All that it says of a refusal. */
+  readonly words: string;
 }
 
 /** The end of a probe, in words for whoever reads the endpoint. */
@@ -204,8 +230,10 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal,
     });
-    const parsed = parsedJson(await wholeText(response, LIMITS.completionBytes));
-    return { status: response.status, body: parsed, said: saidIn(parsed, target.api_key) };
+    const text = await wholeText(response, LIMITS.completionBytes);
+    const parsed = parsedJson(text, readReplyText);
+    const words = response.ok ? "" : text;
+    return { status: response.status, body: parsed, said: saidIn(parsed, target.api_key), words };
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("answers with more than 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);

@@ -28,8 +28,9 @@ export function replyWithoutKey<T>(reply: T, api_key: string | null): T {
  * Whether a reply, as its text, may hold the key: to look through all of one that is parsed takes many times as long as
  * to parse it. What JSON may write in more than one way is looked through.
  */
-export function mayHoldKey(text: string, api_key: string | null): boolean {
+export function mayHoldKey(textOf: () => string, api_key: string | null): boolean {
   if (api_key === null || !isSecret(api_key)) return false;
+  const text = textOf();
   if (/["\\]/.test(api_key) || ESCAPED.test(text)) return true;
   return writtenForms(api_key).some((form) => text.includes(form));
 }

@@ -33,11 +33,26 @@ export const Prices = z.strictObject({
   output_per_mtok_micros: Micros.meta({ example: 600_000 }),
 });
 
+/** What an endpoint may refuse of a request. */
+export const RefusedName = z
+  .string()
+  .regex(/^(whole_replies|stream_options|tools\.strict|messages\.[a-z][a-z0-9_.-]{0,63})$/i, {
+    error: "is one of whole_replies, stream_options, tools.strict and messages.MEMBER",
+  });
+const Refuses = z
+  .array(RefusedName)
+  .max(LIMITS.refusedNames)
+  .describe(
+    "what calls leave out since the server refuses it: `tools.strict`, `messages.MEMBER` (a member that it sent itself, such as `messages.reasoning`), `whole_replies` (it answers streams only), `stream_options`. Set here, or found by a probe or a call",
+  )
+  .meta({ example: ["tools.strict"] });
+
 /** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = namedInput("InlineEndpoint", {
   base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
   prices: Prices.optional().describe("of its tokens: a run with max_cost_micros counts by them").meta({ example: {} }),
+  refuses: Refuses.optional(),
 });
 
 export const EndpointOrName = z.union([NonEmpty, InlineEndpoint]);
@@ -63,6 +78,7 @@ export const EndpointRequest = namedInput("EndpointRequest", {
     .meta({ example: 256 }),
   rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
   prices: Prices.nullable().default(null).meta({ example: {} }),
+  refuses: Refuses.default([]),
   probe: z
     .boolean()
     .default(true)
@@ -81,6 +97,7 @@ export const EndpointPatch = z
     max_concurrent: EndpointRequest.shape.max_concurrent.unwrap(),
     rpm: EndpointRequest.shape.rpm.unwrap(),
     prices: EndpointRequest.shape.prices.unwrap(),
+    refuses: Refuses,
   })
   .partial()
   .meta({ id: "EndpointPatch" });
@@ -122,6 +139,7 @@ export const EndpointCapabilities = named("EndpointCapabilities", {
   logprobs: z.boolean().meta({ example: true }),
   token_ids: z.boolean().describe("return_token_ids is honoured: training needs it").meta({ example: true }),
   tools: z.boolean().describe("a request with tools was accepted").meta({ example: true }),
+  refuses: Refuses.optional().describe("what of the call it refused, and was asked without").meta({ example: [] }),
   exactness: EngineExactness.nullable().describe("null without token ids and logprobs").meta({ example: {} }),
   error: MaybeText.describe("what went wrong, where something did"),
   checked_at: Seconds,
@@ -137,6 +155,7 @@ export const EndpointView = named("Endpoint", {
   max_concurrent: z.int().nullable().meta({ example: 256 }),
   rpm: z.int().nullable(),
   prices: Prices.nullable().meta({ example: {} }),
+  refuses: Refuses,
   capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
   created_at: Seconds,
   updated_at: Seconds,

@@ -27,6 +27,10 @@ export class InvalidModelResponseError extends ModelError {
 export class EmptyModelResponseError extends InvalidModelResponseError {
   override readonly name: string = "EmptyModelResponseError";
 }
+/** A policy of the endpoint (a content filter, a safety check) stopped the reply: another try would be stopped, too. */
+export class PolicyRefusalError extends ModelError {
+  override readonly name: string = "PolicyRefusalError";
+}
 /** The endpoint refused our credentials: it stops the run, since every rollout would fail alike. */
 export class AuthenticationError extends ModelError {
   override readonly name: string = "AuthenticationError";

@@ -10,7 +10,7 @@
 import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import type { Messages, ToolCall } from "./messages.ts";
+import { type Messages, publicMessage, type ToolCall } from "./messages.ts";
 import {
   AnyObject,
   EXAMPLE,
@@ -244,7 +244,7 @@ function halfOf({ trajectory }: Worth): Half | { readonly left_out: LeftOut } {
 /** `text` is a role of ours for a bare text; endpoints are sent it as `user`, and so it stands here. */
 function chat(messages: Messages): Chat | CallFault {
   const rows: Chat = [];
-  for (const { tool_calls, ...message } of messages) {
+  for (const { tool_calls, ...message } of messages.map(publicMessage)) {
     const calls = tool_calls?.map(decodeCall);
     const fault = calls?.find((call) => typeof call === "string");
     if (fault !== undefined) return fault;

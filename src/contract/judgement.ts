@@ -39,7 +39,7 @@ export interface TokenPrices {
 export const Cost = z.object({
   policy_micros: Count.nullable()
     .describe(
-      "micro-dollars of the policy's tokens, by the prices of its endpoint when the run was created; null where it had none",
+      "micro-dollars of the policy's tokens, by the prices of its endpoint when the run was created; null where it had none, or a reply came without usage",
     )
     .meta({ example: null }),
   judge_micros: Count.nullable()

@@ -40,6 +40,10 @@ export const LIMITS = {
   taskRowBytes: 4 * MIB,
   /** One reply of a model, a judge or an embedding model: its body, inflated. */
   completionBytes: 4 * MIB,
+  /** Of what an endpoint refuses, by name. */
+  refusedNames: 16,
+  /** The same of a streamed reply, in which each token has a JSON object of its own. */
+  streamedBytes: 64 * MIB,
   /** What is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
   /** Milliseconds between two pieces of a body that has begun. */

@@ -8,10 +8,14 @@ import * as z from "zod";
 import { isRecord } from "./json.ts";
 import { Count } from "./primitives.ts";
 
+/** Members that a server sent beside those of OpenAI: the text of a JSON object, so that numbers keep their digits. */
+const ProviderFields = z.string().optional();
+
 const WireToolCall = z.object({
   id: z.string(),
   type: z.literal("function").default("function"),
   function: z.object({ name: z.string(), arguments: z.string() }),
+  provider_fields: ProviderFields,
 });
 export const ToolCall = z.preprocess(asWireCall, WireToolCall);
 export type ToolCall = Readonly<z.infer<typeof WireToolCall>>;
@@ -62,6 +66,8 @@ const WireMessage = z.object({
   content: Content.default(null),
   name: z.string().optional(),
   reasoning_content: z.string().optional(),
+  reasoning_name: z.string().optional(),
+  provider_fields: ProviderFields,
   thinking_blocks: z.array(z.record(z.string(), z.json())).optional(),
   tool_calls: z.array(ToolCall).optional(),
   tool_call_id: z.string().optional(),
@@ -73,6 +79,10 @@ export interface Message {
   readonly content: Content;
   readonly name?: string | undefined;
   readonly reasoning_content?: string | undefined;
+  /** The member in which the server sent `reasoning_content`, and gets it back; absent: that name. */
+  readonly reasoning_name?: string | undefined;
+  /** What the server sent beside the members above, and gets back: the text of a JSON object. */
+  readonly provider_fields?: string | undefined;
   /** What a model thought, in its provider's own form: kept, never sent. */
   readonly thinking_blocks?: readonly { readonly [field: string]: unknown }[] | undefined;
   readonly tool_calls?: readonly ToolCall[] | undefined;
@@ -182,7 +192,14 @@ function asWireCall(call: unknown): unknown {
   }
   const { name, arguments: args } = called;
   const text = typeof args === "string" ? args : JSON.stringify(args ?? {});
-  return { id: typeof id === "string" ? id : name, type, function: { name, arguments: text } };
+  const { provider_fields } = call;
+  return { id: typeof id === "string" ? id : name, type, function: { name, arguments: text }, provider_fields };
+}
+
+/** A message without what only its server needs back. */
+export function publicMessage({ provider_fields: _, reasoning_name: __, ...message }: Message): Message {
+  if (message.tool_calls?.some(({ provider_fields }) => provider_fields !== undefined) !== true) return message;
+  return { ...message, tool_calls: message.tool_calls.map(({ provider_fields: ___, ...call }) => call) };
 }
 
 function withoutNulls(message: unknown): unknown {

@@ -72,7 +72,9 @@ export const RunReport = named("RunReport", {
     ...Usage.shape,
     cost_micros: Count.nullable()
       .optional()
-      .describe("micro-dollars of these tokens, by the prices of their endpoint; null where it has none"),
+      .describe(
+        "micro-dollars of these tokens, by the prices of their endpoint; null where it has none, or a reply came without usage",
+      ),
     charged_micros: Count.optional().describe("what the platform charges for the rollouts, as it stands in the ledger"),
     judge: JudgeUsage.optional().describe("of the rubric's judges, apart; absent when none was asked"),
     lost: LostUsage.optional().describe("calls of which nobody knows what they took; absent where there were none"),

@@ -243,7 +243,9 @@ export const RolloutView = named("Rollout", {
         index: Count,
         prompt: z.object({ keep: Count, append: Prompt }),
         completion: AnyObject.meta({ example: EXAMPLE.completion }),
-        finish_reason: MaybeText.meta({ example: "stop" }),
+        finish_reason: MaybeText.describe(
+          "stop, tool_calls, length, or the server's own word where it means none of these; null where it gave none",
+        ).meta({ example: "stop" }),
         usage: Usage.nullable().meta({ example: {} }),
         latency_ms: z.number().meta({ example: 840 }),
         calls: Count.meta({ example: 1 }),

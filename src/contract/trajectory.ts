@@ -36,6 +36,8 @@ export interface ModelResponse {
   readonly model: string | null;
   readonly message: Message;
   readonly finish_reason: FinishReason;
+  /** The server's word for why the reply ended, where it is none of `FinishReason`. */
+  readonly finish_word?: string;
   readonly usage: Usage | null;
   readonly prompt_ids: readonly number[] | null;
   readonly completion_ids: readonly number[] | null;
@@ -66,6 +68,8 @@ export interface Turn {
   readonly prompt: { readonly keep: number; readonly append: Messages };
   readonly completion: Message;
   readonly finish_reason: FinishReason;
+  /** The server's word for why the reply ended, where it is none of `FinishReason`. */
+  readonly finish_word?: string;
   readonly usage: Usage | null;
   readonly tokens: TurnTokens | null;
   readonly is_truncated: boolean;

@@ -7,6 +7,7 @@
  */
 import { eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../contract/endpoint.ts";
+import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
@@ -24,6 +25,7 @@ type Changeable =
   | "rpm"
   | "prices"
   | "capabilities"
+  | "refuses"
   | "updated_at";
 export type EndpointChanges = { readonly [Name in Changeable]?: EndpointRow[Name] | undefined };
 
@@ -89,6 +91,25 @@ export async function updateEndpoint(
 }
 
 /**
+ * Adds a name to what an endpoint refuses, named or given with a run. True where it is kept, then or before; false where
+ * there are too many, or the endpoint has another address by now.
+ */
+export async function keepRefused(
+  database: D1Database,
+  scope: Scope,
+  { id, base_url, name }: { readonly id: string; readonly base_url: string; readonly name: string },
+): Promise<boolean> {
+  const before = sql`coalesce(${endpoints.refuses}, '[]')`;
+  const known = sql`exists (select 1 from json_each(${before}) where value = ${name})`;
+  const after = sql`case when ${known} then ${before} else json_insert(${before}, '$[#]', ${name}) end`;
+  const fits = sql`(${known} or json_array_length(${before}) < ${LIMITS.refusedNames})`;
+  const rows = await inProject(database, scope)
+    .update(endpoints, { refuses: after }, eq(endpoints.id, id), eq(endpoints.base_url, base_url), fits)
+    .returning({ id: endpoints.id });
+  return rows.length > 0;
+}
+
+/**
  * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which
  * lags behind. A run that is being accepted at this very moment may still name it: its rollouts then fail and say that
  * the endpoint was deleted.
@@ -126,6 +147,7 @@ export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
     max_concurrent: endpoint.max_concurrent,
     rpm: endpoint.rpm,
     prices: endpoint.prices,
+    refuses: [...(endpoint.refuses ?? [])],
     capabilities: endpoint.capabilities,
     created_at: seconds(endpoint.created_at),
     updated_at: seconds(endpoint.updated_at ?? endpoint.created_at),

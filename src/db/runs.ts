@@ -18,7 +18,7 @@ import { type Condition, inOrganization, inProject, isOpenProject, type Rows } f
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
 export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"> &
-  Partial<Pick<EndpointRow, "prices">>;
+  Partial<Pick<EndpointRow, "prices" | "refuses">>;
 /** Where a run's model is called: on an endpoint, or on a fleet, and the other is null. */
 export interface RunPlace {
   readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;

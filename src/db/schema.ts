@@ -196,6 +196,8 @@ export const endpoints = sqliteTable(
     rpm: integer(),
     prices: text({ mode: "json" }).$type<NonNullable<EndpointView["prices"]>>(),
     capabilities: text({ mode: "json" }).$type<EndpointCapabilities>(),
+    /** What of a request it refuses, by name: as it was set, and as calls found out. */
+    refuses: text({ mode: "json" }).$type<readonly string[]>(),
     updated_at: integer(),
     /** A deleted endpoint stays for the runs that name it, without its key. */
     deleted_at: integer(),

@@ -54,6 +54,7 @@ test("an endpoint is created with 201, its location, and the last of its key alo
     max_concurrent: 256,
     rpm: 90,
     prices,
+    refuses: [],
     capabilities: null,
     created_at: now,
     updated_at: now,
@@ -134,7 +135,7 @@ test("a repeat of an Idempotency-Key gives the same endpoint, another body is re
 test("a repeat that comes while the first is being made gives the same endpoint, not a conflict", async () => {
   const { scope, clock } = await open();
   const options = { idempotencyKey: "k", requestHash: "same", now: clock.now };
-  const request = { ...REQUEST, max_concurrent: null, rpm: null, prices: null };
+  const request = { ...REQUEST, max_concurrent: null, rpm: null, prices: null, refuses: [] };
   const first = () => createEndpoint(env, scope, request, options);
   const DB = overtaken(env.DB, /from "endpoints"/, first);
   const second = await createEndpoint({ ...env, DB }, scope, request, options);
@@ -270,7 +271,7 @@ test("a deployment refuses addresses of its own network, and the local platform 
   const { scope, clock } = await open();
   const options = { idempotencyKey: null, requestHash: "", now: clock.now };
   const inside = { ...REQUEST, base_url: "http://169.254.169.254/v1" };
-  const request = { ...inside, max_concurrent: null, rpm: null, prices: null };
+  const request = { ...inside, max_concurrent: null, rpm: null, prices: null, refuses: [] };
   const refused = { ok: false, error: { code: "url_not_allowed", param: "base_url" } };
   expect(await createEndpoint(deployed, scope, request, options)).toMatchObject(refused);
   const made = await createEndpoint(env, scope, request, options);

@@ -75,3 +75,56 @@ test("a connection that breaks, or that nobody takes", async () => {
     expect(outcome).toEqual({ name: "ModelError", retryable: true, status: undefined, retry_after_ms: null });
   }
 });
+
+const inside = (error: object, more: object = {}) =>
+  callWith({ kind: "status", status: 200, body: { error, ...more } });
+
+async function callWith(fault: Fault) {
+  model = await startScriptedModel({ reply: () => ({ fault }) });
+  const { signal } = new AbortController();
+  const asked = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", api_key: null };
+  return await callModel({ ...asked, base_url: model.url, signal });
+}
+
+test("an error inside a reply of status 200 is classified as if it had come with its status, in the server's words", async () => {
+  const limited = await inside({ code: 429, message: "slow down please" });
+  expect(limited).toMatchObject({ kind: "failed", retryable: true, status: 429 });
+  expect(limited).toMatchObject({ error: { message: expect.stringContaining("slow down please") } });
+});
+
+test.each<[what: string, error: object, outcome: object]>([
+  ["for good", { code: 400, message: "flagged by zebra-guard" }, { kind: "failed", retryable: false, status: 400 }],
+  ["of the key", { code: 401, message: "no such key" }, { kind: "failed", error: { name: "AuthenticationError" } }],
+  ["of the server", { code: 503, message: "busy" }, { kind: "failed", retryable: true, status: 503 }],
+  ["of an unknown kind", { code: "E17", message: "odd" }, { kind: "failed", retryable: true, lost: true }],
+  [
+    "of a full context",
+    { code: 400, message: "This model's maximum context length is 9 tokens." },
+    { kind: "prompt_too_long" },
+  ],
+])("an error %s inside a reply of status 200", async (_what, error, outcome) => {
+  expect(await inside(error)).toMatchObject(outcome);
+});
+
+test("what a reply took that could not be used is told, and it is not lost", async () => {
+  const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+  const half = { choices: [{ message: { content: "Os" }, finish_reason: "error" }], usage };
+  const outcome = await callWith({ kind: "status", status: 200, body: half });
+  expect(outcome).toMatchObject({ kind: "failed", retryable: true, usage });
+  expect(outcome).not.toHaveProperty("lost");
+  await model?.stop();
+  const unknown = await callWith({ kind: "status", status: 200, body: { ...half, usage: null } });
+  expect(unknown).toMatchObject({ kind: "failed", lost: true });
+  expect(unknown).not.toHaveProperty("usage");
+});
+
+test("a stream that breaks in the middle by an error of its own is no answer", async () => {
+  const text =
+    'data: {"choices":[{"delta":{"content":"Os"}}]}\n\ndata: {"error":{"message":"upstream reset","code":502}}\n\n';
+  expect(await callWith({ kind: "stream", text })).toMatchObject({
+    kind: "failed",
+    retryable: true,
+    status: 502,
+    lost: true,
+  });
+});

@@ -79,6 +79,7 @@ test("a server that knows everything is asked for its models and for one complet
     logprobs: true,
     token_ids: true,
     tools: true,
+    refuses: [],
     exactness: {
       one_logprob_a_token: false,
       logprobs_mode: null,

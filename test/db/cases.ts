@@ -68,11 +68,25 @@ export const CASES: Readonly<Record<string, Case>> = {
   ],
   listEndpoints: (d1, scope) => endpoints.listEndpoints(d1, scope, FIRST),
   insertEndpoint: (d1, scope) => {
-    const unset = { max_concurrent: null, rpm: null, prices: null, capabilities: null, updated_at: null };
+    const unset = {
+      max_concurrent: null,
+      rpm: null,
+      prices: null,
+      capabilities: null,
+      refuses: null,
+      updated_at: null,
+    };
     return endpoints.insertEndpoint(d1, scope, { ...endpointRow(), ...unset, name: "new", deleted_at: null }, null);
   },
   updateEndpoint: async (d1, scope, mark) => {
-    const unset = { max_concurrent: null, rpm: null, prices: null, capabilities: null, updated_at: null };
+    const unset = {
+      max_concurrent: null,
+      rpm: null,
+      prices: null,
+      capabilities: null,
+      refuses: null,
+      updated_at: null,
+    };
     const before = { ...endpointRow({ id: `ep_${mark}` }), ...unset, name: "name", deleted_at: null };
     return await endpoints.updateEndpoint(d1, scope, before, { rpm: 7 });
   },

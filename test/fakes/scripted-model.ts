@@ -10,6 +10,7 @@ import { type Message, type ToolDefinition, textOf } from "../../src/contract/me
 import { completionBody, type Reply } from "./completion-body.ts";
 import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
+import { streamOf } from "./streamed-completion.ts";
 
 /** What the reply function sees of one request. */
 export interface ModelRequest {
@@ -34,8 +35,8 @@ export type Fault =
   | { kind: "hang" }
   /** A status, 200 unless another is given, and a body that is no JSON; absent: the begin of one. */
   | { kind: "garbage"; status?: number; text?: string }
-  /** Server-sent events, which nobody asked for. */
-  | { kind: "stream" }
+  /** Server-sent events that are these; absent: the beginning of a reply, without its end. */
+  | { kind: "stream"; text?: string }
   | { kind: "empty_choices" }
   | HostileBody;
 
@@ -160,7 +161,8 @@ class Engine {
       request.url === EMBEDDINGS
         ? embeddingsBody(parts, asked.model, promptTokens)
         : completionBody(parts, asked.model, this.#served, promptTokens);
-    sendJson(response, 200, body);
+    if (asked.body["stream"] === true) sendStream(response, streamOf(body));
+    else sendJson(response, 200, body);
   }
 
   #note(asked: ModelRequest): LoggedRequest {
@@ -247,8 +249,7 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
       response.end(fault.text ?? '{"id": "chatcmpl-');
       return fault.status ?? 200;
     case "stream":
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end('data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n');
+      sendStream(response, fault.text ?? 'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\n');
       return 200;
     case "empty_choices":
       sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
@@ -268,6 +269,11 @@ function sendJson(response: ServerResponse, status: number, body: unknown, heade
     "content-length": Buffer.byteLength(text),
     ...headers,
   });
+  response.end(text);
+}
+
+function sendStream(response: ServerResponse, text: string): void {
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.end(text);
 }
 

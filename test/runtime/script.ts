@@ -15,6 +15,9 @@ import type { Fault } from "../fakes/scripted-model.ts";
 export interface Failing {
   readonly fault: Fault;
   readonly times?: number;
+  /** Only requests whose body holds this text as JSON, and not that one, fail; absent: all. */
+  readonly holds?: string;
+  readonly lacks?: string;
   /** Only rollouts whose attempt is below this fail; absent: all. */
   readonly attempts?: number;
   readonly reply?: Reply;

@@ -130,7 +130,7 @@ function sayingOf(order: Script, request: ModelRequest, tries: number): Answer {
   if (item === undefined) return `the script has no reply for turn ${turn}`;
   if (!isFailing(item)) return order.tokens ? withTokens(partsOf(item), messages) : item;
   const { attempts = Number.POSITIVE_INFINITY, reply } = item;
-  const spared = attemptOf(String(headers["idempotency-key"])) >= attempts;
+  const spared = attemptOf(String(headers["idempotency-key"])) >= attempts || !isMeant(item, request);
   if (spared && reply !== undefined) return reply;
   return failOr(item, tries);
 }
@@ -174,6 +174,11 @@ function turnsFor({ turns, when = {} }: Script, messages: ModelRequest["messages
   const question = textOf(messages.find(({ role }) => role === "user"));
   const word = Object.keys(when).find((key) => question.includes(key));
   return scriptOf(question) ?? (word === undefined ? undefined : when[word]) ?? turns;
+}
+
+function isMeant({ holds = "", lacks }: Failing, { body }: ModelRequest): boolean {
+  const text = JSON.stringify(body);
+  return text.includes(holds) && (lacks === undefined || !text.includes(lacks));
 }
 
 function failOr({ fault, times, reply }: Failing, tries: number): Answer {

@@ -19,6 +19,7 @@ const SETTING_FLAGS = {
   rpm: { value: "N", says: "requests a minute it allows" },
   "input-price": { value: "X", says: "dollars for a million prompt tokens" },
   "output-price": { value: "X", says: "dollars for a million completion tokens" },
+  refuses: { value: "NAMES", says: "what calls must leave out: tools.strict, messages.MEMBER, whole_replies, …" },
 } as const satisfies Flags;
 
 const FORGET_FLAGS = {
@@ -130,6 +131,11 @@ function settingsOf(line: Settings) {
     max_concurrent: line.count("max-concurrent", 1),
     rpm: line.count("rpm", 1),
     prices: pricesOf(line),
+    refuses: line
+      .text("refuses")
+      ?.split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
   });
 }
 
@@ -165,6 +171,7 @@ function endpointText(endpoint: EndpointView): string {
       prices &&
       `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, for a million tokens`,
     supports: supportText(capabilities),
+    refuses: endpoint.refuses.join(", ") || null,
     problem: capabilities?.error ?? null,
     models: capabilities && modelsText(capabilities),
     "context length": numberText(capabilities?.max_model_len ?? null),

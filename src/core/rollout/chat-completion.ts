@@ -1,21 +1,28 @@
 /**
- * A chat completion as endpoints send it, read into what a turn keeps.
+ * A chat completion as servers send it, read into what a turn keeps.
  *
- * Invariants. A reply that is no chat completion, has no choice or several, or holds nothing at all, is an error of the
- * library (retryable: another try may be answered properly). Token ids, logprobs and the weights' label are kept
- * verbatim when present. Sources: OpenAI's chat-completion object; vLLM's protocol for the extra fields; verifiers'
- * response check for what counts as empty. What a reply may cost to be read is bounded by counting: lists before their
- * items, the values of its content before they are looked at.
+ * One rule: only the content and the tool calls of a choice can make a reply unusable. Everything beside them is optional;
+ * what cannot be read of it counts as absent. Members that are not OpenAI's are kept and go back to the server.
+ *
+ * A reply that is no chat completion, has no choice or several, was broken off or holds nothing at all is an error of the
+ * library (retryable: another try may be answered properly); one that a policy stopped is an error that no other try mends.
+ * Token ids, logprobs and the weights' label are kept verbatim when present. Sources: OpenAI's chat-completion object;
+ * vLLM's protocol for the extra fields; verifiers' response check for what counts as empty; docs/endpoints.md for the
+ * members of other servers. What a reply may cost to be read is bounded by counting: lists before their items, the values
+ * of its content before they are looked at.
  */
 import * as z from "zod";
-import { EmptyModelResponseError, InvalidModelResponseError } from "../../contract/errors.ts";
-import { findOddity, type Json } from "../../contract/json.ts";
+import { EmptyModelResponseError, InvalidModelResponseError, PolicyRefusalError } from "../../contract/errors.ts";
+import { findOddity, isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { Content, type Message, type Usage } from "../../contract/messages.ts";
+import { Content, type Message, type ToolCall, type Usage } from "../../contract/messages.ts";
+import { shortText } from "../../contract/shown-text.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
 import { holdsMore, Ids, Logprobs, listOf } from "../schema/bounded-lists.ts";
+import { endingOf, finishWord } from "./finish-reason.ts";
+import { errorWords } from "./reply-error.ts";
 
-const Tokens = z.int().nonnegative().max(LIMITS.tokensPerCall).optional();
+const Tokens = z.int().nonnegative().max(LIMITS.tokensPerCall).optional().catch(undefined);
 const WireUsage = z.object({
   prompt_tokens: Tokens,
   completion_tokens: Tokens,
@@ -23,56 +30,60 @@ const WireUsage = z.object({
   output_tokens: Tokens,
   total_tokens: Tokens,
   prompt_tokens_details: z.object({ cached_tokens: Tokens.nullish() }).nullish().catch(null),
-  completion_tokens_details: z.object({ reasoning_tokens: z.number().nullish() }).nullish(),
+  completion_tokens_details: z.object({ reasoning_tokens: Tokens }).nullish().catch(null),
 });
-/** Parts of its content, or of its reasoning. */
-const Few = z.unknown().refine((value) => !holdsMore(value, LIMITS.valuesPerReply), {
-  error: `holds more than ${LIMITS.valuesPerReply} values`,
-  abort: true,
-});
-const FewLevels = Few.refine((value) => findOddity(value as Json, "") === null, {
-  error: "is nested too deep",
-  abort: true,
-});
-const WireMessage = z.object({
+
+const FewLevels = z
+  .unknown()
+  .refine((value) => !holdsMore(value, LIMITS.valuesPerReply), {
+    error: `holds more than ${LIMITS.valuesPerReply} values`,
+    abort: true,
+  })
+  .refine((value) => findOddity(value as Json, "") === null, { error: "is nested too deep", abort: true });
+
+const CalledFunction = z.looseObject({ name: z.string(), arguments: z.unknown().optional() });
+const WireCall = z
+  .looseObject({ function: CalledFunction.optional() })
+  // A call of another kind of tool (OpenAI's `custom`) has no function.
+  .refine(({ type, function: called }) => called !== undefined || (type ?? "function") !== "function");
+const WireMessage = z.looseObject({
   content: FewLevels.pipe(Content).nullish(),
-  refusal: z.string().nullish(),
-  reasoning: z.string().nullish(),
-  reasoning_content: z.string().nullish(),
-  reasoning_details: Few.pipe(z.union([z.string(), z.array(z.looseObject({}))])).nullish(),
-  tool_calls: listOf(
-    z
-      .object({
-        id: z.string().nullish(),
-        type: z.string().nullish(),
-        function: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
-      })
-      // Of another kind of tool (OpenAI's `custom`): one of a function has it.
-      .refine(({ type, function: called }) => called !== undefined || (type ?? "function") !== "function"),
-    LIMITS.toolCallsPerReply,
-  ).nullish(),
+  tool_calls: listOf(z.preprocess(fromFlatCall, WireCall), LIMITS.toolCallsPerReply).nullish(),
+  function_call: CalledFunction.nullish().catch(null),
 });
-const WireChoice = z.object({
+type WireMessage = z.infer<typeof WireMessage>;
+
+const OptionalIds = Ids.nullish().catch(null);
+const WireChoice = z.looseObject({
   message: WireMessage,
-  finish_reason: z.string().nullish(),
-  token_ids: Ids.nullish(),
-  prompt_token_ids: Ids.nullish(),
-  logprobs: z.object({ content: Logprobs.nullish() }).nullish(),
+  token_ids: OptionalIds,
+  prompt_token_ids: OptionalIds,
+  logprobs: z
+    .object({ content: Logprobs.nullish().catch(null) })
+    .nullish()
+    .catch(null),
 });
-/** Engines name their weights as they like. */
-const Label = z.union([z.string(), z.number()]).nullish();
+/** Engines name their weights, and servers their replies, by texts or numbers. */
+const Label = z.union([z.string(), z.number()]).nullish().catch(null);
 const WireResponse = z.object({
-  id: z.string().nullish(),
-  model: z.string().nullish(),
+  id: Label,
+  model: Label,
   choices: listOf(WireChoice, LIMITS.choicesPerReply).nullish(),
-  usage: WireUsage.nullish(),
-  prompt_token_ids: Ids.nullish(),
+  usage: WireUsage.nullish().catch(null),
+  prompt_token_ids: OptionalIds,
   weight_version: Label,
   first_weight_version: Label,
 });
 
-/** `latency_ms` is the caller's: core has no clock. Throws `InvalidModelResponseError` or `EmptyModelResponseError`. */
-export function readChatCompletion(body: unknown, latency_ms: number): ModelResponse {
+/**
+ * `latency_ms` is the caller's: core has no clock. `usedIds`: of the tool calls in the request, which none of the reply's
+ * may repeat. Throws `InvalidModelResponseError`, `EmptyModelResponseError` or `PolicyRefusalError`.
+ */
+export function readChatCompletion(
+  body: unknown,
+  latency_ms: number,
+  usedIds: ReadonlySet<string> = new Set(),
+): ModelResponse {
   const parsed = WireResponse.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -84,17 +95,18 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
   if ((choices?.length ?? 0) > 1) {
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
+  const ended = readEnding(choice);
   // An engine that tells which tokens it sampled has answered, if only by the end of its turn.
   const sampled = (choice.token_ids?.length ?? 0) > 0;
   const thought = (wireUsage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0;
-  const message = readMessage(choice.message, sampled || thought);
+  const message = readMessage(choice.message, sampled || thought, usedIds);
   const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
   const [first, last] = [reply.first_weight_version, reply.weight_version].map(labelOf);
   return {
-    id: reply.id ?? null,
-    model: reply.model ?? null,
+    id: labelOf(reply.id),
+    model: labelOf(reply.model),
     message,
-    finish_reason: readFinish(choice.finish_reason),
+    ...ended,
     usage: readUsage(wireUsage),
     prompt_ids: reply.prompt_token_ids ?? choice.prompt_token_ids ?? null,
     completion_ids: choice.token_ids ?? null,
@@ -106,49 +118,157 @@ export function readChatCompletion(body: unknown, latency_ms: number): ModelResp
 }
 
 function labelOf(label: z.infer<typeof Label>): string | null {
-  return label == null ? null : String(label);
+  return label == null ? null : shortText(String(label), LIMITS.nameCharacters);
 }
 
-/** `mayBeEmpty`: it is known to have come to something, whatever is left of that to read. */
-function readMessage(wire: z.infer<typeof WireMessage>, mayBeEmpty: boolean): Message {
-  const reasoning = wire.reasoning || wire.reasoning_content || detailsText(wire.reasoning_details) || undefined;
-  const content = wire.content || wire.refusal || wire.content;
-  // A call of no function, or with arguments that are no string, cannot be answered: it is dropped, as verifiers does.
-  // It was made.
-  const calls = wire.tool_calls ?? [];
-  const tool_calls = calls.flatMap(({ id, function: called }) =>
-    typeof called?.arguments === "string"
-      ? [
-          {
-            id: id ?? called.name,
-            type: "function" as const,
-            function: { ...called, arguments: called.arguments },
-          },
-        ]
-      : [],
-  );
-  const said = textLength(content);
-  const empty = said === 0 && !reasoning && calls.length === 0;
+/** Throws for a reply that is none: its server gave up in the middle of it, or stopped it by a policy. */
+function readEnding(choice: Readonly<Record<string, unknown>>): Pick<ModelResponse, "finish_reason" | "finish_word"> {
+  const word = finishWord(choice["finish_reason"]);
+  const failure = errorWords(choice["error"]);
+  const ending = failure === null ? endingOf(word) : "broken_off";
+  const because = word === null ? "" : ` (finish_reason: ${word})`;
+  const said = failure === null ? "" : `: ${failure}`;
+  if (ending === "broken_off") {
+    throw new InvalidModelResponseError(`the reply was broken off${because}${said}`);
+  }
+  if (ending === "refused_by_policy") {
+    throw new PolicyRefusalError(`the endpoint's content policy stopped the reply${because}`);
+  }
+  if (ending !== "unknown") return { finish_reason: ending };
+  return { finish_reason: null, ...(word !== null && { finish_word: word }) };
+}
+
+/** `mayBeEmpty`: tokens are known to have been sampled, whatever is left of them to read. */
+function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySet<string>): Message {
+  const { reasoning, ...thoughts } = readReasoning(wire);
+  const refusal = typeof wire["refusal"] === "string" ? wire["refusal"] : undefined;
+  const content = wire.content || refusal || wire.content;
+  const { function_call } = wire;
+  const before = function_call == null ? [] : [{ function: function_call }];
+  const calls = wire.tool_calls == null || wire.tool_calls.length === 0 ? before : wire.tool_calls;
+  const tool_calls = withOwnIds(calls.flatMap(readCall), usedIds);
+  const characters = textLength(content);
+  // A call of another kind of tool cannot be answered and is dropped; it was made all the same.
+  const empty = characters === 0 && !reasoning && calls.length === 0;
   if (empty && !mayBeEmpty) {
     throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
   }
-  const size = said + (reasoning?.length ?? 0);
-  if (size > LIMITS.completionBytes) {
+  if (characters + reasoning.length > LIMITS.completionBytes) {
     throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
   }
+  const provider_fields = fieldsText(wire, (name) => READ_OF_MESSAGE.has(name) || thoughts.taken === name);
   return {
     role: "assistant",
     content: content ?? (empty ? "" : null),
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
-    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(thoughts.taken === "reasoning" && { reasoning_name: thoughts.taken }),
+    ...(provider_fields !== null && { provider_fields }),
+    ...(tool_calls.length > 0 && { tool_calls }),
   };
 }
 
-/** OpenRouter's list: what is not encrypted of it. */
-function detailsText(details: z.infer<typeof WireMessage>["reasoning_details"]): string {
-  if (typeof details === "string") return details;
-  const texts = (details ?? []).map((detail) => detail["text"] ?? detail["summary"]);
-  return texts.filter((text) => typeof text === "string").join("");
+const READ_OF_MESSAGE: ReadonlySet<string> = new Set(["role", "content", "tool_calls", "function_call"]);
+const READ_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
+const READ_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
+/** OpenAI's members of a message, which servers send as null, or empty, where they say nothing. */
+const OFTEN_EMPTY: ReadonlySet<string> = new Set([
+  ...["refusal", "annotations", "audio", "reasoning", "reasoning_content", "reasoning_details", "name", "tool_call_id"],
+]);
+/** Where servers write what a model thought, the first that is used first (verifiers). */
+export const REASONING = ["reasoning", "reasoning_content", "reasoning_details"] as const;
+
+/** `taken`: the one member that holds just this text; where there are several, all of them are kept as they came. */
+function readReasoning(wire: Readonly<Record<string, unknown>>): { reasoning: string; taken?: string } {
+  const given = REASONING.filter((name) => !isNothing(wire[name]));
+  const texts = given.map((name) => reasoningText(wire[name]));
+  const reasoning = texts.find((text) => text !== "") ?? "";
+  const [only] = given;
+  const alone = given.length === 1 && only !== undefined && wire[only] === reasoning;
+  return { reasoning, ...(alone && { taken: only }) };
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+/** A text, an object with one, or a list of both; encrypted parts have none. */
+function reasoningText(value: unknown): string {
+  if (typeof value === "string") return value;
+  const items = Array.isArray(value) ? value : [value];
+  if (items.length > LIMITS.valuesPerReply) return "";
+  return items.map((item) => (typeof item === "string" ? item : textIn(item))).join("");
+}
+
+function textIn(item: unknown): string {
+  if (!isRecord(item)) return "";
+  const texts = ["text", "summary", "content", "thinking", "reasoning"].map((name) => item[name]);
+  return texts.find((text) => typeof text === "string") ?? "";
+}
+
+/** Flat calls (`{id, name, arguments}`) are read as OpenAI's. */
+function fromFlatCall(call: unknown): unknown {
+  if (!isRecord(call) || call["function"] !== undefined || typeof call["name"] !== "string") return call;
+  const { name, arguments: args, ...rest } = call;
+  return { ...rest, type: "function", function: { name, arguments: args } };
+}
+
+/** A call without its own id yet. None for a call of another kind of tool. */
+function readCall(call: Readonly<Record<string, unknown>> & { function?: z.infer<typeof CalledFunction> | undefined }) {
+  const { function: called, id } = call;
+  if (called === undefined) return [];
+  const beside = fieldsOf(call, (name) => READ_OF_CALL.has(name));
+  const within = fieldsOf(called, (name) => READ_OF_FUNCTION.has(name));
+  const fields = { ...beside, ...(Object.keys(within).length > 0 && { function: within }) };
+  return [
+    {
+      id: typeof id === "string" ? id : typeof id === "number" ? String(id) : "",
+      type: "function" as const,
+      function: { name: called.name, arguments: argumentsText(called.arguments) },
+      ...(Object.keys(fields).length > 0 && { provider_fields: JSON.stringify(fields) }),
+    },
+  ];
+}
+
+/** Arguments as OpenAI writes them, a text of JSON; no arguments are those of a tool that takes none. */
+function argumentsText(args: unknown): string {
+  if (typeof args === "string") return /^\s*(null\s*)?$/.test(args) ? "{}" : args;
+  return args === undefined || args === null ? "{}" : JSON.stringify(args);
+}
+
+/**
+ * Ids that are missing, empty or used before are replaced, since the server tells by them which result is whose. New ones
+ * have nine letters and digits: Mistral takes no others.
+ */
+function withOwnIds(calls: readonly ToolCall[], usedIds: ReadonlySet<string>): ToolCall[] {
+  const taken = new Set(usedIds);
+  let number = usedIds.size;
+  return calls.map((call) => {
+    let { id } = call;
+    while (id === "" || taken.has(id)) {
+      id = `call${String(number).padStart(5, "0")}`;
+      number += 1;
+    }
+    taken.add(id);
+    return { ...call, id };
+  });
+}
+
+/** The members that no other part of a message has, as JSON text; null for none. */
+function fieldsText(object: Readonly<Record<string, unknown>>, isRead: (name: string) => boolean): string | null {
+  const fields = fieldsOf(object, isRead);
+  return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
+}
+
+/** One that holds too much, or is nested too deep, is left out. */
+function fieldsOf(
+  object: Readonly<Record<string, unknown>>,
+  isRead: (name: string) => boolean,
+): Readonly<Record<string, unknown>> {
+  const fields = Object.entries(object).filter(
+    ([name, value]) =>
+      !isRead(name) && !(OFTEN_EMPTY.has(name) && isNothing(value)) && FewLevels.safeParse({ [name]: value }).success,
+  );
+  return Object.fromEntries(fields);
 }
 
 /** Characters of a reply, parts as their JSON. */
@@ -157,19 +277,13 @@ function textLength(content: Message["content"] | undefined): number {
   return typeof content === "string" ? content.length : JSON.stringify(content).length;
 }
 
-function readFinish(reason: string | null | undefined): ModelResponse["finish_reason"] {
-  switch (reason) {
-    case "stop":
-    case "length":
-    case "tool_calls":
-    case "abort":
-      return reason;
-    default:
-      return null;
-  }
+/** What a reply took as its server counted it, also where the reply cannot be used; null where it does not say. */
+export function usageIn(body: unknown): Usage | null {
+  const { data } = WireUsage.safeParse(isRecord(body) ? body["usage"] : null);
+  return readUsage(data);
 }
 
-/** Null where one of both counts is missing: nobody knows what the call took. */
+/** Null where one of both counts is missing: then it is not known what the call took. */
 function readUsage(wire: z.infer<typeof WireUsage> | null | undefined): Usage | null {
   const prompt_tokens = wire?.prompt_tokens ?? wire?.input_tokens;
   const completion_tokens = wire?.completion_tokens ?? wire?.output_tokens;

@@ -18,7 +18,7 @@ import {
 } from "../../contract/errors.ts";
 import type { Json, JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { commonPrefix, type Messages, type ToolDefinition } from "../../contract/messages.ts";
+import { commonPrefix, type Messages, type ToolDefinition, type Usage } from "../../contract/messages.ts";
 import type { ForkedFrom } from "../../contract/run.ts";
 import {
   addUsage,
@@ -87,6 +87,8 @@ export interface Rollout extends RolloutTask {
   readonly ended_at: number | null;
   /** Set where the first turns, up to this one, are another rollout's: their calls and usage are not ours. */
   readonly forked_from?: ForkedFrom;
+  /** What replies took that could not be used, as far as their endpoint counted it; absent where there were none. */
+  readonly unusable_usage?: Usage;
   /** What its turns take, in UTF-16 units; absent where nothing was counted yet. */
   readonly held?: number;
 }
@@ -133,6 +135,8 @@ export type Event =
       readonly as?: Omit<FailedCall, "turn" | "call">;
       /** True where the next call is none of those that `max_retries` counts. */
       readonly free?: boolean;
+      /** What its reply took, where one came that could not be used. */
+      readonly usage?: Usage;
     }
   /** The endpoint is down: the next call waits, and none of those that `max_retries` counts is spent. */
   | { readonly type: "held"; readonly not_before: number; readonly until: number }
@@ -266,7 +270,7 @@ export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] 
     failed_calls: rollout.failed_calls,
     cancelled: rollout.cancelled,
     ...(tools.length > 0 && { tools }),
-    usage: addUsage(ownTurns(rollout)),
+    usage: usageOf(rollout),
     calls: callsOf(rollout),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
@@ -277,6 +281,12 @@ export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] 
 /** Turns it made itself: all but those it was forked with. */
 export function ownTurns({ turns, forked_from }: Rollout): readonly Turn[] {
   return forked_from === undefined ? turns : turns.slice(forked_from.turn + 1);
+}
+
+/** Of its own turns, and of replies that could not be used. */
+export function usageOf(rollout: Rollout): Usage {
+  const { unusable_usage: usage = null } = rollout;
+  return addUsage([...ownTurns(rollout), { usage }]);
 }
 
 /** Calls sent in all, the outstanding turn's included: calls − turns is what restarts and retries cost. */
@@ -311,7 +321,7 @@ function withFailures(turns: readonly Turn[], tool_failed?: ToolFailed): readonl
 
 function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
   const { response, at, dispatch_version, fleet_call, platform_ms } = event;
-  const { first_policy_version } = response;
+  const { first_policy_version, finish_word } = response;
   const { intent } = rollout;
   if (rollout.phase !== "sample" || intent === null) return rollout;
   const tokens = packTokens(rollout.last_ids, response);
@@ -320,6 +330,7 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     prompt: { keep: intent.keep, append: intent.append },
     completion: response.message,
     finish_reason: response.finish_reason,
+    ...(finish_word !== undefined && { finish_word }),
     usage: response.usage,
     tokens,
     is_truncated: response.finish_reason === "length" || response.tokens_cut === true,
@@ -380,16 +391,22 @@ function settleState(rollout: Rollout): Rollout {
 }
 
 function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" }>): Rollout {
-  const { as, free, not_before } = event;
-  const failed = withIntent(rollout, (intent) => ({
+  const { as, free, not_before, usage } = event;
+  const noted = withIntent(rollout, (intent) => ({
     ...intent,
     failures: intent.failures + (free === true ? 0 : 1),
     not_before,
   }));
+  const failed = noted === rollout || usage === undefined ? noted : withUnusable(noted, usage);
   if (as === undefined || failed === rollout) return failed;
   const call = { turn: rollout.turns.length, call: failed.intent?.calls ?? 0, ...as };
   const failed_calls = [...rollout.failed_calls, call].slice(-LIMITS.failedCallsListed);
   return { ...failed, failed_calls };
+}
+
+function withUnusable(rollout: Rollout, usage: Usage): Rollout {
+  const before = rollout.unusable_usage ?? null;
+  return { ...rollout, unusable_usage: addUsage([{ usage: before }, { usage }]) };
 }
 
 function withIntent(rollout: Rollout, change: (intent: Intent) => Intent): Rollout {

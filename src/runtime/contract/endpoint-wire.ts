@@ -1,6 +1,7 @@
 /** What a run asks of its endpoint's object and what it is granted, what of a call is told of, and what came of one. */
 import type { ModelCall } from "../../clients/inference.ts";
 import type { SerializedError } from "../../contract/errors.ts";
+import type { Usage } from "../../contract/messages.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { FleetCallNote, ModelResponse } from "../../contract/trajectory.ts";
@@ -38,8 +39,10 @@ export type TurnOutcome<Response = ModelResponse> =
       /** What the endpoint asked for. */
       readonly retry_after_ms: number | null;
       readonly status?: number;
-      /** With another key: none of the tries that are counted. */
+      /** With another key, or without what the endpoint refuses: none of the tries that are counted. */
       readonly free?: boolean;
+      /** What a reply took that could not be used, as its endpoint counted it. */
+      readonly usage?: Usage;
       /** It left, and nobody knows what its endpoint made of it. */
       readonly lost?: boolean;
       readonly replica?: string;

@@ -152,6 +152,8 @@ export type RolloutEntry = {
   needs: number;
   /** Calls of which nobody knows what they took, and the most that can be. */
   lost_calls: number;
+  /** Turns whose reply did not say what it took. */
+  unmetered: number;
   lost_micros: number;
   /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and where nothing is charged. */
   charge: string | null;

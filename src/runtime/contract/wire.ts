@@ -126,6 +126,8 @@ export interface RolloutReport extends RolloutSlot {
   /** Of its own turns. */
   readonly latencies?: Latencies;
   readonly usage: Usage;
+  /** Turns whose reply did not say what it took: what the rollout cost is unknown. */
+  readonly unmetered?: number;
   /** Absent of one that was never begun. */
   readonly spent?: Spending;
   readonly started_at: number;

@@ -10,7 +10,7 @@ import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { ENDPOINT_MOVED } from "../../core/billing/charge.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
-import { getEndpoint } from "../../db/endpoints.ts";
+import { getEndpoint, keepRefused } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
@@ -28,10 +28,14 @@ const TOO_MANY_REQUESTS = 429;
 interface Opened {
   readonly base_url: string;
   readonly api_key: string | null;
+  /** What of a request it is known to refuse; absent: nothing. */
+  readonly refuses?: readonly string[];
 }
 
 export interface EndpointAccess extends Opened {
   readonly send: Send;
+  /** Remembers what else of a request it refuses; false where that cannot be kept. Absent: nothing is remembered. */
+  readonly remember?: (name: string) => Promise<boolean>;
 }
 
 /** A key that is changed or deleted is used for so much longer, anywhere. */
@@ -87,10 +91,13 @@ export async function reachEndpoint<Response>(
   if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const outcome = await send({ ...endpoint, signal: controller.signal });
+    const { remember, ...where } = endpoint;
+    const outcome = await send({ ...where, signal: controller.signal });
     if (outcome.kind !== "failed") return outcome;
-    const free = await givenAnotherKey(outcome, endpoint, open);
-    return { ...outcome, error: serializeError(outcome.error), ...(free && { free }) };
+    const { refuses, ...failed } = outcome;
+    const adapted = refuses !== undefined && (await remember?.(refuses)) === true;
+    const free = adapted || (await givenAnotherKey(outcome, endpoint, open));
+    return { ...failed, error: serializeError(outcome.error), ...(free && { free }) };
   } finally {
     clearTimeout(timer);
   }
@@ -139,7 +146,23 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
     return await unsealed(env, scope, row);
   });
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)) };
+  const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), remember };
+}
+
+/**
+ * Further calls leave it out, of this isolate at once and of others as soon as they open the endpoint anew. A call that
+ * fails because it could not be remembered is tried again like any other that failed.
+ */
+async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<boolean> {
+  try {
+    const kept = await keepRefused(env.DB, scope, { id, base_url, name });
+    forgetEndpoint(scope, id);
+    return kept;
+  } catch (thrown) {
+    logError("what an endpoint refuses could not be kept", idsOf({ scope, endpoint_id: id }), thrown);
+    return false;
+  }
 }
 
 /** This isolate opens the endpoint anew; others know it for as long as they keep it. */
@@ -152,13 +175,14 @@ export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promi
   return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
 }
 
-type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
+type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
 
-async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key }: StoredAccess): Promise<Opened> {
-  if (sealed_key === null) return { base_url, api_key: null };
+async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key, ...row }: StoredAccess): Promise<Opened> {
+  const refuses = row.refuses ?? [];
+  if (sealed_key === null) return { base_url, api_key: null, refuses };
   try {
     const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
-    return { base_url, api_key };
+    return { base_url, api_key, refuses };
   } catch (cause) {
     throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });
   }

@@ -70,6 +70,7 @@ export function afterOutcome(
     case "aborted":
       return { ...purse, ...loseCall(purse, held) };
     case "failed":
+      if (outcome.usage !== undefined) return { ...purse, ...answered(purse, { usage: outcome.usage }, budget) };
       return { ...purse, ...(outcome.lost === true ? loseCall(purse, held) : settleCall(purse, held, 0)) };
     case "prompt_too_long":
     case "unusable":

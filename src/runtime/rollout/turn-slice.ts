@@ -2,9 +2,9 @@
  * Some turns of a rollout that is not over, from the rows of its object: no row is read of any other turn, whoever asks and
  * however long the rollout is. They come as its trajectory will have them.
  */
-import { addUsage, packState, type StoredTurn, type Turn } from "../../contract/trajectory.ts";
+import { packState, type StoredTurn, type Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
-import { ownTurns, type Rollout } from "../../core/rollout/rollout.ts";
+import { type Rollout, usageOf } from "../../core/rollout/rollout.ts";
 import { utf8Bytes } from "../../core/size.ts";
 import { rangeOf, type TrajectoryRest, type TurnSlice, type TurnsAsk } from "../contract/turn-wire.ts";
 import { FACT, type FactsTable } from "./facts.ts";
@@ -42,7 +42,7 @@ export function restOf(rollout: Rollout): TrajectoryRest & Pick<Rollout, "initia
   return {
     ...{ task_key, example_id, answer, final_env_response, stop_condition, is_truncated },
     ...{ cleanup_errors, failed_calls, error, cancelled, started_at, initial_state },
-    usage: addUsage(ownTurns(rollout)),
+    usage: usageOf(rollout),
     ended_at: rollout.ended_at ?? started_at,
     ...(forked_from && { forked_from }),
   };

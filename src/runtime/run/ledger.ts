@@ -383,6 +383,7 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
     prompt_tokens: report.usage.prompt_tokens,
     completion_tokens: report.usage.completion_tokens,
     cached_tokens: report.usage.cached_tokens ?? 0,
+    unmetered: report.unmetered ?? 0,
     started_at: report.started_at,
     ended_at: report.ended_at,
     error: report.error === null ? null : JSON.stringify(report.error),

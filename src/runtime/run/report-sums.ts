@@ -43,6 +43,7 @@ export type ReportRow = Pick<
   | "judge_micros"
   | "lost_calls"
   | "lost_micros"
+  | "unmetered"
   | "charge"
   | "finish_seq"
 >;
@@ -194,14 +195,15 @@ type JudgeColumns = Pick<
 /** What the owner of the policy's endpoint asks for a rollout's tokens; null where that is not known, 0 where none were used. */
 export function policyMicros(
   prices: TokenPrices | undefined,
-  used: { readonly prompt_tokens: number; readonly completion_tokens: number },
+  used: Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered">,
 ): number | null {
+  if (used.unmetered > 0) return null;
   return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
 }
 
 /** What one rollout cost. `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
 export function costOf(
-  row: JudgeColumns & Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "charge">,
+  row: JudgeColumns & Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered" | "charge">,
   prices: TokenPrices | null,
 ): Cost {
   const cost_micros = policyMicros(prices ?? undefined, row);

@@ -64,7 +64,7 @@ export const NEW_ROLLOUT = {
   ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
   ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
   ...{ cached_tokens: 0, charge: null, finish_seq: null },
-  ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0 },
+  ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0, unmetered: 0 },
 } as const satisfies Partial<RolloutEntry>;
 
 /** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
@@ -102,6 +102,8 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
   { name: "announcements", statements: ANNOUNCEMENTS_SCHEMA },
   // What people call a task, of 120 characters at most.
   { name: "task text", statements: ["alter table rollouts add column task_text text"] },
+  // Turns whose reply did not say what it took.
+  { name: "unmetered", statements: ["alter table rollouts add column unmetered integer not null default 0"] },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */

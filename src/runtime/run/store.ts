@@ -26,7 +26,7 @@ import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
-  judge_micros, charge, lost_calls, lost_micros, finish_seq`;
+  judge_micros, charge, lost_calls, lost_micros, unmetered, finish_seq`;
 
 /** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
 export interface LedgerHooks {

@@ -114,10 +114,10 @@ function readOutcome<Response>(
     case "unusable":
       return { ...none, error: outcome.error.message, retryable: false };
     case "failed": {
-      const { error, retryable, retry_after_ms, status, free, lost } = outcome;
+      const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
       const unauthorized = error.error === "AuthenticationError";
       const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
-      return { ...none, ...told, error: error.message, retryable, retry_after_ms, unauthorized };
+      return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized };
     }
   }
 }

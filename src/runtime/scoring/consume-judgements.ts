@@ -249,7 +249,7 @@ class UnitJudging {
   /** One that throws stays open, and is lost with the claim. */
   #settle(ask: JudgeAsk, bound: number, outcome: AskOutcome): void {
     const answered = outcome.kind === "given" || outcome.replied === true;
-    const unknown = answered ? outcome.usage === null : outcome.lost === true;
+    const unknown = outcome.usage === null && (answered || outcome.lost === true);
     const cost = outcome.usage === null ? 0 : callCost(judgeCosts(this.#taken.spec, ask.judge), outcome.usage);
     this.#purse &&= unknown ? loseCall(this.#purse, bound) : settleCall(this.#purse, bound, cost);
   }

@@ -4,6 +4,7 @@
  */
 import { probeEndpoint as probeServer } from "../../clients/probe.ts";
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import {
@@ -47,9 +48,20 @@ export async function changeEndpoint(
   if (base_url === before.base_url && api_key === undefined) {
     return await stored(env, scope, before, changes);
   }
-  const capabilities = await runProbe(env, scope, { ...before, ...sealed, base_url }, now);
+  // What another server refuses says nothing of this one.
+  const { refuses = base_url === before.base_url ? before.refuses : [] } = plain;
+  const capabilities = await runProbe(env, scope, { ...before, ...sealed, base_url, refuses }, now);
   if (!capabilities.ok) return capabilities;
-  return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
+  return await stored(env, scope, before, { ...changes, ...probed(capabilities.value, refuses) });
+}
+
+/** What a probe adds to an endpoint. */
+function probed(
+  capabilities: EndpointCapabilities,
+  known: readonly string[] | null,
+): Pick<NamedEndpoint, "capabilities" | "refuses"> {
+  const refuses = [...new Set([...(known ?? []), ...(capabilities.refuses ?? [])])];
+  return { capabilities, refuses: refuses.slice(0, LIMITS.refusedNames) };
 }
 
 /** A stored key goes nowhere but to the server it was given for: else whoever may patch could have it sent to himself. */
@@ -79,7 +91,7 @@ export async function probeEndpoint(
   if (endpoint === null) return notFound("endpoint", nameOrId);
   const capabilities = await runProbe(env, scope, endpoint, now);
   if (!capabilities.ok) return capabilities;
-  return await stored(env, scope, endpoint, { capabilities: capabilities.value });
+  return await stored(env, scope, endpoint, probed(capabilities.value, endpoint.refuses));
 }
 
 /** Refused while a run that has not ended uses it. */
@@ -101,7 +113,7 @@ export async function deleteEndpoint(
 async function runProbe(
   env: Env,
   scope: Scope,
-  endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities">,
+  endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities" | "refuses">,
   now: number,
 ): Promise<Result<EndpointCapabilities>> {
   try {
@@ -195,13 +207,14 @@ async function rowOf(
     send: wayOut(env, await allowedHosts(env, scope)),
     model: model ?? null,
     usual: null,
+    refuses: given.refuses,
     now,
   };
   return {
     id,
     ...given,
     ...(await sealedKey(env, scope, id, access.api_key)),
-    capabilities: probe ? await probeServer(asked) : null,
+    ...(probe ? probed(await probeServer(asked), given.refuses) : { capabilities: null }),
     created_at: now,
     updated_at: now,
     deleted_at: null,

@@ -1,6 +1,7 @@
 /** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
 import type { TokenPrices } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { publicMessage } from "../../contract/messages.ts";
 import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -329,7 +330,7 @@ export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): Rollou
     index: turn.index,
     prompt: { keep: turn.prompt.keep, append: wire(turn.prompt.append) },
     completion: { ...turn.completion },
-    finish_reason: turn.finish_reason,
+    finish_reason: turn.finish_reason ?? turn.finish_word ?? null,
     usage: turn.usage,
     latency_ms: turn.latency_ms,
     calls: turn.calls,
@@ -351,7 +352,7 @@ function fleetCallView({ fleet_call }: StoredTurn): Partial<RolloutView["turns"]
 }
 
 function wire(messages: Trajectory["prompt"] | undefined): ResultRow["prompt"] {
-  return (messages ?? []).map((message) => ({ ...message }));
+  return (messages ?? []).map((message) => ({ ...publicMessage(message) }));
 }
 
 function hasInfo(trajectory: Trajectory | null): boolean {

@@ -36,7 +36,7 @@ export interface RunEndpoint {
   readonly prices: TokenPrices | null;
 }
 
-type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key">;
+type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
 interface FleetPlace {
   readonly kind: "fleet";
   readonly fleet: FleetRow;
@@ -220,7 +220,7 @@ export async function placesOfJudges(env: Env, scope: Scope, judges: RunSpec["ju
 async function sealedEndpoint(
   env: Env,
   scope: Scope,
-  { base_url, api_key, prices: given }: Exclude<EndpointGiven, string>,
+  { base_url, api_key, refuses = [], prices: given }: Exclude<EndpointGiven, string>,
   now: number,
   param: string,
 ): Promise<Result<OneEndpoint>> {
@@ -233,6 +233,7 @@ async function sealedEndpoint(
     base_url,
     ...(await sealedKey(env, scope, id, api_key ?? null)),
     ...(prices !== null && { prices }),
+    refuses,
     created_at: now,
   };
   const shown = { endpoint: { ...inline, name: null }, fleet: null };

@@ -8,9 +8,9 @@ import {
   shortError,
 } from "../../contract/errors.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
-import { addUsage, type Trajectory } from "../../contract/trajectory.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
-import { callsOf, ownTurns, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
+import { callsOf, ownTurns, type Rollout, trajectoryOf, usageOf } from "../../core/rollout/rollout.ts";
 import { taskText } from "../../core/rollout/task-text.ts";
 import { latenciesOf } from "../contract/latency.ts";
 import type { RolloutReport, RolloutSpec } from "../contract/wire.ts";
@@ -43,6 +43,7 @@ export function reportOf(
 ): RolloutReport {
   const { group, slot, attempt, rollout_id, example_id, task_key, member } = spec;
   const turns = ownTurns(rollout);
+  const unmetered = turns.filter(({ usage }) => usage === null).length;
   return {
     group,
     slot,
@@ -66,7 +67,8 @@ export function reportOf(
     calls: callsOf(rollout),
     limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
     ...(turns.length > 0 && { latencies: latenciesOf(turns) }),
-    usage: addUsage(turns),
+    usage: usageOf(rollout),
+    ...(unmetered > 0 && { unmetered }),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
   };

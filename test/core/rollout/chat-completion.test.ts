@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { EmptyModelResponseError, InvalidModelResponseError } from "../../../src/contract/errors.ts";
+import {
+  EmptyModelResponseError,
+  InvalidModelResponseError,
+  PolicyRefusalError,
+} from "../../../src/contract/errors.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
 
 function completion(message: object, more: { choice?: object; top?: object } = {}): unknown {
@@ -45,26 +49,22 @@ test("vLLM's token ids, logprobs and weight version are kept as they were sent",
   });
 });
 
-test("R-oai: reasoning, refusals and tool calls alone are replies; a call whose arguments are no string is dropped", () => {
+test("R-oai: reasoning, refusals and tool calls alone are replies", () => {
   expect(read(completion({ content: null, reasoning: "so" })).message).toEqual({
     role: "assistant",
     content: null,
     reasoning_content: "so",
+    reasoning_name: "reasoning",
   });
   expect(read(completion({ content: null, refusal: "no" })).message.content).toBe("no");
-  const calls = [
-    { id: null, function: { name: "add", arguments: "{}" } },
-    { id: "b", function: { name: "add", arguments: { a: 1 } } },
-  ];
-  expect(read(completion({ content: null, tool_calls: calls })).message.tool_calls).toEqual([
-    { id: "add", type: "function", function: { name: "add", arguments: "{}" } },
+  const call = { id: "b", function: { name: "add", arguments: "{}" } };
+  expect(read(completion({ content: null, tool_calls: [call] })).message.tool_calls).toEqual([
+    { id: "b", type: "function", function: { name: "add", arguments: "{}" } },
   ]);
 });
 
-test.each([
-  { id: "a", type: "function", function: { name: "add", arguments: { a: 1 } } },
-  { id: "a", type: "custom", custom: { name: "add", input: "1" } },
-])("R-oai: a reply whose only call is dropped is no empty one: %j", (call) => {
+test("R-oai: a reply whose only call is of another kind of tool is no empty one, though the call is dropped", () => {
+  const call = { id: "a", type: "custom", custom: { name: "add", input: "1" } };
   expect(read(completion({ content: null, tool_calls: [call] })).message).toEqual({
     role: "assistant",
     content: null,
@@ -100,9 +100,11 @@ test.for([
   expect(thrown).toMatchObject({ retryable: true });
 });
 
-test("R-oai: a finish reason beyond the four is kept as null, and missing usage as null", () => {
+test("a reply that a content policy stopped is a failure that no other try mends, and missing usage is null", () => {
   const filtered = completion({ content: "x" }, { choice: { finish_reason: "content_filter" } });
-  expect(read(filtered).finish_reason).toBeNull();
+  const thrown = caught(() => read(filtered));
+  expect(thrown).toBeInstanceOf(PolicyRefusalError);
+  expect(thrown).toMatchObject({ retryable: false });
   expect(read(completion({ content: "x" }, { top: { usage: null } })).usage).toBeNull();
 });
 
@@ -133,7 +135,7 @@ test("R-usage: usage is read in either spelling, its total made where it is miss
   for (const half of [{}, { total_tokens: 5000 }, { prompt_tokens: 3 }, { output_tokens: 2 }]) {
     expect(usageOf(half)).toBeNull();
   }
-  expect(() => usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toThrow(InvalidModelResponseError);
+  expect(usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toBeNull();
 });
 
 test("a reply in parts is kept as it is, and parts that say nothing are no reply", () => {
@@ -149,7 +151,7 @@ test("a reply in parts is kept as it is, and parts that say nothing are no reply
 const MANY = 300_000;
 
 /** Replies of some 1 MB: each took seconds, and hundreds of MB for the notes of what is wrong with its items. */
-const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp]> = {
+const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp | null]> = {
   choices: [(choices) => ({ choices }), /choices: is no list of at most 128/],
   "tool calls": [
     (tool_calls) => ({ choices: [{ message: { content: null, tool_calls } }] }),
@@ -160,22 +162,14 @@ const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, err
     (item) => ({ choices: [{ message: { content: [{ type: "x", item }] } }] }),
     /content: holds more than 10000 values/,
   ],
-  "reasoning details": [
-    (reasoning_details) => ({ choices: [{ message: { content: "4", reasoning_details } }] }),
-    /reasoning_details: holds more than 10000 values/,
-  ],
-  "token ids": [
-    (token_ids) => ({ choices: [{ message: { content: "4" }, token_ids }] }),
-    /token_ids: is no list of ids/,
-  ],
-  logprobs: [
-    (content) => ({ choices: [{ message: { content: "4" }, logprobs: { content } }] }),
-    /logprobs.content: is no list of logprobs/,
-  ],
+  "reasoning details": [(reasoning_details) => ({ choices: [{ message: { content: "4", reasoning_details } }] }), null],
+  "token ids": [(token_ids) => ({ choices: [{ message: { content: "4" }, token_ids }] }), null],
+  logprobs: [(content) => ({ choices: [{ message: { content: "4" }, logprobs: { content } }] }), null],
 };
 
 for (const [what, [reply, error]] of Object.entries(CROWDED)) {
-  test(`a reply crowded with ${what} is refused for their number or the first that is wrong`, () => {
+  const then = error === null ? "read without them" : "refused for their number";
+  test(`a reply crowded with ${what} is ${then}, and few of them are looked at`, () => {
     let looks = 0;
     const item = new Proxy(
       {},
@@ -187,7 +181,8 @@ for (const [what, [reply, error]] of Object.entries(CROWDED)) {
       },
     );
     const body = reply(Array.from({ length: MANY }, () => item));
-    expect(() => readChatCompletion(body, 1)).toThrow(error);
+    if (error !== null) expect(() => readChatCompletion(body, 1)).toThrow(error);
+    else expect(readChatCompletion(body, 1).message).toEqual({ role: "assistant", content: "4" });
     expect(looks).toBeLessThan(100_000);
   });
 }
@@ -197,9 +192,13 @@ test.each([
   ["token_ids", [-1]],
   ["prompt_token_ids", [2 ** 31]],
   ["prompt_token_ids", [1.5]],
-])("ids that no token has are refused, since 32 bits would make others of them: %s %j", (name, ids) => {
+])("ids that no token has are none, since 32 bits would make others of them: %s %j", (name, ids) => {
   const body = { choices: [{ message: { content: "4" }, [name]: ids }] };
-  expect(() => readChatCompletion(body, 1)).toThrow(`${name}: is no list of ids`);
+  expect(readChatCompletion(body, 1)).toMatchObject({
+    message: { content: "4" },
+    prompt_ids: null,
+    completion_ids: null,
+  });
 });
 
 test("the largest id that 32 bits hold is kept", () => {
@@ -217,5 +216,5 @@ test("content that is nested deeper than anybody means is no content", () => {
 test("tokens that no call can have taken are no usage", () => {
   const usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: 1 };
   const body = { choices: [{ message: { content: "4" } }], usage };
-  expect(() => readChatCompletion(body, 1)).toThrow(/usage.prompt_tokens/);
+  expect(readChatCompletion(body, 1).usage).toBeNull();
 });

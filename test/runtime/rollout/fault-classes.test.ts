@@ -29,7 +29,7 @@ const PASSING: Record<string, readonly [fault: Fault, reason: string, error: str
   "a connection cut before the answer": [{ kind: "reset" }, "provider", "ModelError"],
   "a connection cut within the body": [{ kind: "cut" }, "provider", "ModelError"],
   "a body that is no JSON": [{ kind: "garbage" }, "provider", "InvalidModelResponseError"],
-  "a stream nobody asked for": [{ kind: "stream" }, "provider", "InvalidModelResponseError"],
+  "a stream that ends before its reply does": [{ kind: "stream" }, "provider", "InvalidModelResponseError"],
   "no choices": [{ kind: "empty_choices" }, "provider", "EmptyModelResponseError"],
   "two choices": [
     body({ choices: [{ message: says("a") }, { message: says("b") }] }),
@@ -55,7 +55,7 @@ const PASSING: Record<string, readonly [fault: Fault, reason: string, error: str
   "an error in a reply of status 200": [
     body({ error: { message: "out of memory", code: 500 } }),
     "provider",
-    "EmptyModelResponseError",
+    "ModelError",
   ],
 };
 /** Many rollouts at once, on a machine that may be busy. */

@@ -50,6 +50,7 @@ type Row = Pick<
   | "judge_micros"
   | "charge"
   | "started_at"
+  | "unmetered"
   | "ended_at"
 > & { error: string | null; message: string | null; step: number | null; judged: number };
 type WalkedRow = Row & { value: number | null };
@@ -57,7 +58,7 @@ type WalkedRow = Row & { value: number | null };
 const COLUMNS = `r.seq, r.id, r.group_index, r.slot, r.attempt, r.superseded_by, r.status, r.outcome, r.reason, r.cancel,
   r.task_key, r.task_text, r.example_id, r.member, r.reward, r.scores, r.stop_condition, r.is_truncated, r.turns,
   r.calls, r.prompt_tokens, r.completion_tokens, r.judge_calls, r.judge_prompt_tokens, r.judge_completion_tokens, r.judge_micros,
-  r.charge, r.started_at, r.ended_at, r.error ->> 'error' as error, r.error ->> 'message' as message,
+  r.charge, r.unmetered, r.started_at, r.ended_at, r.error ->> 'error' as error, r.error ->> 'message' as message,
   g.step, r.judgements is not null as judged`;
 const STEPS = "left join train_groups g on g.group_index = r.group_index";
 

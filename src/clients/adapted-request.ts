@@ -1,0 +1,138 @@
+/**
+ * What an endpoint refuses of a request, and the request without it. Servers differ in which members of OpenAI's API they
+ * take: some refuse `strict` in a tool, some answer streams only, some refuse a member of a message that they sent
+ * themselves. What was refused is remembered as a name (`Refused`), and further calls leave it out.
+ *
+ * Sources of the words: the documentation and the issue trackers that docs/endpoints.md lists.
+ */
+import { isRecord } from "../contract/json.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Members of a message that every server knows. */
+const STANDARD: ReadonlySet<string> = new Set(["role", "content", "name", "tool_calls", "tool_call_id"]);
+const STANDARD_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function"]);
+const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
+
+/** Its endpoint answers streams only. */
+const STREAM = "whole_replies";
+const STREAMS_ONLY =
+  /only supports? (the )?(stream|streaming)|stream(ing)? (mode |output )?(is |must be )?(required|enabled)|(must|please|need to|should) (be )?(set |enable |use )?(the )?["'`]?stream|["'`]?stream["'`]? (must|should|has to) be (set to )?["'`]?true|non-?stream(ing)?\b/;
+const REFUSES =
+  /unsupported|not supported|does ?n[o']t support|un(known|recogni[sz]ed|expected)|not (permitted|allowed|recogni[sz]ed|accepted|valid|defined)|extra[_ ](forbidden|input|field)|additional propert|cannot find field|no such field|invalid|forbidden|please remove|should not be/;
+/** A server that wants the member back says so with its name as well. */
+const WANTS = /missing|must be (passed|returned|provided|included|sent)|is required|are required/;
+/** Of a refusal: it may quote the request. */
+const LONGEST_WORDS = 8000;
+const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
+
+/** What the server refuses of this request, by its words; null where it means something else. */
+export function refusedIn(body: Body, status: number, words: string): string | null {
+  if (status !== 400 && status !== 422) return null;
+  const said = words.slice(0, LONGEST_WORDS).toLowerCase();
+  if (body["stream"] !== true && STREAMS_ONLY.test(said)) return STREAM;
+  if (!REFUSES.test(said) || WANTS.test(said)) return null;
+  if (body["stream_options"] !== undefined && names(said, "stream_options")) return "stream_options";
+  if (sendsStrict(body) && names(said, "strict")) return "tools.strict";
+  // A setting of the run by the same name is the run's own.
+  const members = membersOf(body).filter((name) => !(name in body) || said.includes("messages"));
+  const refused = members.filter((name) => names(said, name));
+  // `reasoning_content` holds `reasoning` as well: the longest name that is said is meant.
+  const [longest] = refused.toSorted((one, other) => other.length - one.length);
+  return longest === undefined ? null : `messages.${longest}`;
+}
+
+/** A name of one word occurs in sentences by itself: as a name it stands in quotes, or at the end of a path. */
+function names(said: string, name: string): boolean {
+  const literal = name.toLowerCase().replaceAll(/\W/g, "\\$&");
+  const named = "(?<=[\"'`.\\]]|(?:field|parameter|property|key|argument|member):? )";
+  const before = name.includes("_") ? "(?<![a-z0-9_])" : named;
+  return new RegExp(`${before}${literal}(?![a-z0-9_])`).test(said);
+}
+
+function sendsStrict({ tools }: Body): boolean {
+  return Array.isArray(tools) && tools.some((tool) => isRecord(tool) && withinFunction(tool, "strict"));
+}
+
+function withinFunction({ function: called }: Body, name: string): boolean {
+  return isRecord(called) && name in called;
+}
+
+/** The members of its messages and tool calls that a server may not know. */
+function membersOf({ messages }: Body): readonly string[] {
+  const all = Array.isArray(messages) ? messages.filter(isRecord) : [];
+  const calls = all.flatMap(callsOf);
+  const found = [
+    ...all.flatMap((message) => beyond(STANDARD, message)),
+    ...calls.flatMap((call) => beyond(STANDARD_OF_CALL, call)),
+    ...calls.flatMap(({ function: called }) => (isRecord(called) ? beyond(STANDARD_OF_FUNCTION, called) : [])),
+  ];
+  return [...new Set(found)].filter((name) => MEMBER.test(name));
+}
+
+function beyond(standard: ReadonlySet<string>, object: Body): string[] {
+  return Object.keys(object).filter((name) => !standard.has(name));
+}
+
+function callsOf({ tool_calls: calls }: Body): readonly Body[] {
+  return Array.isArray(calls) ? calls.filter(isRecord) : [];
+}
+
+/** The request without what is refused, and the names of what that changed. */
+export function withoutRefused(
+  body: Body,
+  refused: readonly string[],
+): { readonly body: Body; readonly changes: readonly string[] } {
+  let adapted = body;
+  const changes: string[] = [];
+  // A stream is asked for before its options are left out.
+  const ordered = refused.toSorted((one, other) => Number(other === STREAM) - Number(one === STREAM));
+  for (const name of ordered) {
+    const next = without(adapted, name);
+    if (next !== adapted) changes.push(name);
+    adapted = next;
+  }
+  return { body: adapted, changes };
+}
+
+function without(body: Body, name: string): Body {
+  switch (name) {
+    case STREAM:
+      return { ...body, stream: true, stream_options: { include_usage: true } };
+    case "stream_options":
+      return "stream_options" in body ? withoutMember(body, name) : body;
+    case "tools.strict":
+      return sendsStrict(body) ? { ...body, tools: withoutStrict(body["tools"]) } : body;
+    default: {
+      const member = name.slice("messages.".length);
+      return membersOf(body).includes(member) ? { ...body, messages: withoutMembers(body["messages"], member) } : body;
+    }
+  }
+}
+
+function withoutStrict(tools: unknown): unknown {
+  return Array.isArray(tools) ? tools.map((tool) => withinTool(tool, "strict")) : tools;
+}
+
+function withoutMembers(messages: unknown, member: string): unknown {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message) => {
+    if (!isRecord(message)) return message;
+    const { tool_calls: calls, ...rest } = message;
+    const sent = withoutMember(rest, member);
+    return Array.isArray(calls) ? { ...sent, tool_calls: calls.map((call) => withinTool(call, member)) } : sent;
+  });
+}
+
+/** A tool or a tool call without a member of its own or of its function. */
+function withinTool(tool: unknown, member: string): unknown {
+  if (!isRecord(tool)) return tool;
+  const { function: called, ...rest } = tool;
+  const sent = withoutMember(rest, member);
+  return isRecord(called) ? { ...sent, function: withoutMember(called, member) } : sent;
+}
+
+function withoutMember({ ...rest }: Body, member: string): Body {
+  const { [member]: _, ...others } = rest;
+  return others;
+}

@@ -1,0 +1,64 @@
+/**
+ * Why a reply ended, in the words of many servers. Only four things matter: it is whole, it was cut at a limit of tokens, it
+ * was broken off, or a policy stopped it. Each word was read in the documentation or the source of the server named beside it.
+ */
+import { isRecord } from "../../contract/json.ts";
+import { shortText } from "../../contract/shown-text.ts";
+
+export type Ending = "stop" | "tool_calls" | "length" | "broken_off" | "refused_by_policy" | "unknown";
+
+const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> = {
+  // OpenAI; Anthropic, Bedrock (end_turn, stop_sequence); TGI (eos_token); Cohere (complete); Gemini (STOP); SGLang, Ollama.
+  stop: ["stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "finished", "done"],
+  // OpenAI (function_call before 2023-11); Anthropic, Bedrock (tool_use); Cohere (tool_call).
+  tool_calls: ["tool_calls", "tool_call", "tool_use", "function_call", "function_calls"],
+  // OpenAI; Mistral (model_length); Gemini, Bedrock, Cohere (MAX_TOKENS); Anthropic (model_context_window_exceeded); Azure.
+  length: [
+    ...["length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "max_length"],
+    ...["model_length", "token_limit", "token_limit_reached", "model_context_window_exceeded"],
+  ],
+  // OpenRouter, Mistral, Cohere (error); vLLM, SGLang (abort); DeepSeek; Zhipu (network_error); Gemini (MALFORMED_…).
+  broken_off: [
+    ...["error", "abort", "aborted", "cancel", "canceled", "cancelled", "user_cancel", "timeout", "interrupted"],
+    ...["insufficient_system_resource", "network_error", "internal_error", "server_error", "model_error", "failed"],
+    ...["malformed_function_call", "malformed_response", "malformed_tool_use", "malformed_model_output"],
+    "unexpected_tool_call",
+  ],
+  // OpenAI, Azure; Anthropic (refusal); Gemini; Bedrock (content_filtered, guardrail_intervened); Zhipu (sensitive); Cohere.
+  refused_by_policy: [
+    ...[
+      "content_filter",
+      "content_filtered",
+      "content_policy_violation",
+      "refusal",
+      "guardrail_intervened",
+      "sensitive",
+    ],
+    ...["safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "error_toxic", "moderation"],
+    ...["image_prohibited_content", "image_recitation", "data_inspection_failed"],
+  ],
+};
+
+const ENDING_OF: ReadonlyMap<string, Ending> = new Map(
+  Object.entries(ENDINGS).flatMap(([ending, words]) => words.map((word) => [word, ending as Ending])),
+);
+
+const LONGEST_REASON = 100;
+
+/** The server's own word; null where it gave none. Some write an object around it. */
+export function finishWord(reason: unknown): string | null {
+  const given = isRecord(reason) ? (reason["type"] ?? reason["reason"] ?? reason["name"]) : reason;
+  if (typeof given !== "string" && typeof given !== "number") return null;
+  const word = shortText(String(given).trim(), LONGEST_REASON);
+  return word === "" ? null : word;
+}
+
+/** `FinishReason.MAX_TOKENS`, `FINISH_REASON_MAX_TOKENS` and `max-tokens` are the same word. */
+export function endingOf(word: string | null): Ending {
+  if (word === null) return "unknown";
+  const plain = word
+    .toLowerCase()
+    .replaceAll(/[\s-]/g, "_")
+    .replace(/^finish_?reason[._:]+/, "");
+  return ENDING_OF.get(plain) ?? "unknown";
+}

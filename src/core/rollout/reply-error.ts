@@ -1,0 +1,94 @@
+/**
+ * Errors that servers put into a reply of status 200: OpenRouter and TGI do, any server does in the middle of a stream, and
+ * some platforms do for every error. Shapes: OpenAI's `error`, a text as `error` (TGI), a list of one (Gemini), `detail`
+ * (FastAPI), `message` with `code` (vLLM before 0.10, DashScope), `error_msg` (Baidu), `base_resp` (MiniMax), `errors`
+ * (Cloudflare). Sources: docs/endpoints.md.
+ */
+import { isRecord } from "../../contract/json.ts";
+import { shortText } from "../../contract/shown-text.ts";
+
+export interface ReplyError {
+  /** The status that the error would have come with; null where it names none. */
+  readonly status: number | null;
+  /** In OpenAI's shape, as a refusal would hold it. */
+  readonly error: Readonly<Record<string, unknown>> & { readonly message: string };
+}
+
+const LONGEST_WORDS = 4000;
+
+/** Statuses of errors that say what they are by a word only. Sources: OpenAI's and Anthropic's error types; gRPC's codes. */
+const STATUS_OF: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  bad_request: 400,
+  badrequesterror: 400,
+  validation: 400,
+  invalid_argument: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  unauthenticated: 401,
+  insufficient_quota: 429,
+  permission_error: 403,
+  permission_denied: 403,
+  not_found_error: 404,
+  model_not_found: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  resource_exhausted: 429,
+  overloaded: 503,
+  overloaded_error: 503,
+  unavailable: 503,
+  server_error: 500,
+  api_error: 500,
+  internal: 500,
+};
+
+/** What a reply of status 200 says went wrong; null for one that says no such thing. */
+export function errorIn(body: unknown): ReplyError | null {
+  const reply = Array.isArray(body) && body.length === 1 ? body[0] : body;
+  if (!isRecord(reply)) return null;
+  const found = errorOf(reply);
+  if (found === null) return null;
+  return { status: statusOf(found, reply), error: { ...found, message: errorWords(found) ?? "no reason given" } };
+}
+
+/** The words of an error, whichever shape it has; null where there is no error. */
+export function errorWords(error: unknown): string | null {
+  if (typeof error === "string") return error.trim() === "" ? null : shortText(error, LONGEST_WORDS);
+  if (!isRecord(error) || saysNothing(error)) return null;
+  const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
+  const said = words.find((word) => typeof word === "string" && word.trim() !== "");
+  return shortText(typeof said === "string" ? said : JSON.stringify(error), LONGEST_WORDS);
+}
+
+/** Some servers send an error with every reply: an empty one, or one of code 0. */
+function saysNothing(error: Readonly<Record<string, unknown>>): boolean {
+  return error["code"] === 0 || Object.values(error).every((value) => !value);
+}
+
+/** `error` decides by itself; the other shapes only where there are no choices. */
+function errorOf(reply: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | null {
+  const { error, errors, detail, base_resp: base, choices } = reply;
+  if (typeof error === "string" && error.trim() !== "") return { ...reply, error: undefined, message: error };
+  if (isRecord(error) && !saysNothing(error)) return error;
+  if (Array.isArray(choices) && choices.length > 0) return null;
+  if (isRecord(base) && base["status_code"] !== 0) return base;
+  if (Array.isArray(errors) && isRecord(errors[0])) return errors[0];
+  if (typeof detail === "string") return { ...reply, message: detail };
+  if (Array.isArray(detail) && isRecord(detail[0])) return detail[0];
+  const said = [reply["message"], reply["error_msg"], reply["msg"]].some((word) => typeof word === "string");
+  return said ? reply : null;
+}
+
+function statusOf(error: Readonly<Record<string, unknown>>, reply: Readonly<Record<string, unknown>>): number | null {
+  const codes = [error["code"], error["status"], error["http_status"], error["status_code"], reply["code"]];
+  const status = codes.map(Number).find((code) => Number.isInteger(code) && code >= 400 && code < 600);
+  if (status !== undefined) return status;
+  const words = [error["code"], error["type"], error["status"], error["error_type"], reply["error_type"]];
+  for (const word of words) {
+    const known = typeof word === "string" ? STATUS_OF[word.toLowerCase()] : undefined;
+    if (known !== undefined) return known;
+  }
+  return null;
+}

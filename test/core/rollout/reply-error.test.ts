@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { errorIn } from "../../../src/core/rollout/reply-error.ts";
+
+test.each<[server: string, body: unknown, status: number | null, message: string]>([
+  ["OpenRouter", { error: { code: 429, message: "slow down", metadata: {} } }, 429, "slow down"],
+  [
+    "OpenRouter, in a stream",
+    { id: "x", error: { code: "502", message: "bad gateway" }, choices: [{ delta: {}, finish_reason: "error" }] },
+    502,
+    "bad gateway",
+  ],
+  ["TGI", { error: "Input validation error", error_type: "validation" }, 400, "Input validation error"],
+  ["TGI", { error: "Model is overloaded", error_type: "overloaded" }, 503, "Model is overloaded"],
+  [
+    "OpenAI",
+    { error: { message: "no such model", type: "invalid_request_error", code: "model_not_found" } },
+    404,
+    "no such model",
+  ],
+  ["Anthropic", { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, 503, "Overloaded"],
+  [
+    "Gemini",
+    [{ error: { code: 400, message: "API key not valid", status: "INVALID_ARGUMENT" } }],
+    400,
+    "API key not valid",
+  ],
+  ["Gemini", { error: { message: "out of quota", status: "RESOURCE_EXHAUSTED" } }, 429, "out of quota"],
+  ["vLLM before 0.10", { object: "error", message: "too long", type: "BadRequestError", code: 400 }, 400, "too long"],
+  ["FastAPI", { detail: "not ready" }, null, "not ready"],
+  ["FastAPI", { detail: [{ loc: ["body"], msg: "field required" }] }, null, "field required"],
+  ["DashScope", { code: "Throttling", message: "limit reached", request_id: "r" }, null, "limit reached"],
+  ["MiniMax", { base_resp: { status_code: 1004, status_msg: "login fail" } }, null, "login fail"],
+  ["Baidu", { error_code: 17, error_msg: "daily limit" }, null, "daily limit"],
+  [
+    "Cloudflare",
+    { success: false, errors: [{ code: 10_000, message: "Authentication error" }] },
+    null,
+    "Authentication error",
+  ],
+])("%s: %j is an error", (_server, body, status, message) => {
+  expect(errorIn(body)).toMatchObject({ status, error: { message } });
+});
+
+test.each<[server: string, body: unknown]>([
+  ["OpenAI", { choices: [{ message: { content: "4" } }], error: null }],
+  ["MiniMax", { choices: [{ message: { content: "4" } }], base_resp: { status_code: 0, status_msg: "" } }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: { code: 0, message: "success" } }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: {}, message: "ok" }],
+  ["nothing", {}],
+  ["a text", "4"],
+])("%s: %j is none", (_server, body) => {
+  expect(errorIn(body)).toBeNull();
+});
+
+test("words of any length are cut", () => {
+  expect(errorIn({ error: "x".repeat(1_000_000) })?.error.message.length).toBeLessThan(5000);
+});

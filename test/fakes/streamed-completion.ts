@@ -1,0 +1,71 @@
+/** A whole chat completion as the stream in which a server would send it: OpenAI's chunks as server-sent events. */
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** How servers differ in their streams. Absent members: as OpenAI does. */
+export interface StreamStyle {
+  /** False: no `data: [DONE]` at the end. */
+  readonly done?: boolean;
+  /** Lines before the first event and between events, such as `: keep-alive`. */
+  readonly comment?: string;
+  readonly lineEnd?: "\n" | "\r\n" | "\r";
+  /** Each tool call in one piece, and all of them with the index 0 (Gemini). */
+  readonly wholeCalls?: boolean;
+}
+
+/** The text of the stream. A completion without choices is one event as it is. */
+export function streamOf(completion: unknown, style: StreamStyle = {}): string {
+  const { done = true, comment, lineEnd = "\n" } = style;
+  const events = chunksOf(completion as Members, style).map((chunk) => `data: ${JSON.stringify(chunk)}`);
+  const all = done ? [...events, "data: [DONE]"] : events;
+  const lines = all.flatMap((event) => [...(comment === undefined ? [] : [comment, ""]), event, ""]);
+  return [...lines, ""].join("\n").replaceAll("\n", lineEnd);
+}
+
+function chunksOf(completion: Members, style: StreamStyle): Members[] {
+  const { choices, usage, ...rest } = completion;
+  const [choice] = Array.isArray(choices) ? choices : [];
+  if (choice === undefined) return [completion];
+  const { message, finish_reason = null, logprobs, token_ids, index = 0, ...more }: Members = choice;
+  const chunkOf = (delta: unknown, other: Members = {}) => ({
+    ...rest,
+    object: "chat.completion.chunk",
+    choices: [{ index, delta, finish_reason: null, ...other }],
+  });
+  const deltas = deltasOf(message as Members, style);
+  const end = {
+    finish_reason,
+    ...more,
+    ...(logprobs !== undefined && { logprobs }),
+    ...(token_ids !== undefined && { token_ids }),
+  };
+  return [
+    ...deltas.map((delta) => chunkOf(delta)),
+    chunkOf({}, end),
+    ...(usage === undefined ? [] : [{ ...rest, choices: [], usage }]),
+  ];
+}
+
+function deltasOf({ role = "assistant", content, tool_calls: calls, ...rest }: Members, style: StreamStyle): Members[] {
+  const pieces = Object.entries(rest).flatMap(([name, value]) => piecesOf(value).map((piece) => ({ [name]: piece })));
+  const told = content === undefined ? [] : piecesOf(content).map((piece) => ({ content: piece }));
+  const called = Array.isArray(calls) ? calls.flatMap((call, at) => callPieces(call, at, style)) : [];
+  return [{ role, content: null }, ...pieces, ...told, ...called];
+}
+
+/** A text of several characters in two pieces. */
+function piecesOf(value: unknown): unknown[] {
+  if (typeof value !== "string" || value.length < 2) return [value];
+  const half = Math.ceil(value.length / 2);
+  return [value.slice(0, half), value.slice(half)];
+}
+
+function callPieces(call: Members, at: number, { wholeCalls = false }: StreamStyle): Members[] {
+  if (wholeCalls || call["function"] === undefined) return [{ tool_calls: [{ ...call, index: wholeCalls ? 0 : at }] }];
+  const called = (call["function"] ?? {}) as Members;
+  const [first, ...others] = piecesOf(called["arguments"]);
+  return [
+    { tool_calls: [{ ...call, index: at, function: { ...called, arguments: first } }] },
+    ...others.map((piece) => ({ tool_calls: [{ index: at, function: { arguments: piece } }] })),
+  ];
+}

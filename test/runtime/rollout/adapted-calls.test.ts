@@ -1,0 +1,192 @@
+/** What an endpoint refuses of a request is left out of further calls; what it sends goes back to it. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import type { EndpointView } from "../../../src/contract/endpoint.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { Fault } from "../../fakes/scripted-model.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { questionScript, script, type Turns } from "../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+const refuses = (message: string): Fault => ({ kind: "status", status: 400, body: { error: { message } } });
+/** A completion with members that no typed reply has. */
+const says = (message: object, finish_reason = "stop", more: object = {}): Fault => ({
+  kind: "status",
+  status: 200,
+  body: { id: "c", choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason }], ...more },
+});
+const QUERY = { id: "call_1", type: "function", function: { name: "query", arguments: '{"sql":"select 1"}' } };
+
+const RIGHT_ROW = [{ question: "What is 2 + 2?", answer: "#### 4" }];
+
+const ROW = { seed_sql: "create table t (a integer)", check_sql: "select a from t" };
+
+let made = 0;
+async function endpoint(more: object = {}): Promise<EndpointView> {
+  made += 1;
+  const request = { name: `adapted-${made}`, base_url: env.MODEL_URL, probe: false, ...more };
+  return await (await platform.post("/v1/endpoints", request)).json();
+}
+
+const refusedBy = async ({ id }: EndpointView) =>
+  (await (await platform.ask(`/v1/endpoints/${id}`)).json<EndpointView>()).refuses;
+
+/** A run of `rollouts` rollouts, one after the other, that may not retry. */
+async function play(at: EndpointView, turns: Turns, rollouts: number) {
+  const model = script([]);
+  const row = { question: questionScript(turns), answer: "[]", ...ROW };
+  const dataset = Array.from({ length: rollouts }, () => row);
+  const environment_args = { rows: "uploaded" };
+  const request = { environment: "tool-sql", environment_args, dataset, endpoint: at.name, model };
+  const run = await platform.finish({ ...request, min_scored: 0, max_concurrent: 1, limits: { max_retries: 0 } });
+  const ids = Array.from({ length: rollouts }, (_, group) => rolloutAt(run.id, group));
+  const keys = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
+  return { run, rollouts: await Promise.all(ids.map((id) => platform.rollout(id))), keys };
+}
+
+test("a server that refuses strict tools is asked without, as a new call, and from then on at once", async () => {
+  const at = await endpoint();
+  const fault = refuses(
+    `Invalid JSON payload received. Unknown name "strict" at 'tools[0].function': Cannot find field.`,
+  );
+  const { run, rollouts, keys } = await play(at, [{ fault, holds: '"strict":true', reply: "done" }], 2);
+  expect(run.counts).toMatchObject({ scored: 2, failed: {} });
+  expect(await refusedBy(at)).toEqual(["tools.strict"]);
+  const [first, second] = rollouts.map(({ id }) => id);
+  expect(keys).toEqual([`${first}:0`, `${first}:0:tools.strict`, `${second}:0:tools.strict`]);
+  expect(rollouts.map(({ failed_calls }) => failed_calls.length)).toEqual([1, 0]);
+});
+
+test("a server that answers streams only is asked for one", async () => {
+  const at = await endpoint();
+  const fault = refuses("This model only support stream mode, please enable the stream parameter to access the model.");
+  const { run, rollouts } = await play(at, [{ fault, lacks: '"stream":true', reply: "done" }], 2);
+  expect(run.counts).toMatchObject({ scored: 2, failed: {} });
+  expect(await refusedBy(at)).toEqual(["whole_replies"]);
+  expect(rollouts.map(({ turns }) => turns[0]?.completion["content"])).toEqual(["done", "done"]);
+  expect(rollouts[0]?.usage.completion_tokens).toBeGreaterThan(0);
+});
+
+test("what a server adds to a message and to a call goes back to it", async () => {
+  const at = await endpoint();
+  const called = { ...QUERY, extra_content: { google: { thought_signature: "c2lnbmVk" } } };
+  const message = {
+    content: null,
+    reasoning: "so",
+    reasoning_details: [{ type: "reasoning.encrypted", data: "b64" }],
+    tool_calls: [called],
+  };
+  const lost = refuses("Function call is missing a thought_signature in functionCall parts.");
+  const all = '"reasoning":"so","reasoning_details":[{"type":"reasoning.encrypted","data":"b64"}]';
+  const turns: Turns = [
+    { fault: says(message, "tool_calls") },
+    {
+      fault: lost,
+      lacks: '"thought_signature":"c2lnbmVk"',
+      reply: { content: null, tool_calls: [{ id: "call_2", name: "query", arguments: { sql: "select 2" } }] },
+    },
+    { fault: lost, lacks: all, reply: "done" },
+  ];
+  const { run, rollouts } = await play(at, turns, 1);
+  expect(run.counts).toMatchObject({ scored: 1 });
+  expect(rollouts[0]).toMatchObject({ failed_calls: [], turns: [{}, {}, {}] });
+  expect(rollouts[0]?.completion).not.toContainEqual(expect.objectContaining({ provider_fields: expect.anything() }));
+});
+
+test("a member that its server refuses to take back is left out, and the endpoint remembers it", async () => {
+  const at = await endpoint();
+  const message = { content: null, reasoning: "so", tool_calls: [QUERY] };
+  const fault = refuses(
+    `'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning' is unsupported)]`,
+  );
+  const { run, rollouts } = await play(
+    at,
+    [{ fault: says(message, "tool_calls") }, { fault, holds: '"reasoning":"so"', reply: "done" }],
+    2,
+  );
+  expect(run.counts).toMatchObject({ scored: 2, failed: {} });
+  expect(await refusedBy(at)).toEqual(["messages.reasoning"]);
+  expect(rollouts.map(({ failed_calls }) => failed_calls.length)).toEqual([1, 0]);
+});
+
+test("two calls of one tool without ids have results that tell which is whose", async () => {
+  const at = await endpoint();
+  const { id: _, ...call } = QUERY;
+  const other = { ...call, function: { name: "query", arguments: '{"sql":"select 2"}' } };
+  const { rollouts } = await play(
+    at,
+    [{ fault: says({ content: null, tool_calls: [call, other] }, "tool_calls") }, "done"],
+    1,
+  );
+  const ids = (rollouts[0]?.completion ?? []).flatMap(({ tool_call_id }) =>
+    tool_call_id === undefined ? [] : [tool_call_id],
+  );
+  expect(new Set(ids).size).toBe(2);
+  const said = rollouts[0]?.turns[0]?.completion["tool_calls"];
+  expect(said).toEqual(ids.map((id) => expect.objectContaining({ id })));
+});
+
+test("where nothing more can be remembered, the refusal is the failure of its call", async () => {
+  const full = Array.from({ length: LIMITS.refusedNames }, (_, at) => `messages.m${at}`);
+  const at = await endpoint({ refuses: full });
+  const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
+  const { run, keys } = await play(at, [{ fault, holds: '"strict":true', reply: "done" }], 1);
+  expect(run.counts).toMatchObject({ scored: 0, failed: { provider: 1 } });
+  expect(keys).toHaveLength(1);
+  expect(await refusedBy(at)).toEqual(full);
+});
+
+test("what is refused may be set beforehand, and is checked", async () => {
+  const at = await endpoint({ refuses: ["tools.strict"] });
+  const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
+  const { run, rollouts } = await play(at, [{ fault, holds: '"strict":true', reply: "done" }], 1);
+  expect(run.counts).toMatchObject({ scored: 1 });
+  expect(rollouts[0]?.failed_calls).toEqual([]);
+  const reply = await platform.post("/v1/endpoints", {
+    name: "odd",
+    base_url: at.base_url,
+    probe: false,
+    refuses: ["temperature"],
+  });
+  expect([reply.status, JSON.stringify(await reply.json())]).toEqual([400, expect.stringContaining("refuses")]);
+});
+
+test("what a broken-off reply took is counted with the one that was whole", async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 };
+  const half = says({ content: "\\boxed{" }, "error", { usage });
+  const whole = { content: "\\boxed{4}", usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
+  const run = await platform.finish({
+    environment: "gsm8k",
+    dataset: RIGHT_ROW,
+    model: script([{ fault: half, times: 1, reply: whole }]),
+  });
+  const rollout = await platform.rollout(rolloutAt(run.id, 0));
+  expect(rollout).toMatchObject({ reward: 1, usage: { prompt_tokens: 107, completion_tokens: 53, total_tokens: 160 } });
+  expect(rollout.usage.lost).toBeUndefined();
+  expect(run.report.usage).toMatchObject({ prompt_tokens: 107, completion_tokens: 53 });
+});
+
+test("a reply without usable usage has an unknown cost, and so has its run", async () => {
+  const body = {
+    choices: [{ message: { content: "\\boxed{4}" }, finish_reason: "halted" }],
+    usage: { prompt_tokens: null },
+  };
+  const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 1_000_000 };
+  const model = script([{ fault: { kind: "status", status: 200, body } }]);
+  const run = await platform.finish({
+    environment: "gsm8k",
+    dataset: RIGHT_ROW,
+    model,
+    endpoint: { base_url: env.MODEL_URL, prices },
+  });
+  expect(run.report.usage).toMatchObject({ cost_micros: null, lost: { calls: 1 } });
+  expect(await platform.rollout(rolloutAt(run.id, 0))).toMatchObject({
+    reward: 1,
+    cost: { policy_micros: null },
+    turns: [{ usage: null, finish_reason: "halted" }],
+  });
+});
