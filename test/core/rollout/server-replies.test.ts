@@ -236,6 +236,12 @@ describe("tool calls", () => {
     expect(callsOf(call(args)).map(({ function: called }) => called.arguments)).toEqual([text]);
   });
 
+  test("D20: arguments that are an object are the call's, missing ones are none, and each call has an id", () => {
+    const calls = callsOf({ function: { name: "a", arguments: { n: 1 } } }, { id: "", function: { name: "b" } });
+    expect(calls.map(({ function: called }) => called.arguments)).toEqual(['{"n":1}', "{}"]);
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+  });
+
   test("arguments that are missing are none", () => {
     expect(callsOf({ id: "a", type: "function", function: { name: "hour" } })).toEqual([
       { id: "a", type: "function", function: { name: "hour", arguments: "{}" } },
