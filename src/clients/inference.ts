@@ -10,6 +10,7 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/
 import { VERSION } from "openai/version";
 import {
   AuthenticationError,
+  ForbiddenError,
   InvalidModelResponseError,
   ModelError,
   PolicyRefusalError,
@@ -29,6 +30,7 @@ import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { refusalText, takeCompletion } from "./bounded-body.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
+import { refusalKind } from "./refusal-kind.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
@@ -116,27 +118,31 @@ async function postCall<Response>(
 ): Promise<CallOutcome<Response>> {
   const { body, changes } = withoutRefused(asked, where.refuses ?? []);
   const idempotency_key = [where.idempotency_key, ...changes].join(":");
-  let usage: Usage | null = null;
-  let begun = false;
+  let answer: unknown = null;
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
-    const answer = await replyJson(reply, where.api_key);
-    usage = usageIn(answer);
-    begun = true;
+    answer = await replyJson(reply, where.api_key);
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     return { kind: "answered", response: read(answer) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
-    const { lost, ...known } = outcome;
-    // A server that fails within a reply may have sampled a part of it.
-    const unknown = lost === true || (begun && (outcome.status ?? 500) >= 500);
-    const took = usage === null ? { ...(unknown && { lost: true }) } : { usage };
     const refuses = thrown instanceof APIError ? refusedIn(body, thrown.status ?? 0, wordsOf(thrown)) : null;
-    return { ...known, ...took, ...(refuses !== null && { refuses }) };
+    return { ...withTaken(outcome, answer), ...(refuses !== null && { refuses }) };
   }
+}
+
+type Failed = Extract<CallOutcome, { kind: "failed" }>;
+
+/** What a reply took that could not be used. `answer`: null where none came. */
+function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
+  const usage = usageIn(answer);
+  if (usage !== null) return { ...failed, usage };
+  // A server that fails within a reply may have sampled a part of it.
+  const unknown = lost === true || (answer !== null && (failed.status ?? 500) >= 500);
+  return unknown ? { ...failed, lost: true } : failed;
 }
 
 /** An error in a reply of status 200, as if it had come with the status that it names. */
@@ -292,8 +298,10 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
-  if (status === 401 || status === 403) {
-    return failure(new AuthenticationError(message), false, null);
+  const refused = refusalKind(status, thrown.error, wordsOf(thrown));
+  if (refused !== null) {
+    const refusal = { key: AuthenticationError, maybe_key: ForbiddenError, prompt: ModelError }[refused];
+    return { ...failure(new refusal(message), false, null), status };
   }
   if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
   if (status >= 300 && status < 400) {
@@ -305,11 +313,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
 }
 
-function failure(
-  error: RolloutError,
-  retryable: boolean,
-  retry_after_ms: number | null,
-): Extract<CallOutcome, { kind: "failed" }> {
+function failure(error: RolloutError, retryable: boolean, retry_after_ms: number | null): Failed {
   return { kind: "failed", error, retryable, retry_after_ms };
 }
 

@@ -35,6 +35,10 @@ export class PolicyRefusalError extends ModelError {
 export class AuthenticationError extends ModelError {
   override readonly name: string = "AuthenticationError";
 }
+/** The endpoint forbids the call (403): it may be this prompt, or the key. */
+export class ForbiddenError extends ModelError {
+  override readonly name: string = "ForbiddenError";
+}
 export class OverlongPromptError extends RolloutError {
   override readonly name: string = "OverlongPromptError";
 }

@@ -27,6 +27,8 @@ export type AskOutcome =
       readonly status?: number;
       /** The endpoint refused the key: every other ask would be refused alike. */
       readonly unauthorized?: boolean;
+      /** It forbade the question (403): that may be the key as well. */
+      readonly forbidden?: boolean;
       /** With another key: none of the tries that are counted. */
       readonly free?: boolean;
       /** It left, and nobody knows what its endpoint made of it. */

@@ -4,7 +4,7 @@
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
 import type { Send } from "../../clients/outgoing.ts";
-import { AuthenticationError, RolloutError, serializeError } from "../../contract/errors.ts";
+import { AuthenticationError, ForbiddenError, RolloutError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -118,7 +118,7 @@ async function givenAnotherKey(
   used: EndpointAccess,
   open: OpenEndpoint,
 ): Promise<boolean> {
-  if (!(error instanceof AuthenticationError)) return false;
+  if (!(error instanceof AuthenticationError || error instanceof ForbiddenError)) return false;
   const stored = await openedOr(open, true);
   if (stored instanceof EndpointUnusable) return false;
   return stored.api_key !== used.api_key || stored.base_url !== used.base_url;

@@ -7,7 +7,7 @@
  * names the one that failed. An end that could not be told leaves its turn without one, so that nobody takes it for
  * sampled by a version it was not.
  */
-import { AuthenticationError, ModelError, serializeError } from "../../contract/errors.ts";
+import { ModelError, serializeError } from "../../contract/errors.ts";
 import type { FleetCallNote } from "../../contract/trajectory.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { Held, TurnOutcome } from "../contract/endpoint-wire.ts";
@@ -128,6 +128,7 @@ function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome
 }
 
 function failedThere({ error, retryable, status }: Failed, replica: string): Pick<Failed, "error" | "retryable"> {
-  if (error.error !== AuthenticationError.name) return { error, retryable: retryable || status === UNKNOWN_MODEL };
+  if (error.error !== "AuthenticationError" && error.error !== "ForbiddenError")
+    return { error, retryable: retryable || status === UNKNOWN_MODEL };
   return { error: serializeError(new ModelError(`${replica} refuses its key: ${error.message}`)), retryable: true };
 }

@@ -10,6 +10,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
 import type { RunPaused } from "../../contract/run-events.ts";
 import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
+import { forgetForbidden } from "../endpoint/run-lease.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { requestCancel } from "./ledger.ts";
@@ -144,6 +145,8 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
     paused: false,
     settled_at: null,
     deadline_from: now,
+    gate: forgetForbidden(head.gate),
+    judge_gates: Object.fromEntries(Object.entries(head.judge_gates).map(([id, gate]) => [id, forgetForbidden(gate)])),
   });
   // Objects there were may be freed already: what is to come gets others.
   store.hosts.forget();

@@ -116,8 +116,9 @@ function readOutcome<Response>(
     case "failed": {
       const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
       const unauthorized = error.error === "AuthenticationError";
+      const forbidden = error.error === "ForbiddenError";
       const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
-      return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized };
+      return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
     }
   }
 }

@@ -57,6 +57,7 @@ export function reportOf(
     cancelled: rollout.cancelled,
     error: rollout.error && shortError(rollout.error),
     stop_run: stopRunOf(rollout),
+    ...(rollout.error?.error === "ForbiddenError" && { forbidden: task_key }),
     digest,
     said,
     bytes: text.length,

@@ -23,7 +23,7 @@ import type {
 } from "../../contract/judge-outcome.ts";
 import { latenciesOf } from "../../contract/latency.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
+import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE, refusesKey } from "../../endpoint/run-lease.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf, stopsJudging } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
@@ -212,9 +212,11 @@ function takeIn(
   if (before.verdict !== null || isCounted(before, outcome)) return before;
   const after = afterOutcome(spec, before, outcome, now);
   store.judging.saveVerdict(after);
-  meet(store, spec, ask.judge, { met: metBy(outcome, after), outcome }, now);
-  if (outcome.kind === "failed" && outcome.unauthorized && !outcome.free) {
-    const message = `the judge ${ask.judge}: ${outcome.error}`;
+  const lease = meet(store, spec, ask.judge, { met: metBy(outcome, after), outcome }, now);
+  const failed = outcome.kind === "failed" && !outcome.free ? outcome : null;
+  const refused = failed?.unauthorized || (failed?.forbidden && lease !== null && refusesKey(lease));
+  if (failed !== null && refused) {
+    const message = `the judge ${ask.judge}: ${failed.error}`;
     const head = store.head();
     const stop = head.stop ?? { kind: "fail", code: "endpoint_unauthorized", message };
     store.saveHead({ ...head, stop, row_current: false });
@@ -228,14 +230,16 @@ function meet(
   judge: string,
   { met, outcome }: { readonly met: Met; readonly outcome: ToldOutcome },
   now: number,
-): void {
+): LeaseState | null {
   const endpoint_id = judges?.[judge]?.endpoint_id;
-  if (endpoint_id === undefined) return;
+  if (endpoint_id === undefined) return null;
   if (outcome.kind === "failed" && outcome.silent) noteSilent(store, endpoint_id);
   else if (outcome.kind === "failed" || !outcome.cached) noteAnswer(store, endpoint_id, outcome.took_ms);
   const timed =
     met.turns > 0 && outcome.took_ms !== undefined ? { latencies: latenciesOf([{ latency_ms: outcome.took_ms }]) } : {};
-  setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now));
+  const lease = afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now);
+  setJudgeLease(store, endpoint_id, lease);
+  return lease;
 }
 
 export function judgeLeaseOf(store: RunStore, endpointId: string): LeaseState {

@@ -79,13 +79,13 @@ function resultText(verdict: JudgeResult): string {
 }
 
 /** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
-export function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
+export function metBy(outcome: AskOutcome, { key, verdict }: VerdictEntry): Met {
   if (outcome.kind === "given") {
     const turns = outcome.cached ? 0 : 1;
     return { failure: null, error: null, turns, calls: turns };
   }
-  const { error: message, retryable, status, replied } = outcome;
-  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
+  const { error: message, retryable, status, replied, forbidden = false, free = false } = outcome;
+  const met = { calls: 1, limited: status === 429 ? 1 : 0, ...(forbidden && !free && { forbidden: key }) };
   if (replied) return { ...met, failure: null, error: null, turns: 1 };
   const failure = verdict !== null && retryable ? "provider" : null;
   return { ...met, failure, error: { message, retryable }, turns: 0 };
