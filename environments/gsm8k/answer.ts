@@ -1,34 +1,23 @@
 /**
- * Where the final number of a solution stands, and how two spellings of it are told to be the same.
+ * Where the final number of a solution stands, and how it is spelled.
  *
  * Two conventions are read: `\boxed{18}`, which the system prompt asks for, and `#### 18`, which the data set itself
  * uses. Numbers elsewhere in the text never count: a reference solution is full of right intermediate results.
  */
-import { extractBoxedAnswer } from "rollcall";
+import { extractMarkedAnswer, readNumber } from "rollcall";
 
-const MARK = "####";
-
-/** The last boxed answer, else the line after the last `####`, normalised; null when there is neither. */
+/** The last boxed answer, else what follows the last `####` that is no heading; null when there is neither. */
 export function extractAnswer(text: string): string | null {
-  const boxed = normalise(extractBoxedAnswer(text, true));
-  if (boxed !== "") return boxed;
-  const mark = text.lastIndexOf(MARK);
-  if (mark === -1) return null;
-  return normalise(firstLine(text.slice(mark + MARK.length))) || null;
+  const marked = extractMarkedAnswer(text);
+  return marked === null ? null : spelled(marked);
 }
 
-/** The answer of a data set row: what follows its `####`, or all of a row that holds the bare answer. */
+/** The answer of a data set row: the one it marks, or all of a row that holds the bare answer. */
 export function goldAnswer(solution: string): string {
-  const mark = solution.lastIndexOf(MARK);
-  return normalise(mark === -1 ? solution : firstLine(solution.slice(mark + MARK.length)));
+  return extractAnswer(solution) ?? spelled(solution);
 }
 
-/** Without dollar signs, thousands separators, a trailing period or a fraction of zeros: "$1,600.00." is "1600". */
-function normalise(text: string): string {
-  const bare = text.replaceAll("\\$", "").replaceAll("$", "").replaceAll(",", "").trim();
-  return bare.replace(/\.$/, "").replace(/\.0+$/, "").trim();
-}
-
-function firstLine(text: string): string {
-  return text.trimStart().split("\n", 1)[0] ?? "";
+/** A number in one spelling, whatever it counts; any other text as it is. */
+function spelled(text: string): string {
+  return readNumber(text) ?? text.trim();
 }

@@ -28,6 +28,17 @@ test.each([
   "\\boxed{ 18. }",
   "#### $18",
   "#### 18\nThat is my answer.",
+  "#### **18**",
+  "#### 18 dollars a day",
+  "#### Step 1\nIt is 9 * 2.\n#### Final answer\n18",
+  "#### 18\n\n#### Check\n9 * 2",
+  "\\boxed{18\\text{ dollars}}",
+  "\\boxed{18 \\text{ dollars/day}}",
+  "\\boxed{18\\%}",
+  "\\boxed{x = 18}",
+  "\\boxed{\\frac{36}{2}}",
+  "\\boxed{１８}",
+  "\\boxed{18}, and once more in \\boxed{}",
 ])("%j is right", async (reply) => {
   expect(await rewardFor(reply)).toBe(1);
 });
@@ -43,6 +54,13 @@ test.each([
   "\\boxed{1.8}",
   "\\boxed{17}\n#### 18",
   "#### 18\n#### 9",
+  "#### Step 18",
+  "\\boxed{19\\text{ dollars}}",
+  "\\boxed{18 \\text{ or } 19}",
+  "\\boxed{18\\text{ million}}",
+  "\\boxed{18x}",
+  "\\boxed{18} and then \\boxed{19}",
+  "\\boxed{18} and then \\boxed{\\text{none}}",
 ])("%j is wrong, or no answer", async (reply) => {
   expect(await rewardFor(reply)).toBe(0);
 });
@@ -52,6 +70,20 @@ test("thousands separators are one spelling of the same number, on either side",
   expect(await rewardFor("\\boxed{1,600}", "so\n#### 1600")).toBe(1);
   expect(goldAnswer("bare 7")).toBe("bare 7");
   expect(extractAnswer("no mark")).toBeNull();
+});
+
+test.each(["1{,}600", "1,\\!600", "1\\,600", "1 600", "1\u202f600", "1,600.00", "\\$1,600", "１，６００"])(
+  "\\boxed{%s} is 1600",
+  async (number) => {
+    expect(await rewardFor(`\\boxed{${number}}`, "so\n#### 1600")).toBe(1);
+    expect(await rewardFor(`\\boxed{${number}}`, "so\n#### 1601")).toBe(0);
+  },
+);
+
+test("zeros behind the point make no difference, other digits do", async () => {
+  expect(await rewardFor("\\boxed{18.50}", "so\n#### 18.5")).toBe(1);
+  expect(await rewardFor("\\boxed{18.5}", "so\n#### 18.50")).toBe(1);
+  expect(await rewardFor("\\boxed{18.05}", "so\n#### 18.5")).toBe(0);
 });
 
 test("the prompt asks for the box, unless the argument says otherwise", async () => {

@@ -1,39 +1,49 @@
 /**
  * Where the answer stands in a reply and in a row of a dataset. Each text is read a fixed number of times, by position.
  *
- * In a reply, in this order: the last `\boxed{…}` whose braces close; what follows the last `####` on its line; the
- * last line, if it is an answer and no sentence, or the last formula in it; the last number. What was thought
- * (everything up to the last `</think>`, and after a `<think>` that never closes) does not count. Nor does a last line
- * that is copied from the question, for what is asked often has the value of its answer.
+ * In a reply, in this order: the last `\boxed{…}` that closes and is not blank; the last `<answer>…</answer>`; the last
+ * line that says it holds the answer, by `####` or by `Final answer:`; the last line, if it is an answer and no sentence,
+ * or the last formula in it; the last number. A mark with no answer behind it is a heading, and the lines above it are
+ * looked at. What was thought (everything up to the last `</think>`, and after a `<think>` that never closes) does not
+ * count. Nor does a last line that is copied from the question, for what is asked often has the value of its answer.
  */
+import { lastBox, lastTagged } from "./boxes.ts";
+import { lastFormula } from "./formulas.ts";
+import { isHeading, isSentence, isTitle, withoutMarks, withoutPart } from "./prose.ts";
+import { plainTypography } from "./typography.ts";
 
 const MARK = "####";
-/** Words that mathematics has too. */
-const MATH_WORDS = new Set(["and", "or", "pi", "sin", "cos", "tan", "ln", "log", "exp", "sqrt"]);
-/** `Answer: ` */
-const LABEL = /^[A-Za-z ]{1,40}:(?!\/)/;
+/** `Answer: `, `So ` */
+const LABEL = /^(?:[A-Za-z ]{1,40}:(?!\/)|(?:so|thus|hence|therefore|then|finally),?\s)/i;
+/** Words before an amount of money. */
+const TOLD_AMOUNT = /^[A-Za-z]{2,}\b[^$]{0,60}(?<!\\)\$\s?[\d.]/;
+/** `Answer:`, `The final answer is`, or either as a title. */
+const ANNOUNCEMENT =
+  /^(?:[-*•]\s{1,3})?(?:(?:so|thus|hence|therefore),?\s)?(?:(?:the|my|our|your)\s)?(?:final\s(?:answer|result|solution|value)|(?:(?:correct|right|numerical|exact)\s)?answer)(?:\s\([^()]{1,40}\))?(?:(?:\s(?:is|equals))?\s{0,3}(?:[:=]\s{0,3}|$)|\s(?:is|equals)\s{1,3})/i;
 /** A minus after a digit or a closing bracket subtracts. */
-const NUMBER = /(?:(?<![\w)])[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
-/** How formulas are set apart, as opening and closing. */
-const FORMULAS = [
-  ["$$", "$$"],
-  ["$", "$"],
-  ["\\(", "\\)"],
-  ["\\[", "\\]"],
-] as const;
+const NUMBER = /(?:(?<![\w)])-)?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
 
 /** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
 export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
-  const said = withoutThinking(reply);
-  const boxed = extractBoxedAnswer(said, true).trim();
-  if (boxed !== "" || strict) return boxed === "" ? null : boxed;
-  return afterMark(said) ?? fromLastLine(said, question) ?? lastNumber(said);
+  const said = plainTypography(withoutThinking(reply));
+  const boxed = lastBox(said);
+  if (boxed !== null || strict) return boxed;
+  const tagged = lastTagged(said);
+  if (tagged === null) return read(said, plainTypography(question));
+  const isPlain = !tagged.includes("\n") && !isSentence(tagged);
+  return (isPlain ? withoutLabel(withoutMarks(tagged)) : read(tagged)) ?? tagged;
 }
 
-/** The answer of a row: what its last box holds, what follows its `####`, or all of it. */
+/** The answer of a row: what its last box or tag holds, what it says is the answer, or all of it. */
 export function extractMathTarget(answer: string): string {
-  const boxed = extractBoxedAnswer(answer, true).trim();
-  return boxed !== "" ? boxed : (afterMark(answer) ?? answer.trim());
+  const plain = plainTypography(answer);
+  return lastBox(plain) ?? lastTagged(plain) ?? announced(linesOf(plain)) ?? afterMark(plain) ?? plain.trim();
+}
+
+/** What the last box holds, else what follows the last `####` that is no heading; null when there is neither. */
+export function extractMarkedAnswer(text: string): string | null {
+  const plain = plainTypography(text);
+  return lastBox(plain) ?? announced(linesOf(plain), true);
 }
 
 function withoutThinking(reply: string): string {
@@ -43,55 +53,111 @@ function withoutThinking(reply: string): string {
   return open === -1 ? after : after.slice(0, open);
 }
 
+function read(text: string, question = ""): string | null {
+  const lines = linesOf(text);
+  return announced(lines) ?? fromLastLine(lines, question) ?? lastNumber(lines);
+}
+
+/** The lines that are not blank, without the fences of code and rules. */
+function linesOf(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.filter((line) => !/^(?:```\w{0,20}|[-*_=]{3,200}|)$/.test(line));
+}
+
+/** Of the last line that says it holds the answer, the answer; with `marksOnly` only `####` says so. */
+function announced(lines: readonly string[], marksOnly = false): string | null {
+  let end = lines.length;
+  for (let at = end - 1; at >= 0; at -= 1) {
+    const line = lines[at] ?? "";
+    const said = announcementOf(line, marksOnly);
+    if (said !== null) {
+      const below = lines.slice(at + 1, end);
+      const answer = said.isOfMark ? fromMark(said.rest, below, marksOnly) : fromBelow(said.rest, below, said.isFinal);
+      if (answer !== null) return answer;
+    }
+    if (said !== null || line.startsWith("#")) end = at;
+  }
+  return null;
+}
+
+interface Said {
+  /** What follows on the line. */
+  readonly rest: string;
+  /** Only the mark says that it is the answer. */
+  readonly isOfMark: boolean;
+  /** It is said to be the last word. */
+  readonly isFinal: boolean;
+}
+
+function announcementOf(line: string, marksOnly: boolean): Said | null {
+  const marked = contentOfMark(line);
+  if (marked === null && marksOnly) return null;
+  const content = marked ?? withoutMarks(line);
+  const [announcement] = ANNOUNCEMENT.exec(content) ?? [];
+  if (announcement === undefined) return marked === null ? null : { rest: marked, isOfMark: true, isFinal: true };
+  const isFinal = marked !== null || /final/i.test(announcement);
+  return { rest: content.slice(announcement.length), isOfMark: false, isFinal };
+}
+
+/** What follows the last `####` of a line; null without one. The `#` that close a heading are not the last. */
+function contentOfMark(line: string): string | null {
+  const mark = line.lastIndexOf(MARK);
+  return mark === -1 ? null : withoutMarks(line.slice(mark)) || withoutMarks(line);
+}
+
+/** The answer behind `####`; null where it begins a heading. */
+function fromMark(content: string, below: readonly string[], marksOnly: boolean): string | null {
+  if (content === "") return valueIn(below[0] ?? "", true);
+  const isLast = below.length === 0;
+  const isAmount = marksOnly && isLast && /^[-+]?\\?\$?\s?\d/.test(content);
+  if (isHeading(content, isLast) || (isSentence(content) && !isAmount)) return null;
+  return withoutLabel(content);
+}
+
+/** The answer behind an announcement; where nothing is, the line below it or what the lines below are read for. */
+function fromBelow(rest: string, below: readonly string[], isFinal: boolean): string | null {
+  if (rest !== "") return valueIn(rest, isFinal || below.length === 0);
+  return valueIn(below[0] ?? "", isFinal) ?? fromLastLine(below, "") ?? lastNumber(below);
+}
+
+/** A line that is a value or holds one formula; one that calculates may be the first of several, unless it is final. */
+function valueIn(line: string, isFinal: boolean): string | null {
+  const plain = withoutMarks(line);
+  const value = lastFormula(plain) ?? (isSentence(plain) || isTitle(plain) ? null : withoutLabel(plain));
+  const isOpen = /^(?:\$\$|\\\[|)$/.test(value ?? "");
+  return value === null || isOpen || (value.includes("=") && !isFinal) ? null : value.replace(/\.$/, "");
+}
+
+function withoutLabel(line: string): string | null {
+  return withoutPart(line).replace(LABEL, "").trim() || null;
+}
+
+/** What follows the last `####` of a row, whatever it is. */
 function afterMark(text: string): string | null {
   const mark = text.lastIndexOf(MARK);
-  if (mark === -1) return null;
-  return (
-    text
-      .slice(mark + MARK.length)
-      .trimStart()
-      .split("\n", 1)[0]
-      ?.trim() || null
-  );
+  const after = mark === -1 ? "" : text.slice(mark + MARK.length).trimStart();
+  return after.split("\n", 1)[0]?.trim() || null;
 }
 
-function fromLastLine(text: string, question: string): string | null {
-  const line = text.trim().split("\n").at(-1)?.trim() ?? "";
+/** Lines of a formula that is set apart. */
+const LINES_OF_FORMULA = 12;
+
+function fromLastLine(lines: readonly string[], question: string): string | null {
+  const written = lines.filter((line) => !isTitle(withoutMarks(line)));
+  const line = written.at(-1) ?? "";
   if (question.split("\n").some((asked) => asked.trim() === line)) return null;
-  const formula = lastFormula(line);
+  const closes = /^(?:\$\$|\\\])[.,]?$/.test(line);
+  const formula = lastFormula(closes ? written.slice(-LINES_OF_FORMULA).join(" ") : line);
   if (formula !== null) return formula;
-  const answer = line.replaceAll("**", "").replace(LABEL, "").trim();
-  return answer === "" || isSentence(answer) ? null : answer;
+  const answer = withoutLabel(withoutMarks(line));
+  return answer === null || closes || isSentence(answer) || TOLD_AMOUNT.test(answer) ? null : answer;
 }
 
-/** Two words side by side, of more than three letters together: a sentence, whatever else the line holds. */
-function isSentence(line: string): boolean {
-  let before = "";
-  // One at a time: a line may be the whole of a long reply.
-  for (const [text] of line.matchAll(/\S+/g)) {
-    const word = /^([A-Za-z]+)[,:;.!?]?$/.exec(text)?.[1] ?? "";
-    const counts = word !== "" && !MATH_WORDS.has(word);
-    if (counts && before !== "" && before.length + word.length > 3) return true;
-    before = counts ? word : "";
-  }
-  return false;
-}
-
-/** The formula that closes last; of one in `$$` the marks count as one. */
-function lastFormula(line: string): string | null {
-  let last = { end: -1, text: "" };
-  for (const [open, close] of FORMULAS) {
-    const end = line.lastIndexOf(close);
-    const start = end <= 0 ? -1 : line.lastIndexOf(open, end - open.length);
-    if (start === -1 || end + close.length <= last.end) continue;
-    last = { end: end + close.length, text: line.slice(start + open.length, end).trim() };
-  }
-  return last.text === "" ? null : last.text;
-}
-
-function lastNumber(text: string): string | null {
+function lastNumber(lines: readonly string[]): string | null {
   let last: string | null = null;
-  for (const [number] of text.matchAll(NUMBER)) last = number;
+  for (const line of lines) {
+    for (const [number] of withoutPart(withoutMarks(line)).matchAll(NUMBER)) last = number;
+  }
   return last;
 }
 

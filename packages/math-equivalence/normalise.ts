@@ -5,14 +5,14 @@
  * could match the same characters. What carries meaning stays: a unit, a word, a percent sign, a bracket, a base.
  */
 
+import { plainTypography } from "./typography.ts";
+
 /** What stands for an escaped dollar sign once the dollars that delimit formulas are gone. */
 export const DOLLAR = "＄";
 
 const SIGNS: readonly (readonly [string, string])[] = [
   ["\\$", DOLLAR],
   ["\\%", "%"],
-  ["−", "-"],
-  ["–", "-"],
   ["×", "\\times "],
   ["·", "*"],
   ["⋅", "*"],
@@ -46,9 +46,6 @@ const SIGNS: readonly (readonly [string, string])[] = [
   ["⅔", "\\frac{2}{3}"],
   ["¼", "\\frac{1}{4}"],
   ["¾", "\\frac{3}{4}"],
-  ["（", "("],
-  ["）", ")"],
-  ["，", ","],
   ["**", "^"],
   ["^{\\prime\\prime}", "''"],
   ["^{\\prime}", "'"],
@@ -65,7 +62,7 @@ const HIDDEN = /(?<!\\)\\(?:textcolor|color|v?phantom|hphantom|tag|label)\s?\{[^
 const UNEQUAL = /(?<!\\)\\not\s?=/g;
 /** `~p` denies p. Elsewhere it is a space. */
 const DENIED = /(?<=^|[\s(=,])(?<![\d}]\s)~(?=\s?(?:[A-Za-z(](?![a-zA-Z])))/g;
-const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|[\s\u00a0]/g;
+const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|\s/g;
 const FRACTIONS = /\\[dtc]frac(?![a-zA-Z])/g;
 /** A brace that opens an array of cases and never closes. */
 const CASES = /\\left\s?\\\{\s?\\begin\s?\{(?:array|aligned|matrix)\}(?:\s?\{[lcr| ]*\})?/g;
@@ -98,7 +95,10 @@ function withFullDigits(text: string): string {
 }
 
 export function normalise(text: string): string {
-  let plain = text.replace(THOUSANDS, "").replace(ELLIPSIS, repeatingFraction).replace(REPEATING, repeatingFraction);
+  let plain = plainTypography(text)
+    .replace(THOUSANDS, "")
+    .replace(ELLIPSIS, repeatingFraction)
+    .replace(REPEATING, repeatingFraction);
   plain = plain.replace(CASES, "\\begin{cases}").replace(CASES_END, "\\end{cases}");
   for (const [sign, spelling] of SIGNS) plain = plain.replaceAll(sign, spelling);
   plain = withFullDigits(plain);

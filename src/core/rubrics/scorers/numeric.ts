@@ -3,6 +3,7 @@
  * 0.
  */
 import * as z from "zod";
+import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 /** 1 when they differ by no more than `absolute`, or than `relative` times the reference. */
@@ -36,24 +37,25 @@ export function closeness(a: number, b: number): number {
 }
 
 /** Numbers in texts: `1,234.5`, `-3`, `2e5`, `$18`. */
-const NUMBER = /(?:(?<![\w)])[-−+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
+const NUMBER = /(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
 
 /** The last number of a text; null when it holds none. A minus after a digit or a letter is no sign. */
 function lastNumber(text: string): number | null {
   let last: string | undefined;
   // One at a time: a reply may be nothing but numbers.
-  for (const [number] of text.matchAll(NUMBER)) last = number;
+  for (const [number] of plainTypography(text).matchAll(NUMBER)) last = number;
   const value = last === undefined ? Number.NaN : asNumber(last);
   return Number.isFinite(value) ? value : null;
 }
 
 /** The number that a reference is. */
 function referenceNumber(reference: string): number {
-  const value = asNumber(reference.trim().replace(/^\$/, ""));
-  if (reference.trim() !== "" && Number.isFinite(value)) return value;
+  const plain = plainTypography(reference).trim();
+  const value = asNumber(plain.replace(/^\$/, ""));
+  if (plain !== "" && Number.isFinite(value)) return value;
   throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is no number`);
 }
 
 function asNumber(text: string): number {
-  return Number(text.replaceAll(",", "").replace("−", "-"));
+  return Number(text.replaceAll(",", ""));
 }

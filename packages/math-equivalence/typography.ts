@@ -1,0 +1,54 @@
+/**
+ * One spelling for the characters that numbers are typed with: spaces, digits, signs, separators of thousands.
+ *
+ * Everything that reads a number calls this first, so that all of them read the same numbers. Invariants. Linear in the
+ * text. Plain ASCII stays as it is, apart from the separators of LaTeX between groups of three digits.
+ */
+
+/** What has no width: it may stand inside a number and says nothing. */
+const INVISIBLE = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+/** No-break, thin, figure, ideographic space and their like. A plain blank is not among them. */
+const SPACE = "[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]";
+const SPACES = new RegExp(SPACE, "g");
+/** Between groups of three digits these are never anything else. A plain blank may be: "in 2024 500 people". */
+const SEPARATOR = `(?:${SPACE}|(?:\\\\text)?\\{,\\}|\\\\[,;: ]|,?\\\\!)`;
+/** `1 234 567` before the decimal point, `.141 592 6` behind it. */
+const GROUPS = new RegExp(
+  `(?<![\\d.,])\\d{1,3}(?:${SEPARATOR}\\d{3})+(?![\\d/])|(?<=\\.)\\d{3}(?:${SEPARATOR}\\d{3})*${SEPARATOR}\\d{1,3}(?![\\d/])`,
+  "g",
+);
+const SEPARATORS = new RegExp(SEPARATOR, "g");
+
+/** The digit 0 of Arabic, Persian, Devanagari and Bengali. The other nine follow it. */
+const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6];
+const OTHER_DIGITS = /[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef]/g;
+/** Full-width characters. The dollar sign stands for one that is meant, and a wave for a range. */
+const FULL_WIDTH = /[\uff01-\uff03\uff05-\uff5d]/g;
+const FROM_FULL_WIDTH = 0xfee0;
+const SIGNS = /[\u2010-\u2013\u2212\ufe63\u2044\u2215\u066a-\u066c\u060c\u3002\uff61]/g;
+const PLAIN_SIGNS = new Map([
+  ...Array.from("\u2010\u2011\u2012\u2013\u2212\ufe63", (minus) => [minus, "-"] as const),
+  ["\u2044", "/"],
+  ["\u2215", "/"],
+  ["\u066a", "%"],
+  ["\u066b", "."],
+  ["\u066c", ","],
+  ["\u060c", ","],
+  ["\u3002", "."],
+  ["\uff61", "."],
+]);
+
+export function plainTypography(text: string): string {
+  return text
+    .replace(INVISIBLE, "")
+    .replace(FULL_WIDTH, (wide) => String.fromCharCode(wide.charCodeAt(0) - FROM_FULL_WIDTH))
+    .replace(OTHER_DIGITS, plainDigit)
+    .replace(SIGNS, (sign) => PLAIN_SIGNS.get(sign) ?? sign)
+    .replace(GROUPS, (number) => number.replace(SEPARATORS, ""))
+    .replace(SPACES, " ");
+}
+
+function plainDigit(digit: string): string {
+  const code = digit.charCodeAt(0);
+  return String(code - Math.max(...ZEROS.filter((zero) => zero <= code)));
+}
