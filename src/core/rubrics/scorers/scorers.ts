@@ -1,10 +1,11 @@
 /** The ready scorers by the names that data has for them. docs/scoring.md lists what each computes. */
 import type * as z from "zod";
 import { math } from "../math-rubric.ts";
+import { choice } from "./choice.ts";
 import { jsonDiff, jsonSchema, listContains, oneOf } from "./json.ts";
 import { numeric, numericDiff } from "./numeric.ts";
 import type { Scorer } from "./scorer.ts";
-import { choice, exact, includes, levenshtein, regex, startsWith } from "./text-match.ts";
+import { exact, includes, levenshtein, regex, startsWith } from "./text-match.ts";
 import { bleu, f1, gleu, meteor, rouge } from "./text-overlap.ts";
 
 export const SCORER_NAMES = [

@@ -1,0 +1,216 @@
+/**
+ * The scorer `choice`: whether the letter that the model chose is the reference's.
+ *
+ * Invariants. Linear in the output: every repetition is bounded, and what stands around a letter is read from a bounded
+ * slice. A letter that is a word of its sentence (a, I) is no choice. Where two letters are joined by "or", "and" or a
+ * comma none is chosen, and no other place is looked at.
+ */
+import * as z from "zod";
+import { lastBox, lastTagged } from "../../../../packages/math-equivalence/boxes.ts";
+import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
+import { MalformedReferenceError, scorer } from "./scorer.ts";
+
+/** 1 when the letter the model chose is the reference's. `chosenLetter` says where it is looked for. */
+export const choice = scorer(
+  z.strictObject({
+    /** The letters there are. */
+    choices: z
+      .string()
+      .regex(/^[A-Z]{2,26}$/, "is two to 26 capital letters")
+      .default("ABCDEFGHIJ"),
+  }),
+  ({ choices }) =>
+    (output, reference) => {
+      const wanted = plainTypography(reference)
+        .trim()
+        .replace(/^\(?([A-Za-z])\)?[.:]?$/, "$1")
+        .toUpperCase();
+      if (wanted.length !== 1 || !choices.includes(wanted)) {
+        throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is none of ${choices}`);
+      }
+      return chosenLetter(plainTypography(output), choices) === wanted ? 1 : 0;
+    },
+);
+
+/** A letter in capitals; null where several are named and none is chosen; undefined where none is named. */
+type Choice = string | null | undefined;
+
+/**
+ * Looks, in this order, at the last `\boxed{…}`; at the last `<answer>…</answer>`; at the last decision ("answer is",
+ * "option:", "I choose"); at a last line of one letter; at the first mark, `(B)`, `B.`, `B) because …`, unless the
+ * options are listed; at what "is correct"; then at whatever stands last: a letter in brackets or bold, one alone on a
+ * line, one that begins the last line, or one that ends the output, "so it is B."
+ */
+function chosenLetter(output: string, choices: string): Choice {
+  const tagged = lastTagged(output);
+  const contents = [lastBox(output), tagged].filter((content) => content !== null);
+  const read = contents.map((content) => last(places(withoutMarks(content).trim(), WHOLE), choices));
+  const found = read.find((letter) => letter !== undefined);
+  return found === undefined ? letterOfProse(withoutMarks(tagged ?? output).trim(), choices) : found;
+}
+
+function letterOfProse(text: string, choices: string): Choice {
+  const lastLine = text.lastIndexOf("\n") + 1;
+  const ways = [
+    () => decisions(text),
+    () => places(text, ALONE, lastLine),
+    () => (listsOptions(text, choices) ? [] : places(text, OPENING)),
+    () => subjects(text),
+    () => endings(text, lastLine),
+  ];
+  for (const way of ways) {
+    const found = last(way(), choices);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Where a letter is named, and the text around it. */
+interface Place {
+  readonly letter: string;
+  readonly at: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Characters around a letter that are looked at. */
+const AROUND = 100;
+
+/** The letter that a match of `text` names, with `from` characters before the text that was matched. */
+function place(text: string, match: RegExpExecArray, from = 0): Place {
+  const letter = match.slice(1).find((group) => group !== undefined) ?? "";
+  const at = from + match.index + match[0].lastIndexOf(letter);
+  return { letter, at, before: text.slice(Math.max(0, at - AROUND), at), after: text.slice(at + 1, at + AROUND) };
+}
+
+/** Where a pattern names a letter, from a place of the text on. */
+function* places(text: string, pattern: RegExp, from = 0): Iterable<Place> {
+  for (const match of text.slice(from).matchAll(pattern)) yield place(text, match, from);
+}
+
+/** The letter that is named last. */
+function last(named: Iterable<Place>, choices: string): Choice {
+  let found: Place | undefined;
+  // One at a time: a reply may be nothing but letters.
+  for (const each of named) {
+    if (choices.includes(each.letter.toUpperCase()) && each.at >= (found?.at ?? 0)) found = each;
+  }
+  if (found === undefined) return undefined;
+  const letter = found.letter.toUpperCase();
+  const beside = [JOINED_AFTER.exec(found.after)?.[1], JOINED_BEFORE.exec(found.before)?.[1]];
+  return beside.some((other) => other !== undefined && other !== letter && choices.includes(other)) ? null : letter;
+}
+
+/** What may stand before a letter, as its name: "Option C". */
+const NOUN =
+  "(?:(?:[Cc]orrect|[Ff]inal|[Aa]nswer)\\s)?(?:[Oo]ption|OPTION|[Cc]hoice|CHOICE|[Aa]nswer|ANSWER|[Aa]ns|[Ll]etter)";
+/** A letter that begins a sentence, as "A car", is followed by another word than these. */
+const AFTER_CHOICE = "because|since|as|for|with|and|but|or|which|is|due|given|based";
+const CAPITAL = `([A-Z])(?![\\w+#]|['’-]\\w)(?!(?<=[AI])\\s{1,3}(?!(?:${AFTER_CHOICE})\\b)[a-z])`;
+/** A small one only at the end of a clause. */
+const SMALL = `([a-z])(?![\\w+#]|['’.-]\\w)(?=\\s{0,3}(?:[.):;,!"'”’]|\\n|$))`;
+/** One that is asked about is not chosen. */
+const LETTER = `(?:\\(\\s?([A-Za-z])\\s?\\)|\\[\\s?([A-Za-z])\\s?\\]|${CAPITAL}|${SMALL})(?!\\)?\\s?\\?)`;
+
+const JOINT = "(?:,\\s{0,2}(?:or|and)\\s|,|/|&|\\s(?:or|and)\\s)\\s{0,2}";
+const JOINED_AFTER = new RegExp(
+  `^[.)\\]]?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?([A-Z])\\)?(?=\\s{0,3}(?:[.,;:!)/]|\\n|$|(?:or|and|are)\\b))`,
+);
+const JOINED_BEFORE = new RegExp(`(?<!\\w)([A-Z])\\)?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?$`);
+
+/** A text that is a letter, with what the option says behind it. */
+const WHOLE = new RegExp(`^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}`, "g");
+/** What a text begins with. */
+const OPENING = new RegExp(
+  `^[^\\w(]{0,3}(?:${NOUN}\\s{0,2}${LETTER}(?=\\)?\\s{0,2}(?:[).:,;!-]|\\n|$|because\\b|since\\b))` +
+    "|\\(([A-Za-z])\\)|([A-Z])(?:[).:](?!\\w)|\\s{1,3}[-—]\\s|,(?<!I,)|\\s{0,3}(?:\\n|$))|([a-z])(?:[).]\\s|$))",
+  "g",
+);
+const ALONE = /^[^\w\n?]{0,4}([A-Za-z])[^\w\n?]{0,4}$/gm;
+const BRACKETED = /\(([A-Z])\)/g;
+const ITEM = /^[^\w\n]{0,3}([A-Z])[).:](?!\w)/gm;
+
+/** What a decision begins with, up to the letter. */
+const DECISION = new RegExp(
+  "\\b(?:ans|answer|choice|option|solution|selection|(?:correct|right|best)\\s(?:one|statement|letter))\\b" +
+    "(?:\\s(?:to|for|of|here|among)\\b[^.:?!\\n]{0,80}|,\\s\\w{1,12},)?\\s{0,3}" +
+    "(?:(?:is|are|was|(?:should|must|would|will|has\\sto|seems\\sto)(?:\\s(?:most\\s)?likely)?\\sbe)\\b" +
+    "\\s{0,3}[:=]?|[:=]|-{1,2}\\s)\\s{0,3}" +
+    "(?:(?:therefore|thus|hence|then|clearly|indeed|definitely|obviously|simply|still|(?:most\\s)?likely|probably),?\\s)?" +
+    "|(?<!n['’]t\\s|\\bnot\\s|\\bnever\\s)\\b" +
+    "(?:choose|chose|pick|picked|select|selected|go\\swith|going\\swith|opt\\sfor|settle\\son)\\s{1,3}" +
+    "|(?:答案|正解|[选選])[项項择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
+  "gi",
+);
+const DECIDED = new RegExp(`(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}:?\\s{0,2})?["'“‘]?${LETTER}`, "y");
+
+function* decisions(text: string): Iterable<Place> {
+  for (const { 0: words, index } of text.matchAll(DECISION)) {
+    DECIDED.lastIndex = index + words.length;
+    const match = DECIDED.exec(text);
+    if (match !== null) yield place(text, match);
+  }
+}
+
+const IS_CORRECT =
+  /\s(?:is|was|must be|would be|has to be)\s(?:(?:clearly|therefore|indeed|definitely|thus|the|most|only|my)\s){0,3}(?:correct|right|best|answer|choice|option)\b/gi;
+const SUBJECT = /(?<!\w)(?:\(([A-Za-z])\)|([A-Z])[).:]?)(?:\s\([^()\n]{1,60}\))?\s?$/;
+/** What asks about a letter, or denies it. */
+const ASKED = new RegExp(`\\b(?:nor|neither|whether|if|not|that)\\s(?:${NOUN}\\s)?$`, "i");
+
+/** What is said to be correct. */
+function* subjects(text: string): Iterable<Place> {
+  for (const { index } of text.matchAll(IS_CORRECT)) {
+    const from = Math.max(0, index - AROUND);
+    const match = SUBJECT.exec(text.slice(from, index));
+    const named = match === null ? undefined : place(text, match, from);
+    if (named !== undefined && !ASKED.test(named.before.replace(/\($/, ""))) yield named;
+  }
+}
+
+/** Whether the text has the options one by one, each on its line. */
+function listsOptions(text: string, choices: string): boolean {
+  let listed = "";
+  for (const [, letter = ""] of text.matchAll(ITEM)) {
+    listed += letter;
+    if (listed.length > 1) break;
+  }
+  return listed === choices.slice(0, 2);
+}
+
+const IT_IS = new RegExp(`\\b(?:[Ii]t(?:['’]s|\\sis)|must\\sbe)\\s(?:${NOUN}\\s)?${LETTER}`, "g");
+const CLOSING = /(?<!\w)([A-Z])[\s.!)"'”]{0,5}$/g;
+/** What ends before the last letter of an output. */
+const CONCLUDES = new RegExp(
+  `(?:\\b(?:is|it['’]s|therefore|thus|hence|so|(?:must|should|would|to)\\sbe)\\b,?|[a-z]{2}\\s?:|->|→)\\s{1,3}(?:the\\s)?(?:${NOUN}\\s)?\\(?$`,
+  "i",
+);
+
+/** Letters that no word says to be chosen: the last of them may be. */
+function* endings(text: string, lastLine: number): Iterable<Place> {
+  yield* places(text, BRACKETED);
+  yield* places(text, ALONE);
+  yield* places(text, IT_IS);
+  const lineBefore = text.slice(0, lastLine).trimEnd();
+  const isItem = lineBefore.slice(lineBefore.lastIndexOf("\n") + 1).search(ITEM) === 0;
+  if (!isItem) yield* places(text, ITEM, lastLine);
+  for (const named of places(text, CLOSING, Math.max(0, text.length - AROUND))) {
+    if (CONCLUDES.test(named.before)) yield named;
+  }
+}
+
+const LATEX = /\\(?:text[a-z]{0,6}|math[a-z]{0,6}|f?boxed|bf|rm)(?![a-zA-Z])\s?|\\[()[\]]|[{}$]/g;
+/** A letter in bold, or with the name or the text of its option. */
+const BOLD = new RegExp(
+  `(?:\\*{2,3}|__|\`)(?:${NOUN}\\s)?\\(?([A-Z])(?:[).:]{0,2}(?:\\*{2,3}|__|\`)|[).:]{1,2}(?=[\\s*_]))`,
+  "g",
+);
+
+/** Without the marks of LaTeX and Markdown; a letter in bold gets brackets. */
+function withoutMarks(text: string): string {
+  return text
+    .replace(LATEX, "")
+    .replace(BOLD, "($1) ")
+    .replace(/^[ \t#>]+|[*`]/gm, "")
+    .replaceAll("_", " ");
+}
