@@ -13,15 +13,20 @@ import { isHeading, isSentence, isTitle, withoutMarks, withoutPart } from "./pro
 import { plainTypography } from "./typography.ts";
 
 const MARK = "####";
-/** `Answer: `, `So ` */
-const LABEL = /^(?:[A-Za-z ]{1,40}:(?!\/)|(?:so|thus|hence|therefore|then|finally),?\s)/i;
+/** `Answer: ` */
+const LABEL = /^[A-Za-z ]{1,40}:(?!\/)/;
+/** `So 5` */
+const CONCLUSION = /^(?:so|thus|hence|therefore|then|finally|it['’]s|that['’]s),?\s/i;
 /** Words before an amount of money. */
 const TOLD_AMOUNT = /^[A-Za-z]{2,}\b[^$]{0,60}(?<!\\)\$\s?[\d.]/;
 /** `Answer:`, `The final answer is`, or either as a title. */
 const ANNOUNCEMENT =
   /^(?:[-*•]\s{1,3})?(?:(?:so|thus|hence|therefore),?\s)?(?:(?:the|my|our|your)\s)?(?:final\s(?:answer|result|solution|value)|(?:(?:correct|right|numerical|exact)\s)?answer)(?:\s\([^()]{1,40}\))?(?:(?:\s(?:is|equals))?\s{0,3}(?:[:=]\s{0,3}|$)|\s(?:is|equals)\s{1,3})/i;
+/** The value that an explanation follows. */
+const EXPLAINED = /^\S{0,40}?\d\S{0,40}?(?=[,;.]?\s(?:since|because|as|for)\b|[.;]\s)/;
 /** A minus after a digit or a closing bracket subtracts. */
-const NUMBER = /(?:(?<![\w)])-)?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
+const NUMBER =
+  /(?:(?<![\w)])-\$?(?=[\d.]))?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
 
 /** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
 export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
@@ -123,7 +128,8 @@ function fromBelow(rest: string, below: readonly string[], isFinal: boolean): st
 /** A line that is a value or holds one formula; one that calculates may be the first of several, unless it is final. */
 function valueIn(line: string, isFinal: boolean): string | null {
   const plain = withoutMarks(line);
-  const value = lastFormula(plain) ?? (isSentence(plain) || isTitle(plain) ? null : withoutLabel(plain));
+  const stated = isSentence(plain) ? (EXPLAINED.exec(plain)?.[0] ?? null) : withoutLabel(plain);
+  const value = lastFormula(plain) ?? (isTitle(plain) ? null : stated);
   const isOpen = /^(?:\$\$|\\\[|)$/.test(value ?? "");
   return value === null || isOpen || (value.includes("=") && !isFinal) ? null : value.replace(/\.$/, "");
 }
@@ -150,7 +156,8 @@ function fromLastLine(lines: readonly string[], question: string): string | null
   const formula = lastFormula(closes ? written.slice(-LINES_OF_FORMULA).join(" ") : line);
   if (formula !== null) return formula;
   const answer = withoutLabel(withoutMarks(line));
-  return answer === null || closes || isSentence(answer) || TOLD_AMOUNT.test(answer) ? null : answer;
+  if (answer === null || closes || isSentence(answer) || TOLD_AMOUNT.test(answer)) return null;
+  return answer.replace(CONCLUSION, "");
 }
 
 function lastNumber(lines: readonly string[]): string | null {

@@ -38,10 +38,10 @@ export function withoutMarks(line: string): string {
     .trim();
 }
 
-/** Without the `#` of a heading, before it and behind it. */
+/** Without the `#` of a heading, before it and behind it, and the `>` of a quotation. */
 function withoutHashes(line: string): string {
   let [start, end] = [0, line.length];
-  while (start < end && /[\s#]/.test(line[start] ?? "")) start += 1;
+  while (start < end && /[\s#>]/.test(line[start] ?? "")) start += 1;
   while (end > start && /[\s#]/.test(line[end - 1] ?? "")) end -= 1;
   return line.slice(start, end);
 }
@@ -57,7 +57,7 @@ const NUMBERED_TITLE = /^\d{1,2}[.)]\s{1,3}\p{L}/u;
 const WORDS = /^\p{L}[\p{L}\s&'’,-]+:?$/u;
 const ANSWERS_IN_WORDS = /^(?:yes|no|true|false|none|never|always)$/i;
 /** `Day 3`, `Schritt 2:` */
-const WORD_AND_NUMBER = /^\p{L}[\p{L} ]{1,30}\d{1,2}[.:]?$/u;
+const WORD_AND_NUMBER = /^\p{L}[\p{L} ]{1,30}\d{1,2}(?:\s?[.:-]|$)/u;
 
 /** Without the name of a part of a solution before it. */
 export function withoutPart(line: string): string {

@@ -72,6 +72,7 @@ test.each([
   ["He adds $3 + $2 = $5 to the till in all.", "5"],
   ["With $n = 9$ eggs at a time she earns $18.", "18"],
   ["Therefore $40", "40"],
+  ["That leaves him with -$40.", "-\\$40"],
 ])("dollar signs before amounts set no formula apart in %j", (reply, answer) => {
   expect(extractMathAnswer(reply)).toMatch(new RegExp(`^\\$?${answer}\\.?$`));
 });
@@ -107,6 +108,11 @@ test.each([
   ["**Answer:** 12\n\nThis took 3 steps.", "12"],
   ["The answer is 12.\n\nWe used 2 rules for it.", "12"],
   ["Answer: we go step by step. 5 + 5 = 10.\nThen 10 + 2 = 12.", "10 + 2 = 12."],
+  ["Thus, all in all w = 1 1/2 / 1/2 = 12 parts.", "12"],
+  ["The answer is 12, since 5 + 7 gives it.\nAsk me about the 2 steps.", "12"],
+  ["#### Étape 1 : compter\n5 et 7\n#### Étape 2 : ajouter\n12", "12"],
+  ["#### Final answer\n> 12", "12"],
+  ["It's 12", "12"],
   ["Step 1: 3 + 4 = 7\nStep 2: 7 + 5 = 12", "7 + 5 = 12"],
   ["It is 2**3 in all of\n2**3", "2**3"],
 ])("of marks, headings and bold letters, the answer of %j is %j", (reply, answer) => {
