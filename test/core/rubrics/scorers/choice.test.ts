@@ -29,6 +29,7 @@ test.each([
   ["**C. Oslo**", "C"],
   ["(C) Oslo, for (B) is in Sweden", "C"],
   ["C, because B is in Sweden", "C"],
+  ["C; B is in Sweden", "C"],
   ["C\nB is in Sweden.", "C"],
   // Boxes and tags.
   ["\\boxed{c}", "C"],
