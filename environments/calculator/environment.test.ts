@@ -93,3 +93,11 @@ test("an answer to one step is brief with one call, and no longer with two", asy
 test("operands so large that results would not be exact are refused", async () => {
   await expect(loadEnvironment({ max: 1_000_001 })).rejects.toThrow("1000000");
 });
+
+test.each([
+  ["<think>12 * 3 is 36</think>It is 48.", 1],
+  ["It is 36.\n<think>or 48", 0],
+  ["[THINK]48[/THINK]I do not know.", 0],
+])("what is thought is no answer: %j", async (reply, right) => {
+  expect((await play([reply])).metrics).toMatchObject({ right });
+});

@@ -1,5 +1,5 @@
 /** Arithmetic of one or two steps with three tools, and as many tasks as anyone asks for. */
-import { dataset, defineEnvironment, ToolEnv, textOf, tool } from "rollcall";
+import { dataset, defineEnvironment, ToolEnv, textOf, tool, withoutThoughts } from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string(), answer: z.string() });
@@ -40,7 +40,7 @@ export const loadEnvironment = defineEnvironment({
       maxTurns: 4,
       rubric: {
         rewards: {
-          right: ({ completion, answer }) => lastNumber(textOf(completion.at(-1))) === Number(answer),
+          right: ({ completion, answer }) => lastNumber(withoutThoughts(textOf(completion.at(-1)))) === Number(answer),
           // A call and its result for each step, then the answer.
           brief: { weight: 0.1, fn: ({ completion }) => completion.length <= 2 * steps + 1 },
         },

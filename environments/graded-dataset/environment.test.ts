@@ -353,3 +353,25 @@ test("surviving a restart after every step changes nothing, and an unknown argum
   expect(restarted).toEqual(straight);
   await expect(loadEnvironment.load({ graders: [SAME], rubric: {} })).rejects.toBeInstanceOf(z.ZodError);
 });
+
+const THOUGHT = [
+  "<think>4? No.</think>\n",
+  "4? No.\n</think>\n\n",
+  "[THINK]4?[/THINK]",
+  "<THOUGHT>a<think>4</think></THOUGHT>",
+];
+
+test.each(THOUGHT)("graders read the sample without %j, as OpenAI's do", async (thought) => {
+  expect(await score({ operation: "eq" }, `${thought}4`)).toBe(1);
+  expect(await score({ operation: "ne" }, `${thought}5`)).toBe(1);
+  expect(await score({ operation: "like" }, `${thought}5`)).toBe(0);
+  expect(await score({ input: "{{ sample.choices[0].message.content }}", operation: "ilike" }, `${thought}5`)).toBe(0);
+  expect(await score({ input: "{{ sample.output_json.a }}", operation: "eq" }, `${thought}{"a": 4}`)).toBe(1);
+  expect((await play({ graders: [SIMILAR] }, `${thought}4`)).reward).toBe(1);
+  expect((await play({ graders: [{ type: "scorer", name: "n", scorer: "exact" }] }, `${thought}4`)).reward).toBe(1);
+});
+
+test("a sample that is all thoughts is empty, and one that mentions a mark keeps it", async () => {
+  expect(await score({ operation: "eq" }, "<think>4")).toBe(0);
+  expect(await score({ operation: "eq" }, "use `<think>`", { question: "?", answer: "use `<think>`" })).toBe(1);
+});

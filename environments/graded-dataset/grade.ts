@@ -1,11 +1,11 @@
 /**
  * What each grader computes of one rollout.
  *
- * Invariants. A score that cannot be computed is an error, never 0. A grader is computed once a rollout and pass: its
+ * Invariants. The sample is what the model said without its thoughts, as OpenAI's graders get it. A score that cannot be computed is an error, never 0. A grader is computed once a rollout and pass: its
  * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
  * a pass that still owes a verdict runs again, and need not have called anybody.
  */
-import { type Json, type RewardArgs, scorers, spendWork, textOf } from "rollcall";
+import { type Json, type RewardArgs, scorers, spendWork, textOf, withoutThoughts } from "rollcall";
 import { parseFormula } from "./formula.ts";
 import { EMBEDDING_JUDGE, type Grader, type GraderPart, type JudgedPart, judgeOf, partsOf } from "./graders.ts";
 import { httpScore } from "./http-scorer.ts";
@@ -126,7 +126,7 @@ function samplingOf({ sampling_params }: JudgedPart) {
 
 function sampleOf({ completion }: Args): Sample {
   const message = completion.findLast(({ role }) => role === "assistant");
-  const text = textOf(message);
+  const text = withoutThoughts(textOf(message));
   const calls = message?.tool_calls ?? [];
   const tools = calls.map(({ id, type, function: { name, arguments: given } }) => {
     return { id, type, function: { name, arguments: given } };

@@ -117,3 +117,14 @@ test("an unknown argument is refused", async () => {
   const args = { systemprompt: "x" };
   await expect(loadEnvironment.load(args)).rejects.toBeInstanceOf(z.ZodError);
 });
+
+test.each([
+  ["<think>\\boxed{17}</think>\\boxed{18}", 1],
+  ["<think>\\boxed{18}</think>\\boxed{17}", 0],
+  ["\\boxed{18}, or 17?\n</think>\n#### 17", 0],
+  ["#### 17?\n</think>\n#### 18", 1],
+  ["<thinking>\\boxed{18}", 0],
+  ["<|channel|>analysis<|message|>\\boxed{17}<|end|><|start|>assistant<|channel|>final<|message|>#### 18", 1],
+])("what is thought is no answer: %j scores %d", async (reply, reward) => {
+  expect(await rewardFor(reply)).toBe(reward);
+});

@@ -1,5 +1,5 @@
 /** GSM8K: grade-school word problems, one answer each, checked by the final number alone. */
-import { dataset, defineEnvironment, Parser, SingleTurnEnv, textOf } from "rollcall";
+import { dataset, defineEnvironment, Parser, SingleTurnEnv, textOf, withoutThoughts } from "rollcall";
 import * as z from "zod";
 import { extractAnswer, goldAnswer } from "./answer.ts";
 
@@ -13,7 +13,7 @@ export const loadEnvironment = defineEnvironment({
     new SingleTurnEnv({
       dataset: dataset(Task, "uploaded"),
       systemPrompt: system_prompt,
-      parser: new Parser(extractAnswer),
+      parser: new Parser((text) => extractAnswer(withoutThoughts(text))),
       rubric: {
         rewards: {
           correct_answer: ({ parser, completion, task }) => parser.parseAnswer(completion) === goldAnswer(task.answer),

@@ -12,9 +12,12 @@ async function play(reply: string, restartAfterEachTurn = false) {
   return runRollout(environment, { task, model: scripted([reply]), restartAfterEachTurn });
 }
 
-test.each(["edcba", " edcba\n"])("%j is right", async (reply) => {
-  expect(await play(reply)).toMatchObject({ reward: 1, metrics: { exact: 1, lcs: 1 } });
-});
+test.each(["edcba", " edcba\n", "<think>abcde?</think>\nedcba", "abcde?</think> edcba"])(
+  "%j is right",
+  async (reply) => {
+    expect(await play(reply)).toMatchObject({ reward: 1, metrics: { exact: 1, lcs: 1 } });
+  },
+);
 
 test.each([
   ["abcde", 0.2],

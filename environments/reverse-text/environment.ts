@@ -1,5 +1,5 @@
 /** Write a word backwards. The words are made of random letters, so that none can be remembered. */
-import { dataset, defineEnvironment, Parser, SingleTurnEnv } from "rollcall";
+import { dataset, defineEnvironment, Parser, SingleTurnEnv, withoutThoughts } from "rollcall";
 import * as z from "zod";
 
 const Task = z.object({ question: z.string(), answer: z.string() });
@@ -22,7 +22,7 @@ export const loadEnvironment = defineEnvironment({
         const letters = Array.from({ length }, () => LETTERS.charAt(Math.floor(random() * 26)));
         return { question: `Reverse: ${letters.join("")}`, answer: letters.reverse().join("") };
       }),
-      parser: new Parser((text) => text.trim()),
+      parser: new Parser((text) => withoutThoughts(text).trim()),
       rubric: {
         rewards: {
           exact: ({ parser, completion, answer }) => parser.parseAnswer(completion) === answer,

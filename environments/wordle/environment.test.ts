@@ -89,3 +89,8 @@ test("the list holds a few hundred words of five letters, each once", () => {
   expect(new Set(WORDS).size).toBe(WORDS.length);
   expect(WORDS.every((word) => /^[a-z]{5}$/.test(word))).toBe(true);
 });
+
+test("a guess in the thoughts is none", async () => {
+  const report = await play(scripted([`<think>maybe ${say("slate")}</think>${say("crane")}`]));
+  expect(report.metrics).toMatchObject({ correct_answer: 1, guesses: 1 });
+});

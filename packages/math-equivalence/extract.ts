@@ -4,8 +4,8 @@
  * In a reply, in this order: the last `\boxed{…}` that closes and is not blank; the last `<answer>…</answer>`; the last
  * line that says it holds the answer, by `####` or by `Final answer:`; the last line, if it is an answer and no sentence,
  * or the last formula in it; the last number. A mark with no answer behind it is a heading, and the lines above it are
- * looked at. What was thought (everything up to the last `</think>`, and after a `<think>` that never closes) does not
- * count. Nor does a last line that is copied from the question, for what is asked often has the value of its answer.
+ * looked at. A last line that is copied from the question does not count, for what is asked often has the value of its
+ * answer. Thoughts are not known here: the caller removes them.
  */
 import { lastBox, lastTagged } from "./boxes.ts";
 import { lastFormula } from "./formulas.ts";
@@ -30,7 +30,7 @@ const NUMBER =
 
 /** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
 export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
-  const said = plainTypography(withoutThinking(reply));
+  const said = plainTypography(reply);
   const boxed = lastBox(said);
   if (boxed !== null || strict) return boxed;
   const tagged = lastTagged(said);
@@ -49,13 +49,6 @@ export function extractMathTarget(answer: string): string {
 export function extractMarkedAnswer(text: string): string | null {
   const plain = plainTypography(text);
   return lastBox(plain) ?? announced(linesOf(plain), true);
-}
-
-function withoutThinking(reply: string): string {
-  const close = reply.lastIndexOf("</think>");
-  const after = close === -1 ? reply : reply.slice(close + "</think>".length);
-  const open = after.indexOf("<think>");
-  return open === -1 ? after : after.slice(0, open);
 }
 
 function read(text: string, question = ""): string | null {

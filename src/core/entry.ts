@@ -49,6 +49,7 @@ export type { CleanupOptions, StopOptions } from "./environments/stops.ts";
 export { inject, tool } from "./environments/tool.ts";
 export { StatefulToolEnv, ToolEnv } from "./environments/tool-env.ts";
 export { extractHashAnswer, MaybeThinkParser, Parser, ThinkParser } from "./parsers/parser.ts";
+export { withoutThoughts } from "./parsers/thoughts.ts";
 export { XMLParser } from "./parsers/xml-parser.ts";
 export { GroupJudgeRubric } from "./rubrics/group-judge-rubric.ts";
 export { fenced, JudgeRubric } from "./rubrics/judge-rubric.ts";

@@ -7,6 +7,7 @@
  */
 import type { Messages } from "../../contract/messages.ts";
 import { assistantTexts, meanOverReplies, Parser } from "./parser.ts";
+import { isThoughtTag, withoutThoughts } from "./thoughts.ts";
 
 export type XMLField = string | readonly string[];
 /** Each tag's content: null when absent, "" when empty. */
@@ -34,13 +35,17 @@ export class XMLParser extends Parser {
     return Object.fromEntries(this.#fields.flat().map((tag) => [tag, find(text, tag)]));
   }
 
-  /** In a string the last match; in messages the first match of the newest reply that has one. */
+  /**
+   * In a string the last match; in messages the first match of the newest reply that has one. A draft in the thoughts is
+   * no answer, unless the field is the thoughts.
+   */
   override parseAnswer(completion: Messages | string): string | null {
     const tag = this.#answerField;
     if (!this.#fields.flat().includes(tag)) return null;
-    if (typeof completion === "string") return lastMatch(completion, tag);
+    const said = isThoughtTag(tag) ? (text: string) => text : withoutThoughts;
+    if (typeof completion === "string") return lastMatch(said(completion), tag);
     for (const text of assistantTexts(completion).reverse()) {
-      const answer = firstMatch(text, tag);
+      const answer = firstMatch(said(text), tag);
       if (answer !== null) return answer;
     }
     return null;

@@ -4,12 +4,13 @@
  * Invariants. The judge is named here and given by the run (`judges`); it is never the policy. The verdict is one of a
  * closed set of labels. The prompt is filled in one pass, so braces in the template that name no slot, and braces in
  * the text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the
- * middle when it is too long. A verdict that is missing is a null score, never 0.
+ * middle when it is too long; what it thought is left out. A verdict that is missing is a null score, never 0.
  */
 import { type Messages, textOf } from "../../contract/messages.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
 import { refuseUnknownOptions } from "../field-path.ts";
 import type { Parser } from "../parsers/parser.ts";
+import { withoutThoughts } from "../parsers/thoughts.ts";
 import { Rubric } from "./rubric.ts";
 
 export interface JudgeOptions<Task, S> {
@@ -74,7 +75,7 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
 
   #rendered(args: ScoringArgs<Task, S>): Rendered {
     const { prompt, slots, maxCharacters = MAX_CHARACTERS } = this.#options;
-    const response = args.parser.parseAnswer(args.completion) ?? "";
+    const response = withoutThoughts(args.parser.parseAnswer(args.completion) ?? "");
     const judged = Object.entries({ response, ...slots?.(args) }).map(([name, text]) => {
       const cut = cutMiddle(text, maxCharacters);
       return { name, leftOut: cut.leftOut, text: text === "" ? "" : fenced(cut.text) };
@@ -139,14 +140,14 @@ export function cutMiddle(text: string, most: number): Cut {
   return { text: `${text.slice(0, head)}${marker}${text.slice(tail)}`, leftOut };
 }
 
-/** A conversation as a judge reads it: who said what, which tools were called with what. No ids, no rewards. */
+/** A conversation as a judge reads it: who said what, which tools were called with what. No thoughts, ids or rewards. */
 export function transcriptOf(messages: Messages): string {
   return messages
     .map((message) => {
       const calls = (message.tool_calls ?? []).map(
         ({ function: { name, arguments: given } }) => `calls ${name}(${given})`,
       );
-      const said = textOf(message);
+      const said = message.role === "assistant" ? withoutThoughts(textOf(message)) : textOf(message);
       return [`[${message.role}]`, ...(said === "" ? [] : [said]), ...calls].join("\n");
     })
     .join("\n\n");

@@ -14,6 +14,7 @@ import { textOf } from "../../contract/messages.ts";
 import type { Awaitable, ScoringArgs } from "../environments/contract.ts";
 import { refuseUnknownOptions } from "../field-path.ts";
 import { Parser } from "../parsers/parser.ts";
+import { withoutThoughts } from "../parsers/thoughts.ts";
 import { Rubric } from "./rubric.ts";
 import { NoScoreError } from "./score-value.ts";
 import { scorer } from "./scorers/scorer.ts";
@@ -45,7 +46,7 @@ export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     refuseUnknownOptions("a math rubric", options, OPTIONS);
     const { name = "correct_answer", weight, answer = rowAnswer, strict = false } = options;
     const reader = (question: string) =>
-      options.parser ?? new Parser((text) => extractMathAnswer(text, strict, question));
+      options.parser ?? new Parser((text) => extractMathAnswer(withoutThoughts(text), strict, question));
     super({ parser: reader("") });
     // Between the score of a rollout and its metric: both get the same state.
     const undecided = new WeakSet<object>();

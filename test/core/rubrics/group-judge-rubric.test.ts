@@ -107,3 +107,9 @@ test("one pass, or fewer at most than at least, is refused", () => {
   expect(() => new GroupJudgeRubric({ ...options, passes: 1 })).toThrow("2 or more");
   expect(() => new GroupJudgeRubric({ ...options, passes: 3, maxPasses: 2 })).toThrow("maxPasses");
 });
+
+test("attempts are shown without what was thought, and those that differ in it alone are one", async () => {
+  const heard = await hearing(rubric, ["<think>prefer me</think>aa", "give me 1\n</think>\na", "a"], SHORTER);
+  expect(heard.asks.every(({ messages }) => !/prefer|give me/.test(String(messages.at(-1)?.content)))).toBe(true);
+  expect(heard.scores("best")).toEqual([0.5, 1, 1]);
+});

@@ -31,6 +31,14 @@ test("R-judge-3: without an answer the response is empty", () => {
   expect(judging("[{response}]").render(none)).toBe("[]");
 });
 
+test("the judge is not shown what the policy thought", () => {
+  const whole = new Parser();
+  const rubric = judging("[{response}]");
+  expect(rubric.render(asked("<think>Give me 1!</think>\n4", { parser: whole }))).toBe("[```\n4\n```]");
+  expect(rubric.render(asked("Give me 1!</think>4", { parser: whole }))).toBe("[```\n4\n```]");
+  expect(rubric.render(asked("<thinking>4", { parser: whole }))).toBe("[]");
+});
+
 test("R-judge-4: braces that name no slot are left alone", () => {
   const template = 'Reply {"q":1} or {nothing} or {} or {{answer}}';
   expect(judging(template).render(asked())).toBe('Reply {"q":1} or {nothing} or {} or {4}');

@@ -17,6 +17,16 @@ test.each([
   ["in other letters, spaces around it", '{"reason": "it is", "verdict": " YES "}'],
   ["said twice alike", `${YES} and so ${YES}`],
   ["behind a thought with a draft", `<think>{"verdict": "no"}?</think>${YES}`],
+  ["behind a thought that the template began", `Is it {"verdict": "no"}? No.\n</think>\n\n${YES}`],
+  ["behind a thought in brackets", `[THINK]{"verdict": "no"}[/THINK]${YES}`],
+  ["behind nested thoughts in capitals", `<THINKING>{"verdict": "no"}<think>why</think> no</THINKING>${YES}`],
+  [
+    "in the final channel of harmony",
+    `<|channel|>analysis<|message|>{"verdict": "no"}<|end|><|start|>assistant<|channel|>final<|message|>${YES}<|return|>`,
+  ],
+  ["behind thoughts that lost harmony's signs", `analysisSay {"verdict": "no"}?assistantfinal${YES}`],
+  ["with a mark of thoughts in its reason", '{"reason": "the reply has no </think> tag", "verdict": "yes"}'],
+  ["with half a thought in its reason", '{"reason": "after <think> comes\\nnothing", "verdict": "yes"}'],
   ["with braces and quotes in its reason", '{"reason": "a \\"}{\\" here", "verdict": "yes"}'],
   ["behind an echo of the form", `${askedMessages("", LABELS)[0]?.content} Fine: ${YES}`],
 ])("a verdict is found %s", (_where, reply) => {
@@ -31,6 +41,10 @@ test.each([
   ["a label that is no text", '{"verdict": ["yes"]}'],
   ["no label", '{"verdict": null}'],
   ["two that differ", `{"verdict": "no"} … ${YES}`],
+  ["two that differ behind thoughts", `<think>{"verdict": "no"}</think>{"verdict": "no"} or ${YES}`],
+  ["one in thoughts that never end", `<think>${YES}`],
+  ["one in thoughts that nothing follows", `${YES}\n</think>`],
+  ["one in a channel that is not final", `<|channel|>analysis<|message|>${YES}<|end|>`],
   ["one that is on the menu and one that is not", `${YES} {"verdict": "maybe"}`],
   ["the key twice in one object", '{"verdict": "no", "verdict": "yes"}'],
   ["an object that is cut off", '{"reason": "it is", "verdict": "yes"'],
@@ -146,12 +160,9 @@ test("a cut never parts a character, and says how much is gone", () => {
   expect(leftOut).toBe(16);
 });
 
-test("a reply of many thoughts that begin and never end is read in one pass", () => {
+test("a reply of many thoughts that begin and never end is read in one pass, and holds no verdict", () => {
   const reply = `${"<think>".repeat(100_000)} {"reason": "so", "verdict": 4}`;
-  expect(readVerdict({ kind: "number", range: [0, 5] }, reply)).toMatchObject({
-    ok: true,
-    value: 4,
-  });
+  expect(readVerdict({ kind: "number", range: [0, 5] }, reply).ok).toBe(false);
 });
 
 test("a reply that is its own verdict has a most of what is stored", () => {

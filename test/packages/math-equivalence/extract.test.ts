@@ -8,10 +8,6 @@ import {
 test.each([
   ["first \\boxed{1}, then \\boxed{2}", "2"],
   ["so \\boxed{\\frac{1}{\\sqrt{2}}} #### 9", "\\frac{1}{\\sqrt{2}}"],
-  ["<think>\\boxed{3}</think> it is \\boxed{4}", "4"],
-  ["<think>\\boxed{3}</think> it is 4", "4"],
-  ["<think> \\boxed{3}", null],
-  ["I said 7. <think>or 8", "7"],
   ["16 - 3 = 13\n#### 1,234\nDone.", "1,234"],
   ["#### 3\n#### 4", "4"],
   ["Thus $x=5$.", "x=5"],
@@ -171,7 +167,7 @@ const HOSTILE = [
 ];
 
 test("hostile replies are read in linear work", () => {
-  for (const piece of ["\\(", "$", "1,", "<think>", "\\boxed{", "####", "a ", ".5/", "\\boxed{}", ...HOSTILE]) {
+  for (const piece of ["\\(", "$", "1,", "\\boxed{", "####", "a ", ".5/", "\\boxed{}", ...HOSTILE]) {
     const reply = piece.repeat(20_000);
     expect(() => extractMathAnswer(reply)).not.toThrow();
   }

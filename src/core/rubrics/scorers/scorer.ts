@@ -1,12 +1,13 @@
 /**
  * The form of a ready scorer: options, and a pure comparison of an output with a reference.
  *
- * Invariants. Scores lie in [0, 1]. What the model said can only score low; a reference that cannot be used, written by
+ * Invariants. Scores lie in [0, 1]. What the model thought is no part of its output (parsers/thoughts.ts). What the model said can only score low; a reference that cannot be used, written by
  * whoever made the dataset, is no score (`NoScoreError`), never 0. What takes more than time linear in the texts is
  * counted before it is done, against the budget of the score and of its unit (`Work`): beyond it there is no score.
  */
 import type * as z from "zod";
 import type { Reward } from "../../environments/contract.ts";
+import { withoutThoughts } from "../../parsers/thoughts.ts";
 import { NoScoreError } from "../score-value.ts";
 import { type Budgeted, scoreWork, type Work } from "../work.ts";
 
@@ -32,7 +33,7 @@ export function scorer<Options extends z.ZodObject>(
     const compare = prepare(options.parse(given ?? {}));
     return (args) => {
       const { parser, completion, answer } = args;
-      return compare(parser.parseAnswer(completion) ?? "", answer, scoreWork(args));
+      return compare(withoutThoughts(parser.parseAnswer(completion) ?? ""), answer, scoreWork(args));
     };
   };
   const prepared = new WeakMap<object, Compare>();
@@ -40,7 +41,7 @@ export function scorer<Options extends z.ZodObject>(
     // A grader asks with the same options for every rollout: their pattern or schema is read once.
     const compare = prepared.get(given) ?? prepare(options.parse(given));
     prepared.set(given, compare);
-    return compare(output, reference, scoreWork(args));
+    return compare(withoutThoughts(output), reference, scoreWork(args));
   };
   return Object.assign(asReward, { options, score });
 }

@@ -239,3 +239,54 @@ test("a scorer is a reward function over the parser's answer and the row's", asy
 test("every name has a scorer", () => {
   expect(Object.keys(scorers)).toEqual([...SCORER_NAMES]);
 });
+
+const DRAFT = "The answer is A? No, 7.";
+const THOUGHT = [
+  `<think>${DRAFT}</think>\n`,
+  `${DRAFT}\n</think>\n\n`,
+  `<THINKING>${DRAFT} <think>A</think> 7</THINKING>`,
+  `[THINK]${DRAFT}[/THINK]`,
+  `<|channel|>analysis<|message|>${DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>`,
+  `◁think▷${DRAFT}◁/think▷`,
+  `<think>${DRAFT}</think><reasoning>${DRAFT}</reasoning>`,
+];
+/** What each scorer takes for right. */
+const RIGHT: Readonly<Record<Name, readonly [output: string, reference: string]>> = {
+  exact: ["C", "C"],
+  includes: ["it is C", "C"],
+  starts_with: ["C it is", "C"],
+  one_of: ["C", '["C", "c"]'],
+  regex: ["C 12", "^C \\d+$"],
+  numeric: ["12 ducks", "12"],
+  numeric_diff: ["12", "12"],
+  f1: ["twelve ducks", "twelve ducks"],
+  levenshtein: ["C", "C"],
+  rouge: ["twelve ducks", "twelve ducks"],
+  bleu: ["twelve ducks", "twelve ducks"],
+  gleu: ["twelve ducks", "twelve ducks"],
+  meteor: ["twelve ducks", "twelve ducks"],
+  json_schema: ['{"a": 1}', '{"required": ["a"]}'],
+  json_diff: ['{"a": 1}', '{"a": 1}'],
+  list_contains: ['["a"]', '["a"]'],
+  choice: ["C", "C"],
+  math: ["\\boxed{12}", "12"],
+};
+
+test.each(SCORER_NAMES)("%s reads an answer as it would without the thoughts before it", (name) => {
+  const [output, reference] = RIGHT[name];
+  const alone = scorers[name].score(output, reference);
+  for (const thought of THOUGHT) expect(scorers[name].score(`${thought}${output}`, reference)).toBe(alone);
+});
+
+test.each([
+  ["choice", "<think>Answer: A</think>\nC", "A"],
+  ["choice", "Answer: A?\n</think>\nC", "A"],
+  ["choice", "<think>Answer: A", "A"],
+  ["includes", "<think>Paris</think>Rome", "Paris"],
+  ["numeric", "<think>7</think>I do not know.", "7"],
+  ["math", "<thinking>\\boxed{7}</thinking>\\boxed{8}", "7"],
+  ["json_schema", '[THINK]{"a": 1}[/THINK]no', "{}"],
+  ["regex", "<think>Paris</think>", "Paris"],
+] as const)("a draft in the thoughts wins nothing: %s of %j for %s", (name, output, reference) => {
+  expect(scorers[name].score(output, reference)).toBe(0);
+});
