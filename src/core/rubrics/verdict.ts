@@ -3,7 +3,8 @@
  *
  * Invariants. The reason comes before the verdict. The verdict is the value under one key of a JSON object, found by
  * scanning, so that prose around it does not matter; the example of the form, when it is echoed, is no verdict. Off the
- * menu, missing, or two that differ: no verdict, and never a guess. Reading takes bounded work, whatever the reply.
+ * menu, missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts);
+ * what the judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
  * Sources: the rules of verifiers' rubric judge (closed menu, off the menu = unscored) and of structured output there.
  */
 import * as z from "zod";
@@ -11,6 +12,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Message, Messages } from "../../contract/messages.ts";
 import { withoutThoughts } from "../parsers/thoughts.ts";
 import { cosineOf, type Vector } from "./embeddings.ts";
+import { jsonObjectsWith } from "./verdict-json.ts";
 
 /**
  * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding
@@ -64,10 +66,11 @@ export function readVerdict(menu: Menu, reply: string): ReadVerdict {
     return empty ? noVerdict("the reply is empty") : { ok: true, value: reply, reason: null };
   }
   const key = keyOf(menu);
-  const found = jsonObjectsWith(key, withoutThoughts(reply));
+  const found = jsonObjectsWith(key, withoutThoughts(reply).replaceAll(exampleOf(menu), ""));
   if (found === null) return noVerdict("the reply is too long to be read");
-  const given = found.filter(({ value }) => !isEcho(menu, value[key]));
+  const given = found.objects.filter(({ value }) => !isEcho(menu, value[key]));
   if (given.some(({ repeated }) => repeated)) return noVerdict(`the reply says "${key}" twice`);
+  if (found.doubtful) return noVerdict(`an object with "${key}" cannot be read`);
   const read = given.map(({ value }) => readValue(menu, value));
   const [first, ...others] = read;
   if (first === undefined) return noVerdict(`the reply holds no JSON object with "${key}"`);
@@ -109,7 +112,7 @@ function onTheMenu(menu: Formal, given: unknown): VerdictValue | null {
     case "label":
       return labelOf(menu.labels, given);
     case "number":
-      return isWithin(menu.range, given) ? given : null;
+      return numberWithin(menu.range, given);
     case "scores":
       return scoresOf(menu, given);
   }
@@ -133,8 +136,9 @@ function scoresOf(
   const scores = new Map<string, number>();
   for (const entry of given) {
     const { id, score } = fieldsOf(entry);
-    if (typeof id !== "string" || !ids.includes(id) || !isWithin(range, score)) return null;
-    scores.set(id, score);
+    const value = numberWithin(range, score);
+    if (typeof id !== "string" || !ids.includes(id) || value === null) return null;
+    scores.set(id, value);
   }
   return scores.size === ids.length ? Object.fromEntries(scores) : null;
 }
@@ -143,8 +147,18 @@ function fieldsOf(entry: unknown): { readonly id?: unknown; readonly score?: unk
   return typeof entry === "object" && entry !== null ? entry : {};
 }
 
-function isWithin([least, most]: readonly [number, number], given: unknown): given is number {
-  return typeof given === "number" && given >= least && given <= most;
+/** A number, or a text that is one: `"7"`, or `"7/10"` where the range ends at 10. */
+function numberWithin([least, most]: readonly [number, number], given: unknown): number | null {
+  const value = typeof given === "string" ? numberIn(given, most) : given;
+  return typeof value === "number" && value >= least && value <= most ? value : null;
+}
+
+const NUMBER =
+  /^([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?)(?:\s{0,3}\/\s{0,3}(\d{1,30}(?:\.\d{1,30})?))?$/i;
+
+function numberIn(text: string, most: number): number | null {
+  const [, value, of] = NUMBER.exec(text.trim()) ?? [];
+  return value === undefined || (of !== undefined && Number(of) !== most) ? null : Number(value);
 }
 
 function keyOf({ kind }: Formal): "verdict" | "scores" {
@@ -171,69 +185,4 @@ function isEcho(menu: Formal, given: unknown): boolean {
 
 function noVerdict(error: string): ReadVerdict {
   return { ok: false, error };
-}
-
-/** JSON objects in the middle of prose, found by their braces. Work is bounded: a reply may be all braces. */
-export interface FoundObject {
-  readonly value: Readonly<Record<string, unknown>>;
-  /** The key stands in it more than once, at whatever depth: which of them is meant nobody knows. */
-  readonly repeated: boolean;
-}
-
-/** Characters looked at, those looked at again included. */
-const MOST_STEPS = 1_000_000;
-
-/** Outermost objects that carry `key` of their own, in order; null when they cannot be told within the work allowed. */
-function jsonObjectsWith(key: string, text: string): FoundObject[] | null {
-  const found: FoundObject[] = [];
-  let steps = 0;
-  for (let at = text.indexOf("{"); at !== -1; ) {
-    const end = endOfObject(text, at);
-    steps += (end ?? text.length) - at;
-    if (steps > MOST_STEPS) return null;
-    const object = end === null ? null : objectWith(key, text.slice(at, end));
-    if (object !== null) found.push(object);
-    at = text.indexOf("{", object === null ? at + 1 : (end ?? at + 1));
-  }
-  return found;
-}
-
-function objectWith(key: string, text: string): FoundObject | null {
-  const value = parseObject(text);
-  if (value === null || !Object.hasOwn(value, key)) return null;
-  // Inside a JSON text a quote is escaped, so only keys look like this.
-  const keys = text.split(`"${key}"`).slice(1);
-  const repeated = keys.filter((rest) => rest.trimStart().startsWith(":")).length > 1;
-  return { value, repeated };
-}
-
-/** Behind the brace that closes the one at `start`; null when none does. */
-function endOfObject(text: string, start: number): number | null {
-  let depth = 0;
-  for (let at = start; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '"') at = endOfString(text, at);
-    else if (character === "{") depth += 1;
-    else if (character === "}") depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return null;
-}
-
-/** Where the quote is that closes the one at `start`, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at;
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...value } : null;
-  } catch (thrown) {
-    // Braces of prose or of code.
-    if (thrown instanceof SyntaxError) return null;
-    throw thrown;
-  }
 }

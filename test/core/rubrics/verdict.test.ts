@@ -47,7 +47,6 @@ test.each([
   ["one in a channel that is not final", `<|channel|>analysis<|message|>${YES}<|end|>`],
   ["one that is on the menu and one that is not", `${YES} {"verdict": "maybe"}`],
   ["the key twice in one object", '{"verdict": "no", "verdict": "yes"}'],
-  ["an object that is cut off", '{"reason": "it is", "verdict": "yes"'],
   ["half a thought", '{"reason": "it is'],
 ])("%s is no verdict", (_what, reply) => {
   expect(readVerdict(LABELS, reply)).toMatchObject({ ok: false, error: expect.any(String) });
@@ -79,8 +78,48 @@ test.each([0, 2.5, 10])("%d is a number within the range", (score) => {
   expect(readVerdict(NUMBER, JSON.stringify({ verdict: score }))).toMatchObject({ value: score });
 });
 
-test.each([-0.1, 10.1, "5", null, true])("%j is no number within the range", (score) => {
+test.each([
+  -0.1,
+  10.1,
+  "10.1",
+  "seven",
+  "",
+  " ",
+  "7 or 8",
+  "7/5",
+  "11/10",
+  "7/10/10",
+  "7,5",
+  "70%",
+  "0x7",
+  "NaN",
+  null,
+  true,
+  [7],
+])("%j is no number within the range", (score) => {
   expect(readVerdict(NUMBER, JSON.stringify({ verdict: score })).ok).toBe(false);
+});
+
+test.each([
+  ["7", 7],
+  [" 7.50 ", 7.5],
+  ["+7", 7],
+  [".5", 0.5],
+  ["1e1", 10],
+  ["007", 7],
+  ["7/10", 7],
+  ["7.5 / 10", 7.5],
+])("the text %j is the number %d", (text, score) => {
+  expect(readVerdict(NUMBER, JSON.stringify({ reason: "so", verdict: text }))).toMatchObject({ value: score });
+  const scores = [text, 10].map((given, at) => ({ id: "ab"[at], score: given }));
+  const menu: Menu = { kind: "scores", ids: ["a", "b"], range: [0, 10] };
+  expect(readVerdict(menu, JSON.stringify({ scores }))).toMatchObject({ value: { a: score, b: 10 } });
+});
+
+test("a fraction is none where the range ends elsewhere, and a number as text is a label as it is written", () => {
+  expect(readVerdict(SCORES, '{"scores": [{"id": "a", "score": "7/10"}, {"id": "b", "score": 1}]}').ok).toBe(false);
+  expect(readVerdict({ kind: "number", range: [0, 1] }, '{"verdict": "0.7/1"}')).toMatchObject({ value: 0.7 });
+  expect(readVerdict({ kind: "label", labels: ["1/2", "2/2"] }, '{"verdict": "1/2"}')).toMatchObject({ value: "1/2" });
 });
 
 test("scores are matched by id, whatever their order", () => {
