@@ -33,12 +33,13 @@ const CLOSING: Readonly<Record<string, string>> = {
 };
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 const ENDS_A_WORD = /[\p{L}\p{N}.!?)]/u;
-const KIND = "(?:tag|token|marker|mark|element|delimiter|block|section)";
-const KIND_BEHIND = new RegExp(`^ ${KIND}s?(?![\\w-])`);
-const KIND_BEFORE = new RegExp(`\\b${KIND} $`);
+const KIND_BEHIND = /^ (?:tag|token|marker)s?(?![\w-])/;
+const KIND_BEFORE = /\b(?:the|a|an)(?: \w{1,12})? (?:tag|token|marker) $/i;
 const ON_A_LINE = /\S[ \t]{1,3}$/;
 const LETTER_BEFORE = /[\p{L},] $/u;
 const NO_WORD_BEHIND = /^[ .,;:!?)]/;
+const BLANK = /\s*/y;
+const NO_WORDS = /[\s`~]*/y;
 const QUOTE = /\\.|"/gs;
 const TICK = /`/g;
 const LINE_END = /\n/g;
@@ -46,13 +47,14 @@ const FENCE = /^[ \t]*(`{3,}|~{3,})([^\n]*)$/gm;
 const BEFORE_STRING = /[{[,:]\s*$/;
 const BEHIND_STRING = /^\s*[}\],:]/;
 /** Characters looked at on either side: for words, and for the signs around a text of JSON. */
-const NEAR = 16;
+const NEAR = 32;
 const INDENT = 100;
 
 export class Mentions {
   readonly #text: string;
   /** Where something stands, in order; each list is made when it is asked for. */
   readonly #places = new Map<RegExp, readonly number[]>();
+  readonly #ends = new Map<RegExp, Map<number, number>>();
   #blocks: { readonly all: readonly Block[]; readonly bodies: readonly number[] } | null = null;
 
   constructor(text: string) {
@@ -122,10 +124,10 @@ export class Mentions {
     if (block === undefined || block.end < end) return false;
     if (closes) {
       const [begin, stop] = this.#lineAround(start);
-      return !(this.#isBlank(begin, start) && this.#isBlank(end, stop));
+      return this.#endOf(NO_WORDS, begin) < start || this.#endOf(BLANK, end) < stop;
     }
     // A reply that stands in a block as a whole may begin with its thoughts: the block is of no language.
-    return !(block.plain && this.#isBlank(0, block.start) && this.#isBlank(block.body, start));
+    return !block.plain || this.#endOf(BLANK, 0) < block.start || this.#endOf(BLANK, block.body) < start;
   }
 
   #lineAround(start: number): Range {
@@ -134,8 +136,16 @@ export class Mentions {
     return [(lines[line - 1] ?? -1) + 1, lines[line] ?? this.#text.length];
   }
 
-  #isBlank(start: number, end: number): boolean {
-    return this.#text.slice(start, end).trim() === "";
+  /** Where a run of such characters ends that begins at `start`. A run is read once, however many marks follow it. */
+  #endOf(run: RegExp, start: number): number {
+    const ends = this.#ends.get(run) ?? new Map<number, number>();
+    this.#ends.set(run, ends);
+    const known = ends.get(start);
+    if (known !== undefined) return known;
+    run.lastIndex = start;
+    run.test(this.#text);
+    ends.set(start, run.lastIndex);
+    return run.lastIndex;
   }
 
   #where(mark: RegExp): readonly number[] {

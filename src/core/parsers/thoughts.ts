@@ -26,11 +26,13 @@ interface Mark extends Span {
   readonly kind: "open" | "close" | "frame";
 }
 
-const TAG = "(?:(?:antml:|seed:|longcat_)?(?:think|thinking|thoughts?|reason|reasoning)(?::opensource)?|antthinking)";
+const TAG =
+  "(?:(?:antml:|seed:|longcat_)?(?:think|thinking|thoughts?|reason|reasoning)(?::opensource)?|antthinking" +
+  "|scratch_?pad|inner_(?:monologue|thoughts)|chain_of_thought)";
 const THOUGHT_TAG = new RegExp(`^${TAG}$`, "i");
 const ATTRIBUTES = '(?:\\s{1,3}[\\w:-]{1,30}="[^"<>]{0,100}"){0,3}\\s{0,3}';
 const OPEN = [
-  `<(?:${TAG}${ATTRIBUTES}|\\|think\\|)>`,
+  `<(?:${TAG}${ATTRIBUTES}|\\|think(?:ing)?\\|)>`,
   "\\[THINK\\]",
   "◁think▷",
   "<\\|START_THINKING\\|>",
@@ -40,7 +42,7 @@ const OPEN = [
   "<unused94>",
 ];
 const CLOSE = [
-  `<(?:/${TAG}\\s{0,3}|\\|/think\\|)>`,
+  `<(?:/${TAG}\\s{0,3}|\\|/think(?:ing)?\\|)>`,
   "\\[/THINK\\]",
   "◁/think▷",
   "<\\|END_THINKING\\|>",
@@ -234,7 +236,7 @@ function channelIn(header: string): Channel {
  * `analysisWe need…assistantfinalParis`.
  */
 const GRANITE = [/^\s*here(?:'s| is) my thought process:/i, /here(?:'s| is) my response:/gi] as const;
-const BARE_HARMONY = [/^\s*analysis(?=\S)/, /assistantfinal/g] as const;
+const BARE_HARMONY = [/^\s*(?:assistant)?analysis|[.!?]assistantfinal/, /assistantfinal/g] as const;
 const BARE_THOUGHT = /^\s*analysis[A-Z][a-z']{0,20} [a-z]/;
 
 function afterAnnounced(text: string): string {

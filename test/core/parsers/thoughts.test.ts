@@ -11,12 +11,14 @@ const FORMS: readonly [family: string, text: string][] = [
   ["Qwen3 told not to think", "<think>\n\n</think>\n\nParis"],
   ["Claude in prompts that ask for it, Nova", "<thinking>Rome?</thinking>\nParis"],
   ["Claude in older products", "<antThinking>Rome?</antThinking>Paris"],
-  ["Anthropic's own prefix", ["<", "</"].map((begin) => `${begin}${"antml"}:thinking>`).join("Rome?") + "Paris"],
+  ["Anthropic's own prefix", "<NAME>Rome?</NAME>Paris".replaceAll("NAME", "antml:thinking")],
   ["EXAONE Deep", "<thought>\nRome?\n</thought>\n\nParis"],
   ["Marco-o1", "<Thought>Rome?</Thought>Paris"],
   ["plural", "<thoughts>Rome?</thoughts>Paris"],
   ["prompts of GRPO recipes", "<reasoning>\nRome?\n</reasoning>\nParis"],
   ["prompts of Open WebUI", "<reason>Rome?</reason>Paris"],
+  ["prompts of Hermes", "<SCRATCHPAD>Rome?</SCRATCHPAD>Paris"],
+  ["prompts that ask for a monologue", "<inner_monologue>Rome?</inner_monologue>Paris"],
   ["Seed-OSS", "<seed:think>Rome?</seed:think>Paris"],
   ["LongCat", "<longcat_think>\nRome?\n</longcat_think>\nParis"],
   ["Hunyuan", "<think:opensource>Rome?</think:opensource>Paris"],
@@ -48,6 +50,7 @@ const FORMS: readonly [family: string, text: string][] = [
       "<|start|>assistant<|channel|>final<|message|>Paris",
   ],
   ["gpt-oss whose signs the server removed", "analysisThe user asks. Rome? No.assistantfinalParis"],
+  ["gpt-oss whose signs and first channel are gone", "The user asks. Rome? No.assistantfinalParis"],
 ];
 
 test.each(FORMS)("the thoughts of %s are removed", (_family, text) => {
@@ -71,6 +74,8 @@ test.each([
   ["closed once too often, behind the answer", "<think>Rome</think>Paris</think>\n"],
   ["a tag that closes itself", "<think/>Paris"],
   ["with code left open", "<think>```py\nrome()\n</think>\nParis"],
+  ["with code closed on the line of the mark, begun by the template", "```\nrome()\n```</think>\nParis"],
+  ["that end with a word like element", "is it the third element </think> Paris"],
   ["with a quoted mark", "<think>I close with `</think>`. Rome</think>Paris"],
   ["with a mark in a text of JSON", '<think>{"say": "</think> Rome"}</think>Paris'],
 ])("thoughts are removed: %s", (_how, text) => {
@@ -155,6 +160,14 @@ test.each([
   const reply = `analysisWe ${piece.repeat(100_000)}`;
   // Quadratic time would take minutes, beyond any test's limit.
   expect(withoutThoughts(reply).length).toBeLessThanOrEqual(reply.length);
+});
+
+test("white space before many marks is read once", () => {
+  const blank = " ".repeat(300_000);
+  for (const begin of [`${blank}\`\`\`\n${blank}`, `x\n\`\`\`\n${blank}`]) {
+    const reply = `${begin}${"<think></think>x".repeat(50_000)}${"</think>".repeat(50_000)}\n\`\`\`\n`;
+    expect(withoutThoughts(reply).length).toBeLessThanOrEqual(reply.length);
+  }
 });
 
 test("D21: a draft in the thoughts is no field of an XML parser, unless the field is the thoughts", () => {
