@@ -29,6 +29,7 @@ import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { refusalText, takeCompletion } from "./bounded-body.ts";
+import { isContextFull } from "./context-full.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
 import { refusalKind } from "./refusal-kind.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
@@ -74,18 +75,6 @@ export type CallOutcome<Response = ModelResponse> =
       /** What of the request the endpoint refuses: a call without it may be answered. */
       readonly refuses?: string;
     };
-
-/** What a 400 says when the context overflows, lower-cased (vLLM's and other engines' phrases, by verifiers' list). */
-const OVERFLOW_PHRASES = [
-  "context length",
-  "maximum model length",
-  "'max_tokens' or 'max_completion_tokens' is too large",
-  "exceeded model",
-  "exceed the configured limit",
-  "exceeds the configured limit",
-  "prompt_too_long",
-  "prompt is too long",
-];
 
 /** Said by whoever stands before the engine, and gave up waiting for it: it may have done its work. */
 const GAVE_UP_WAITING = [408, 499, 502, 504, 520, 521, 522, 523, 524];
@@ -298,12 +287,12 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
+  if (isContextFull(status, thrown.error, wordsOf(thrown))) return { kind: "prompt_too_long" };
   const refused = refusalKind(status, thrown.error, wordsOf(thrown));
   if (refused !== null) {
     const refusal = { key: AuthenticationError, maybe_key: ForbiddenError, prompt: ModelError }[refused];
     return { ...failure(new refusal(message), false, null), status };
   }
-  if (status === 400 && overflows(thrown)) return { kind: "prompt_too_long" };
   if (status >= 300 && status < 400) {
     const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
     return failure(new ModelError(moved), false, null);
@@ -315,13 +304,6 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
 
 function failure(error: RolloutError, retryable: boolean, retry_after_ms: number | null): Failed {
   return { kind: "failed", error, retryable, retry_after_ms };
-}
-
-function overflows(error: { message: string; error?: unknown; param?: unknown }): boolean {
-  // vLLM's mark where the words differ.
-  if (error.param === "input_tokens") return true;
-  const text = `${error.message} ${jsonOf(error.error)}`.toLowerCase();
-  return OVERFLOW_PHRASES.some((phrase) => text.includes(phrase));
 }
 
 /** Nothing for what is nested deeper than can be written. */
