@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { findLost } from "../contract/lost-json.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
@@ -60,26 +61,37 @@ export function objectOf(text: string, param: string): JsonObject {
 
 function jsonOf(text: string, param: string): Json {
   try {
-    return JSON.parse(text);
+    const value: Json = JSON.parse(text);
+    refuseLost(text, value, param);
+    return value;
   } catch (thrown) {
+    if (thrown instanceof Refusal) throw thrown;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     const message = `${param}: is not valid JSON: ${unquoted(reason)}`;
     throw new Refusal({ code: "invalid_request", message, param });
   }
 }
 
+/** A number that would become another one is refused, and so are two members of one name. */
+function refuseLost(text: string, value: Json, name: string): void {
+  const lost = findLost(text, value, name);
+  if (lost === null) return;
+  throw new Refusal({ code: "invalid_request", message: lost.message, param: lost.path === "" ? null : lost.path });
+}
+
 /**
  * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
- * text, and throws a SyntaxError as `JSON.parse` does.
+ * text in a way of its own, and throws a SyntaxError as `JSON.parse` does.
  */
-export async function readJson(request: Request, parse: (text: string) => Json = JSON.parse): Promise<Json> {
+export async function readJson(request: Request, parse?: (text: string) => Json): Promise<Json> {
   refuseOtherTypes(request);
-  const body = parseJson(await readBytes(request).catch(refuseBroken), parse);
+  const { text, body } = parseJson(await readBytes(request).catch(refuseBroken), parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
     throw new Refusal({ code: "invalid_request", message, param: null });
   }
   refuseOddities(body, "");
+  if (parse === undefined) refuseLost(text, body, "");
   return body;
 }
 
@@ -113,9 +125,10 @@ export function refuseEncoded({ headers }: Request): void {
   );
 }
 
-function parseJson(bytes: Uint8Array, parse: (text: string) => Json): Json {
+function parseJson(bytes: Uint8Array, parse: (text: string) => Json): { text: string; body: Json } {
   try {
-    return parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    return { text, body: parse(text) };
   } catch (thrown) {
     const reason = thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
     const message = `the body is not valid JSON: ${reason}`;

@@ -1,6 +1,7 @@
 /** Values of flags that are more than a word: files, JSON, keys kept in variables. Every error names the flag. */
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { findLost } from "../contract/lost-json.ts";
 import { isRefusedByFetch } from "../local/ports.ts";
 import { usageError } from "./exit.ts";
 
@@ -20,21 +21,25 @@ function environmentArg(text: string): Record<string, unknown> {
   if (name === undefined || value === undefined) {
     return jsonObject(readText(text, "env-args"), "env-args");
   }
-  return { [name]: jsonOrText(value) };
+  return { [name]: jsonOrText(value, "env-args", `${name}: `) };
 }
 
-/** JSON, or else the text itself. */
-export function jsonOrText(text: string): unknown {
+/** JSON, or else the text itself. JSON of which a part would be lost is refused: `where` says what it is of. */
+export function jsonOrText(text: string, flag: string, where = ""): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError) return text;
     throw error;
   }
+  const lost = findLost(text, value);
+  if (lost !== null) throw usageError(`--${flag}: ${where}${lost.message}`, flag);
+  return value;
 }
 
 export function jsonObject(text: string, flag: string, where = "it"): Record<string, unknown> {
-  const value = jsonOrText(text);
+  const value = jsonOrText(text, flag, where === "it" ? "" : `${where}: `);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw usageError(`--${flag}: ${where} is not a JSON object`, flag);
   }

@@ -1,7 +1,8 @@
 /**
  * JSON texts whose numbers a double cannot hold. `JSON.parse` rounds 9007199254740993 to 9007199254740992 without a
- * word; these two functions do not. Source: ECMA-262, "JSON.parse source text access".
+ * word; the readers here do not. Source: ECMA-262, "JSON.parse source text access".
  */
+import { saidBack } from "./shown-text.ts";
 
 /** A number as it was written. `JSON.stringify` writes it back with the same digits; it is no `number`. */
 export interface RawNumber {
@@ -32,6 +33,82 @@ export function parseExactJson(text: string): unknown {
   return parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && String(value) !== source ? rawJSON(source) : value,
   );
+}
+
+/**
+ * `JSON.parse`, except that a number that a double does not keep (`isKept`) is a raw one, with the digits it has in the
+ * text, or those that `write` makes of them. Throws SyntaxError, too, where such a number stands in a text that is nested
+ * too deep to be read so.
+ */
+export function parseKeepingNumbers(text: string, write: (source: string) => string = (source) => source): unknown {
+  const value: unknown = JSON.parse(text);
+  if (!holdsLarge(value)) return value;
+  try {
+    return parse(text, (_key, inner, { source }) =>
+      typeof inner !== "number" || source === undefined || isKept(inner, source) ? inner : rawJSON(write(source)),
+    );
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw new SyntaxError("it is nested too deep", { cause: thrown });
+    throw thrown;
+  }
+}
+
+/** Whether a number in it is past 2^53. */
+function holdsLarge(value: unknown): boolean {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === "number" && Math.abs(next) > Number.MAX_SAFE_INTEGER) return true;
+    if (typeof next === "object" && next !== null) for (const member of Object.values(next)) open.push(member);
+  }
+  return false;
+}
+
+/**
+ * Whether JSON that is written with this double says the same number as `source`, which it was read from. Below 2^53 the
+ * rounding of a fraction is no loss; from there on each digit counts: 9007199254740994 and 6.02e23 are kept,
+ * 9007199254740993, 9223372036854775808 (written back as 9223372036854776000) and 1e400 are not.
+ */
+export function isKept(value: number, source: string): boolean {
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
+  return Number.isFinite(value) && decimalOf(String(value)) === decimalOf(source);
+}
+
+/** What is wrong with a number that is not kept. */
+export function sayInexact(source: string): string {
+  const number = /^-?\d+(\.0*)?$/.test(source) ? "the whole number" : "the number";
+  const why = Number.isFinite(Number(source)) ? "has more digits than can be kept" : "is larger than can be kept";
+  return `${number} ${saidBack(source, 60)} ${why}; write it as a text`;
+}
+
+/** The first raw number in a value, as `findOddity` finds what is odd. `depth`: to which it is looked for. */
+export function findRawNumber(value: unknown, path: string, depth = 100): { path: string; source: string } | null {
+  if (isRawNumber(value)) return { path, source: value.rawJSON };
+  if (typeof value !== "object" || value === null || depth === 0) return null;
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member !== "object" || member === null) continue;
+    const inner = Array.isArray(value) ? `${path}[${name}]` : `${path}${path === "" ? "" : "."}${name}`;
+    const found = findRawNumber(member, inner, depth - 1);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** The number in one form of its own: equal numbers have equal texts, however many zeros and which exponent they have. */
+export function decimalOf(source: string): string {
+  const negative = source.startsWith("-");
+  const [mantissa = "", exponent = "0"] = source
+    .slice(negative ? 1 : 0)
+    .toLowerCase()
+    .split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  const digits = whole + fraction;
+  let [from, to] = [0, digits.length];
+  while (digits[from] === "0") from += 1;
+  while (to > from && digits[to - 1] === "0") to -= 1;
+  if (from === to) return "0";
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - to);
+  return `${negative ? "-" : ""}${digits.slice(from, to)}e${power}`;
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {

@@ -30,6 +30,26 @@ test("nesting that no reader survives is refused with its place, not a crash", a
   }
 });
 
+test.each([
+  ['"seed":9007199254740993', "seed", "seed: the whole number 9007199254740993 has more digits than can be kept"],
+  ['"metadata":{"id":12345678901234567890.0}', "metadata.id", "the whole number 12345678901234567890.0 has"],
+  ['"dataset":[{"question":"q"},{"answer":-9007199254740993}]', "dataset[1].answer", "-9007199254740993 has more"],
+  ['"sampling":{"extra_body":{"a":[[1e400]]}}', "sampling.extra_body.a[0][0]", "the number 1e400 is larger than"],
+  ['"environment_args":{"n":9.007199254740993E15}', "environment_args.n", "the number 9.007199254740993E15 has"],
+  [
+    '"dataset":[{"question":"q","info":{"a":1,"a":2}}]',
+    "dataset[0].info.a",
+    'dataset[0].info: the key "a" appears twice',
+  ],
+  ['"seed":1,"seed":2', "seed", 'the key "seed" appears twice'],
+])("what JSON.parse would lose of a body is refused by its field: %s", async (members, param, message) => {
+  const { seed: _seed, dataset: _dataset, metadata: _metadata, ...rest }: Record<string, unknown> = { ...RUN_REQUEST };
+  const text = JSON.stringify({ ...rest, sampling: undefined, environment_args: undefined });
+  expect(await refusalOf(text.replace(/}$/, `,${members}}`))).toMatchObject({
+    error: { code: "invalid_request", param, message: expect.stringContaining(message) },
+  });
+});
+
 test("a body of more values than a request may hold is refused before anything looks at them", async () => {
   const wide = (values: number) => JSON.stringify({ ...RUN_REQUEST, dataset: Array(values).fill(0) });
   expect(await refusalOf(wide(100_000))).toMatchObject({

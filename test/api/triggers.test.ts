@@ -97,6 +97,20 @@ test("a push on GitHub begins the eval of the commit, once, and nothing on anoth
   expect((await asked(door.ask("/v1/runs"))).body.data).toHaveLength(1);
 });
 
+test("a delivery may hold numbers of any length that its trigger does not use", async () => {
+  const door = await opened();
+  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const body = JSON.stringify(push.body).replace(
+    /^\{/,
+    '{"id":12345678901234567890123,"sizes":[9007199254740993,1e400],',
+  );
+  const headers = { ...push.headers, "x-hub-signature-256": githubSignature(onPush.verify.secret, body) };
+  const test = async (sent: object) => (await asked(door.post(`/v1/triggers/${trigger.id}/test`, sent))).body;
+  expect(await test({ body })).toMatchObject({ would: "begin", errors: [] });
+  expect(await test({ body, headers })).toMatchObject({ verified: true, would: "begin", errors: [] });
+  expect(await post(door, trigger, body, headers)).toMatchObject({ status: 202, body: { state: "started" } });
+});
+
 test("new weights on Hugging Face begin an eval of them, and the same commit told twice begins one", async () => {
   const door = await opened();
   const { model: _, ...map } = onWeights.map;

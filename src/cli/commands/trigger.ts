@@ -158,9 +158,8 @@ const TEST = command({
     const text = given.trimStart().startsWith("{") ? given : readText(given, "payload");
     const headers = line.pairs("header");
     const signed = Object.keys(headers).length > 0;
-    const request: TriggerTestRequestInput = signed
-      ? { body: text, headers }
-      : { payload: jsonObject(text, "payload") };
+    // As its text: a number in it may have more digits than JSON's readers keep.
+    const request: TriggerTestRequestInput = { body: text, ...(signed && { headers }) };
     return onPlatform(line, async ({ client, signal }) => {
       const found = await client.testTrigger(trigger, request, { signal });
       return { json: found, text: () => testText(found), exit: found.would === "begin" ? EXIT.good : EXIT.bad };
@@ -187,7 +186,7 @@ function settingsOf(line: Settings) {
   const run = line.text("run");
   const text = run === undefined || run.trimStart().startsWith("{") ? run : readText(run, "run");
   const [map, when] = [line.pairs("map"), line.pairs("when")];
-  const wanted = Object.entries(when).map(([path, value]) => [path, jsonOrText(value)]);
+  const wanted = Object.entries(when).map(([path, value]) => [path, jsonOrText(value, "when", `${path}: `)]);
   return defined({
     secret: variableNamedBy("secret-var", line.text("secret-var")),
     run: text === undefined ? undefined : jsonObject(text, "run"),

@@ -15,6 +15,7 @@ import {
   isRecord,
   type Json,
 } from "../../contract/json.ts";
+import { findLost } from "../../contract/lost-json.ts";
 import { asMessages, Messages, type ToolDefinition } from "../../contract/messages.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { RoutedRow, TaskRow } from "../environments/contract.ts";
@@ -184,6 +185,8 @@ function readInfo(info: Json | undefined, index: number): Json {
   const read = parseInfo(info, index);
   const odd = findOddity(read, "info");
   if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
+  const lost = findLost(info, read, "info");
+  if (lost !== null) throw new RowError(index, `.${lost.path}`, lost.message);
   return deepFreeze(read);
 }
 

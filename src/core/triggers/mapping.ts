@@ -1,4 +1,5 @@
 /** What a payload comes to: whether it is one that begins a run, and what it fills into the run's request. */
+import { findRawNumber, sayInexact } from "../../contract/exact-json.ts";
 import { findOddity, type Json, type JsonObject } from "../../contract/json.ts";
 import { formatPath } from "../field-path.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
@@ -37,6 +38,8 @@ export function fillingOf(
     if (holdsMore(value, VALUES_HELD) || JSON.stringify(value).length > VALUE_CHARACTERS) {
       return refused(target, `what stands at ${path} is over ${VALUE_CHARACTERS} characters of JSON`);
     }
+    const raw = findRawNumber(value, path);
+    if (raw !== null) return refused(target, `${raw.path}: ${sayInexact(raw.source)}`);
     const odd = findOddity(value, path);
     if (odd !== null) return refused(target, `${odd.path} ${odd.message}`);
     if (mayHoldKey(target) && holdsKey(value)) {

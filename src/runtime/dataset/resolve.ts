@@ -1,6 +1,7 @@
 /** The uploaded dataset a run names: looked up, and its rows held to the environment the run is of. */
 import { canonicalJson, findOddity, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { findLost, within } from "../../contract/lost-json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
@@ -57,7 +58,7 @@ async function tryFirstRows(env: Env, file: RowsFile, { environment }: Against):
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
     const value: Json = JSON.parse(text);
-    const refusal = refusedRow(environment, value, row, `row ${row + 1}`);
+    const refusal = refusedRow(environment, { text, value }, row, `row ${row + 1}`);
     if (refusal !== null) return { ok: false, error: refusal };
     characters += text.length;
     if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) break;
@@ -65,17 +66,20 @@ async function tryFirstRows(env: Env, file: RowsFile, { environment }: Against):
   return GOOD;
 }
 
-/** Whether a row makes a task: of an environment, or, when none is named, of any. */
-
-/** What is wrong with row `index`, or null. `where` begins the message: "line 17". Never throws for JSON. */
+/**
+ * What is wrong with row `index`, or null: it must make a task of the environment, or, when none is named, of any.
+ * `where` begins the message: "line 17". Never throws for JSON.
+ */
 export function refusedRow(
   environment: AnyEnvironment | null,
-  row: Json,
+  { text, value }: { readonly text: string; readonly value: Json },
   index: number,
   where: string,
 ): Refusal | null {
   try {
-    checkRow(environment, row, index);
+    const lost = findLost(text, value);
+    if (lost !== null) throw new RowError(index, within(lost), lost.message);
+    checkRow(environment, value, index);
     return null;
   } catch (thrown) {
     if (!(thrown instanceof RowError)) throw thrown;

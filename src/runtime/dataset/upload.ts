@@ -215,15 +215,17 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function refusedLine(against: Against, { row, line, bytes }: RowLine): Refusal | null {
   const where = `line ${line}`;
+  let text: string;
   let value: Json;
   try {
-    value = JSON.parse(decoder.decode(bytes));
+    text = decoder.decode(bytes);
+    value = JSON.parse(text);
   } catch (thrown) {
     const why = thrown instanceof SyntaxError ? thrown.message : "it is not UTF-8 text";
     const message = `${where}: not valid JSON: ${why}`;
     return { code: "invalid_row", message, param: `rows[${row}]` };
   }
-  return refusedRow(against?.environment ?? null, value, row, where);
+  return refusedRow(against?.environment ?? null, { text, value }, row, where);
 }
 
 async function takenName(env: Env, scope: Scope, { name }: DatasetUpload): Promise<Result<never> | null> {

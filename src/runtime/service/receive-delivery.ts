@@ -1,4 +1,5 @@
 /** A delivery at a trigger's address: who sent it, what it comes to, and whether it is the first of its kind. */
+import { parseKeepingNumbers } from "../../contract/exact-json.ts";
 import { isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TriggerReceipt, TriggerTest, TriggerTestRequest } from "../../contract/trigger.ts";
@@ -138,7 +139,7 @@ function verdictOf(trigger: TriggerRow, { ping, payload }: Signed): Verdict {
 
 function jsonOf(text: string): Result<Json> {
   try {
-    return { ok: true, value: JSON.parse(text) as Json };
+    return { ok: true, value: parseKeepingNumbers(text) as Json };
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     return refuse("invalid_request", "the body is not valid JSON", "body");

@@ -6,6 +6,7 @@
  * compared in constant time. What proves the sender differs: Standard Webhooks signs id, time and body; GitHub the body
  * alone, so that one body is one delivery whatever its id; Hugging Face signs nothing, and sends the secret itself.
  */
+import { parseKeepingNumbers } from "../../contract/exact-json.ts";
 import { canonicalJson, isRecord, type Json } from "../../contract/json.ts";
 import type { TriggerScheme } from "../../contract/trigger.ts";
 import { holdsMore } from "../../core/schema/bounded-lists.ts";
@@ -29,6 +30,7 @@ export interface Signed {
   readonly event: string | null;
   /** The sender only looks whether anybody is there. */
   readonly ping: boolean;
+  /** A number that a double does not keep is a raw one in it: nothing is wrong with a delivery that has such a number. */
   readonly payload: Json;
 }
 
@@ -136,7 +138,7 @@ function bodyId(body: string): string {
 function read(body: string, say: (payload: Json) => Omit<Signed, "payload">): Result<Signed> {
   let payload: Json;
   try {
-    payload = JSON.parse(body);
+    payload = parseKeepingNumbers(body) as Json;
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     return refuse("invalid_request", "the body is not valid JSON", null);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { parseKeepingNumbers } from "../../../src/contract/exact-json.ts";
 import type { Json, JsonObject } from "../../../src/contract/json.ts";
 import { checkWhen, filled, fillingOf, VALUE_CHARACTERS } from "../../../src/core/triggers/mapping.ts";
 import { readPayloadPath, readTarget, valueIn } from "../../../src/core/triggers/payload-path.ts";
@@ -100,4 +101,22 @@ test("an endpoint that a payload names fills in, and one with a key in it is ref
       message: expect.stringContaining("keeps no key"),
     });
   }
+});
+
+test("a number with more digits than can be kept is refused where it is filled in, and nowhere else", () => {
+  const payload = parseKeepingNumbers('{"id":9007199254740993,"ref":"main","in":{"list":[1,1e400]}}') as Json;
+  expect(checkWhen({ "$.ref": "main", "$.id": 9007199254740992 }, payload).map(({ holds }) => holds)).toEqual([
+    true,
+    false,
+  ]);
+  expect(fillingOf({ "metadata.ref": "$.ref" }, payload)).toEqual({ ok: true, value: { "metadata.ref": "main" } });
+  expect(fillingOf({ "metadata.id": "$.id" }, payload)).toEqual({
+    ok: false,
+    message:
+      "map.metadata.id: $.id: the whole number 9007199254740993 has more digits than can be kept; write it as a text",
+    param: "map.metadata.id",
+  });
+  expect(fillingOf({ dataset: "$.in" }, payload)).toMatchObject({
+    message: expect.stringContaining("map.dataset: $.in.list[1]: the number 1e400 is larger"),
+  });
 });

@@ -121,6 +121,48 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
     "rows[0].__proto__",
   ],
   ["nesting without end", `{"question":"q","info":${"[".repeat(999)}${"]".repeat(999)}}`, "", "deep", null],
+  [
+    "a whole number that no double keeps",
+    `${good}\n{"question":"q","answer":9007199254740993}`,
+    "",
+    "line 3: answer: the whole number 9007199254740993 has more digits than can be kept; write it as a text",
+    "rows[1].answer",
+  ],
+  [
+    "such a number in a list of an environment's row",
+    '{"question":"q","answer":"1","info":{"ids":[1,-9.007199254740993e15]}}',
+    "environment=gsm8k",
+    "line 1: info.ids[1]: the number -9.007199254740993e15 has more digits",
+    "rows[0].info.ids[1]",
+  ],
+  [
+    "a number past every double",
+    `${good}{"question":"q","info":{"n":1e400}}`,
+    "",
+    "line 2: info.n: the number 1e400 is larger than can be kept",
+    "rows[1].info.n",
+  ],
+  [
+    "a number in info that is a text",
+    JSON.stringify({ question: "q", info: '{"ids":[12345678901234567890123]}' }),
+    "",
+    "line 1: info.ids[0]: the whole number 12345678901234567890123 has",
+    "rows[0].info.ids[0]",
+  ],
+  [
+    "a key that stands twice",
+    `${good}\n{"question":"q","answer":"1","answer":"2"}`,
+    "",
+    'line 3: the key "answer" appears twice',
+    "rows[1].answer",
+  ],
+  [
+    "a key that stands twice further in",
+    '{"question":"q","info":{"a":[{"b":1,"b":2}]}}',
+    "",
+    'line 1: info.a[0]: the key "b" appears twice',
+    "rows[0].info.a[0].b",
+  ],
   ["a row its environment refuses", `${good}`, "environment=gsm8k", "line 1: answer is required", "rows[0].answer"],
 ])("%s is refused by its line, and nothing is kept", async ([what, file, query, message, param]) => {
   const door = await openPlatform();
