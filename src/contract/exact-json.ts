@@ -74,11 +74,21 @@ export function isKept(value: number, source: string): boolean {
   return Number.isFinite(value) && decimalOf(String(value)) === decimalOf(source);
 }
 
+/** Digits of the longest whole number that is written out. */
+const MOST_DIGITS = 1000;
+
+/** The digits of a whole number, with its sign; null for one with a fraction, or with more digits than are written out. */
+export function wholeOf(source: string): string | null {
+  const [digits = "", power = "0"] = decimalOf(source).split("e");
+  const zeros = Number(power);
+  return zeros < 0 || digits.length + zeros > MOST_DIGITS ? null : digits + "0".repeat(zeros);
+}
+
 /** What is wrong with a number that is not kept. */
 export function sayInexact(source: string): string {
   const number = /^-?\d+(\.0*)?$/.test(source) ? "the whole number" : "the number";
   const why = Number.isFinite(Number(source)) ? "has more digits than can be kept" : "is larger than can be kept";
-  return `${number} ${saidBack(source, 60)} ${why}; write it as a text`;
+  return `${number} ${saidBack(source, 60)} ${why}`;
 }
 
 /** The first raw number in a value, as `findOddity` finds what is odd. `depth`: to which it is looked for. */
@@ -109,6 +119,11 @@ export function decimalOf(source: string): string {
   if (from === to) return "0";
   const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - to);
   return `${negative ? "-" : ""}${digits.slice(from, to)}e${power}`;
+}
+
+/** Throws SyntaxError for a text that is no number of JSON. */
+export function rawNumber(source: string): RawNumber {
+  return rawJSON(source);
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {

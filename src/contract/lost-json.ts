@@ -130,7 +130,8 @@ class Scanner {
   #number(source: string): Lost | null {
     if (isKept(Number(source), source)) return null;
     const path = pathOf(this.#open);
-    return { path, message: path === "" ? sayInexact(source) : `${path}: ${sayInexact(source)}` };
+    const message = `${sayInexact(source)}; write it as a text`;
+    return { path, message: path === "" ? message : `${path}: ${message}` };
   }
 }
 

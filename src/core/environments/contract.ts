@@ -106,6 +106,8 @@ export interface AnyTool {
   readonly hidden: readonly string[];
   /** False: after a kill between its run and the commit the rollout fails rather than run it twice. */
   readonly idempotent: boolean;
+  /** It passes its arguments on as JSON: a number that no double keeps comes as a raw one, not as a bigint. */
+  readonly takesRawNumbers?: boolean;
   readonly run: (args: never, call: Call) => Awaitable<unknown>;
 }
 

@@ -146,7 +146,7 @@ function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: Mc
     return await live.mcp.call(server, tool, args);
   };
   const { description, idempotent } = rest;
-  return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], run };
+  return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], takesRawNumbers: true, run };
 }
 
 /** A schema that we cannot follow, or not within the work of one check, is left to the server that wrote it. */

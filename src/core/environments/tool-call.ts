@@ -7,17 +7,73 @@
  */
 import type * as z from "zod";
 import { EnvError, ToolCallError } from "../../contract/errors.ts";
+import { isRawNumber, parseKeepingNumbers, rawNumber, sayInexact, wholeOf } from "../../contract/exact-json.ts";
 import { isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
 import { valueAt } from "../field-path.ts";
+import { holdsRaw } from "../schema/exact-numbers.ts";
 import { exceedsUtf8 } from "../size.ts";
 import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
 
-/** What a model sent as the arguments of a call, whatever it is. Throws SyntaxError for text that is no JSON. */
+/**
+ * What a model sent as the arguments of a call, whatever it is, with raw numbers where a double would change one. Many
+ * servers send an empty text or null where a call has no arguments. Throws SyntaxError for text that is no JSON.
+ */
 export function decodeArguments(call: ToolCall): Json {
-  return JSON.parse(call.function.arguments) as Json;
+  const text = call.function.arguments.trim();
+  return text === "" || text === "null" ? {} : (parseKeepingNumbers(text) as Json);
+}
+
+/**
+ * The arguments with bigints for the numbers that a double would change; as they are for a tool that takes raw ones. No
+ * tool runs with a rounded number: throws ToolCallError, which names the field, where its parameters take no bigint.
+ */
+export function withExactNumbers(tool: AnyTool | undefined, args: ToolArgs): ToolArgs {
+  if (tool?.takesRawNumbers === true || !holdsRaw(args)) return args;
+  const found: Path[] = [];
+  const exact = withBigints(args, [], found) as ToolArgs;
+  if (tool === undefined) return exact;
+  const visible = Object.entries(exact).filter(([name]) => !tool.hidden.includes(name));
+  const parsed = parseArguments(tool.parameters, Object.fromEntries(visible));
+  if (!parsed.success) throw unfit(tool.name, faultsOf(parsed.error, exact));
+  const rounded = found.filter((path) => typeof valueAt(parsed.data, path) === "number");
+  if (rounded.length > 0)
+    throw unfit(
+      tool.name,
+      rounded.map((path) => tellInexact(path, valueAt(exact, path))),
+    );
+  return exact;
+}
+
+function withBigints(value: unknown, path: Path, found: Path[]): unknown {
+  if (isRawNumber(value)) {
+    const whole = wholeOf(value.rawJSON);
+    if (whole === null) throw badArguments(`bad arguments: ${tellInexact(path, value.rawJSON)}`);
+    found.push(path);
+    return BigInt(whole);
+  }
+  if (Array.isArray(value)) return value.map((item, at) => withBigints(item, [...path, at], found));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, withBigints(member, [...path, name], found)]);
+  return Object.fromEntries(members);
+}
+
+function faultsOf({ issues }: z.ZodError, args: unknown): string[] {
+  return issues.map(({ path, message }) => {
+    const sent = valueAt(args, path);
+    if (typeof sent === "bigint") return tellInexact(path, sent);
+    return path.length === 0 ? message : `${path.join(".")}: ${message}`;
+  });
+}
+
+function tellInexact(path: Path, number: unknown): string {
+  return `${path.join(".")}: ${sayInexact(String(number))}`;
+}
+
+function unfit(name: string, faults: readonly string[]): ToolCallError {
+  return badArguments(`bad arguments for ${name}: ${faults.join("; ")}`);
 }
 
 export function isObject(sent: Json): sent is ToolArgs {
@@ -58,12 +114,7 @@ export async function runTool(
   const injected = Object.fromEntries(tool.hidden.map((name) => [name, args[name]]));
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
   const parsed = parseArguments(tool.parameters, Object.fromEntries(visible));
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) =>
-      issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`,
-    );
-    throw badArguments(`bad arguments for ${tool.name}: ${faults.join("; ")}`);
-  }
+  if (!parsed.success) throw unfit(tool.name, faultsOf(parsed.error, {}));
   if (!tool.idempotent) unrepeatable(tool.name);
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.
   const running = tool.run({ ...parsed.data, ...injected } as never, call);
@@ -80,11 +131,16 @@ export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unkno
 
 function resultContent(name: string, result: unknown): Content {
   const parts = contentParts(result);
-  const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "null");
+  const text = typeof result === "string" ? result : (JSON.stringify(result, writeBigint) ?? "null");
   if (exceedsUtf8(text, LIMITS.toolResultBytes)) {
     throw new ToolCallError(`the result of ${name} is over ${LIMITS.toolResultBytes} bytes`);
   }
   return parts ?? text;
+}
+
+/** A tool may give back the bigint that it was given. */
+function writeBigint(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? rawNumber(String(value)) : value;
 }
 
 /** The list itself when all of it is text and images, which tool messages may hold; an empty one too. */

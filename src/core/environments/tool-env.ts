@@ -39,7 +39,16 @@ import { type EnvironmentOptions, HOOK_OPTIONS, MultiTurnEnv, type RolloutHooks 
 import { contextOf } from "./hook-state.ts";
 import type { StopOptions } from "./stops.ts";
 import { toolDefinition } from "./tool.ts";
-import { badArguments, decodeArguments, isObject, keysOf, noObject, requireHidden, runTool } from "./tool-call.ts";
+import {
+  badArguments,
+  decodeArguments,
+  isObject,
+  keysOf,
+  noObject,
+  requireHidden,
+  runTool,
+  withExactNumbers,
+} from "./tool-call.ts";
 
 export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
   readonly tools: readonly AnyTool[];
@@ -157,8 +166,14 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     } catch (thrown) {
       return this.#describe(name, thrown, ToolParseError);
     }
-    const args = isObject(sent) ? this.prepareArguments(name, sent, messages, state) : null;
     const tool = this.toolNamed(name, state);
+    let exact: ToolArgs | null;
+    try {
+      exact = isObject(sent) ? withExactNumbers(tool, sent) : null;
+    } catch (thrown) {
+      return this.#describe(name, thrown, ToolCallError);
+    }
+    const args = exact === null ? null : this.prepareArguments(name, exact, messages, state);
     if (tool !== undefined && args !== null) requireHidden(tool, args);
     try {
       if (tool === undefined) throw unknownTool(name);

@@ -98,6 +98,8 @@ const LOOKAROUND = /\(\?<?[=!]/;
 export function toolSchema(name: string, parameters: z.ZodObject): ToolSchema {
   const { $schema: _dialect, ...written } = z.toJSONSchema(parameters, {
     io: "input",
+    // A bigint is an integer for a model, and for JSON.
+    unrepresentable: ({ zodSchema }) => (zodSchema._zod.def.type === "bigint" ? { type: "integer" } : "throw"),
     // What stands within an optional one is written into the same node, its mark included.
     override: ({ zodSchema, jsonSchema: node }) => {
       if (mayBeLeftOut(zodSchema)) node[OMISSIBLE] = true;

@@ -3,12 +3,13 @@
  * an interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
  *
  * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no
- * value can hang an isolate. Patterns are RE2's, and no format backtracks (`Formats`).
+ * value can hang an isolate. Numbers past 2^53 are compared by their digits (exact-numbers.ts). Patterns are RE2's, and no format backtracks (`Formats`).
  */
 import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { scoreWork, type Work, WorkBudgetError } from "../rubrics/work.ts";
+import { holdsRaw, standIns } from "./exact-numbers.ts";
 import { Meter } from "./json-schema-meter.ts";
 import { Pattern, translatePattern } from "./pattern.ts";
 
@@ -36,6 +37,17 @@ const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
  * checker does for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
  */
 export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
+  const check = holdsRaw(schema) ? null : doubleChecker(schema, work);
+  return (value, given = scoreWork()) => {
+    if (check !== null && (findOddity(value, "") !== null || !holdsRaw(value))) return check(value, given);
+    const { replaced, name } = usable(() => standIns(schema, value, given));
+    const [ownSchema, ownValue = null] = replaced;
+    return doubleChecker(ownSchema as JsonObject, given)(ownValue, given).map(name);
+  };
+}
+
+/** Of a schema and values whose numbers are doubles. */
+function doubleChecker(schema: JsonObject, work: Work): SchemaChecker {
   const oddity = findOddity(schema, "");
   if (oddity !== null) throw unusable(`${oddity.path} ${oddity.message}`);
   const dialect = String(schema["$schema"] ?? "");

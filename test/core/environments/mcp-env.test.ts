@@ -145,6 +145,33 @@ test("what a tool says goes wrong is the model's to read, and so are arguments i
   expect(shop.asked.filter((method) => method === "tools/call").length).toBe(2);
 });
 
+test("a server gets the digits of a number as the model wrote them, where its schema takes the number", async () => {
+  const shop = new McpShop();
+  const bodies: string[] = [];
+  const heard = async (url: string, init: FetchOptions = {}) => {
+    if (init.body?.includes("tools/call")) bodies.push(init.body);
+    return await street({ shop })(url, init);
+  };
+  const numbers = ["9007199254740993", "12345678901234567890123.0", "9.007199254740993e15", "1e400", "5"];
+  const texts = numbers.map((number) => `{"ids":[${number}]}`);
+  const more = [`{"item":9007199254740993}`, `{"item":"tea","count":-9007199254740993}`];
+  const tool_calls = [
+    ...texts.map((text) => ({ name: "odd", arguments: text })),
+    ...more.map((text) => ({ name: "add", arguments: text })),
+  ];
+  shop.stock("odd");
+  const { said } = await play({ shop }, [{ tool_calls }, "Done."], { capabilities: { fetch: heard } });
+  for (const number of numbers)
+    expect(
+      bodies.some((body) => body.includes(`{"ids":[${number}]}`)),
+      number,
+    ).toBe(true);
+  expect(said.slice(-2)).toEqual([
+    'bad arguments for add: item: Instance type "number" is invalid. Expected "string".',
+    "bad arguments for add: count: -9007199254740993 is less than 1.",
+  ]);
+});
+
 test("images are handed on as parts, and nothing at all as a text", async () => {
   const { said } = await play({ shop: new McpShop() }, [call("photo"), call("empty"), "Done."]);
   expect(said).toEqual([

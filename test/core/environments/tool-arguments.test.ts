@@ -1,8 +1,9 @@
-import { tool } from "rollcall";
+import { dataset, inject, StatefulToolEnv, tool } from "rollcall";
+import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { parseArguments } from "../../../src/core/environments/tool-call.ts";
-import { answersTo } from "../../fixtures/tool-answers.ts";
+import { answersTo, task } from "../../fixtures/tool-answers.ts";
 
 const Place = z.object({ lat: z.number(), note: z.string().optional(), zoom: z.int().default(3) });
 
@@ -68,26 +69,108 @@ test("A10: NaN and infinity are no JSON, and arguments that hold them are answer
   expect(texts).toEqual([expect.stringContaining("bad arguments for sq: x: ")]);
 });
 
-test("A11: an integer past 2^53 is rounded where a number is asked for, and refused where an integer is", async () => {
-  const exact = tool({
-    name: "exact",
-    description: "",
-    parameters: z.object({ n: z.int() }),
-    run: ({ n }) => n,
+function taking(name: string, parameters: z.ZodObject) {
+  return tool({ name, description: "", parameters, run: (args) => args });
+}
+
+test("A11: an integer past 2^53 reaches a tool that takes a bigint, and any other call of it is refused by name", async () => {
+  const tools = [
+    taking("big", z.object({ n: z.coerce.bigint() })),
+    taking("some", z.object({ n: z.union([z.number(), z.bigint()]), at: z.array(z.unknown()).optional() })),
+    taking("number", z.object({ n: z.number() })),
+    taking("int", z.object({ n: z.int() })),
+    taking("coerced", z.object({ n: z.coerce.number() })),
+    taking("text", z.object({ n: z.string() })),
+    taking("inner", z.object({ at: z.array(z.object({ n: z.number() })) })),
+  ];
+  const told = async (name: string, args: string) => (await answersTo([[name, args]], { tools })).texts[0];
+  const large = '{"n": 9007199254740993}';
+  expect(await told("big", large)).toBe('{"n":9007199254740993}');
+  expect(await told("big", '{"n": -9.007199254740993e15}')).toBe('{"n":-9007199254740993}');
+  expect(await told("big", '{"n": 5}')).toBe('{"n":5}');
+  expect(await told("some", large)).toBe(large.replace(" ", ""));
+  expect(await told("some", '{"n": 1, "at": [[12345678901234567890123]]}')).toBe(
+    '{"n":1,"at":[[12345678901234567890123]]}',
+  );
+  for (const name of ["number", "int", "coerced", "text"]) {
+    const why = "the whole number 9007199254740993 has more digits than can be kept";
+    expect(await told(name, large)).toBe(`bad arguments for ${name}: n: ${why}`);
+    expect(await told(name, '{"n": 9007199254740993.0}')).toContain(why);
+  }
+  expect(await told("inner", '{"at": [{"n": 1}, {"n": -12345678901234567890123}]}')).toContain(
+    "at.1.n: the whole number -12345678901234567890123 has",
+  );
+  for (const number of ["9007199254740993.5", "1e5000"]) {
+    expect(await told("big", `{"n": ${number}}`)).toContain(`n: the number ${number} `);
+  }
+  for (const kept of ["9007199254740994", "1e+22", "0.1", "-9007199254740991"]) {
+    expect(await told("number", `{"n": ${kept}}`)).toBe(`{"n":${kept}}`);
+  }
+});
+
+test("arguments that are added to a call are asked for only where its numbers can be given as they are", async () => {
+  const asked: unknown[] = [];
+  const environment = new StatefulToolEnv({
+    dataset: dataset(z.object({ question: z.string() }), "uploaded"),
+    tools: [
+      tool({
+        name: "find",
+        description: "",
+        parameters: z.object({ n: z.number() }),
+        hidden: { user: inject<string>() },
+        run: ({ n, user }) => `${n} of ${user}`,
+      }),
+    ],
+    rubric: {},
+    setupState: () => ({}),
+    updateToolArgs: (_name, args) => {
+      asked.push(args);
+      return { ...args, user: "ada" };
+    },
   });
-  const give = tool({
-    name: "give",
-    description: "",
-    parameters: z.object({ n: z.number() }),
-    run: ({ n }) => n,
-  });
-  const args = '{"n": 9007199254740993}';
+  const tool_calls = ['{"n": 9007199254740993, "user": 9007199254740993}', '{"n": 5, "user": 1e400}'].map(
+    (text, at) => ({
+      name: "find",
+      arguments: text,
+      id: `c${at}`,
+    }),
+  );
+  const report = await runRollout(environment, { task, model: scripted([{ tool_calls }, "done"]) });
+  const texts = report.completion.filter(({ role }) => role === "tool").map(({ content }) => content);
+  expect(texts).toEqual([expect.stringMatching(/^bad arguments for find: n: the whole number/), "5 of ada"]);
+  expect(asked).toEqual([{ n: 5 }]);
+  const calls = report.completion.flatMap((message) =>
+    message.role === "assistant" ? (message.tool_calls ?? []) : [],
+  );
+  expect(calls.map((call) => call.function.arguments)).toEqual(tool_calls.map((call) => call.arguments));
+});
+
+test("an empty text, blanks and null are arguments of a call that has none", async () => {
+  const tools = [
+    taking("now", z.object({ zone: z.string().optional() })),
+    taking("at", z.object({ zone: z.string() })),
+  ];
+  for (const text of ["", "  ", "\n\t", "null", " null\n", "{}"]) {
+    const { texts } = await answersTo(
+      [
+        ["now", text],
+        ["at", text],
+      ],
+      { tools },
+    );
+    expect(texts, JSON.stringify(text)).toEqual(["{}", expect.stringMatching(/^bad arguments for at: zone: /)]);
+  }
   const { texts } = await answersTo(
     [
-      ["give", args],
-      ["exact", args],
+      ["now", "nul"],
+      ["now", "[null]"],
+      ["now", '""'],
     ],
-    { tools: [give, exact] },
+    { tools },
   );
-  expect(texts).toEqual(["9007199254740992", expect.stringMatching(/^bad arguments for exact: n: /)]);
+  expect(texts).toEqual([
+    expect.stringContaining("JSON"),
+    "the arguments of now must be an object, not an array",
+    "the arguments of now must be an object, not a string",
+  ]);
 });

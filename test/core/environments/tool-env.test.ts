@@ -80,7 +80,7 @@ test("attempted calls are counted, failed ones included; an unknown tool's in th
   expect(report.metrics).toEqual({ num_turns: 2, total_tool_calls: 3, sq_calls: 2, boom_calls: 0 });
 });
 
-test.each(["[1]", '"s"', "null", "5"])(
+test.each(["[1]", '"s"', "true", "5"])(
   "R-tools-5: arguments %s are no object: the tool is not called",
   async (args) => {
     const { texts } = await answersTo([["sq", args]]);

@@ -3,6 +3,7 @@
  * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
+import { decimalOf, isRawNumber, parseKeepingNumbers, wholeOf } from "../../../contract/exact-json.ts";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
@@ -31,10 +32,15 @@ function readReferenceList(reference: string): readonly Json[] {
   return value;
 }
 
+/** One text for equal numbers: its digits where it is whole. */
+function digitsOf(source: string): string {
+  return wholeOf(source) ?? decimalOf(source);
+}
+
 /** Undefined, which no JSON is, for what cannot be parsed, or is nested deeper than any reader follows. */
 function parse(text: string): Json | undefined {
   try {
-    const value = JSON.parse(text) as Json;
+    const value = parseKeepingNumbers(text, digitsOf) as Json;
     return findOddity(value, "") === null ? value : undefined;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return undefined;
@@ -89,8 +95,9 @@ function isObject(value: Json): value is JsonObject {
 
 /**
  * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places,
- * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not. An output that is no JSON scores 0. As
- * autoevals' JSONDiff, which compares values of different kinds as texts; here they are 0.
+ * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not, and so is a number with more digits than a
+ * double keeps. An output that is no JSON scores 0. As autoevals' JSONDiff, which compares values of different kinds as
+ * texts; here they are 0.
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
@@ -103,6 +110,7 @@ export const jsonDiff = scorer(z.strictObject({}), () =>
 function compareValues(a: Json, b: Json, work: Work): number {
   if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
   if (typeof a === "number" && typeof b === "number") return closeness(a, b);
+  if (isRawNumber(a) || isRawNumber(b)) return asText(a) === asText(b) && typeof a === typeof b ? 1 : 0;
   if (Array.isArray(a) && Array.isArray(b)) {
     const longest = Math.max(a.length, b.length);
     return mean(Array.from({ length: longest }, (_, at) => compareBoth(a[at], b[at], work)));

@@ -1,0 +1,86 @@
+/**
+ * Numbers past 2^53 in a JSON Schema and in the value it is held against, for a validator that knows only doubles.
+ *
+ * How. Each is replaced by a stand-in: a whole double from 2^53 on. Stand-ins have the order of the numbers they stand
+ * for, equal numbers have the same one, and they lie on the same side of every smaller number. So whatever a schema asks
+ * of a number has the same answer, except what it is a multiple of.
+ */
+import { decimalOf, isRawNumber, wholeOf } from "../../contract/exact-json.ts";
+import { isRecord, type Json } from "../../contract/json.ts";
+import type { Work } from "../rubrics/work.ts";
+
+export interface StandIns {
+  readonly replaced: readonly Json[];
+  /** The same text with the numbers that its stand-ins stand for. */
+  readonly name: (text: string) => string;
+}
+
+/** Whether a number that no double keeps stands anywhere in a value. */
+export function holdsRaw(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return isRawNumber(value) || Object.values(value).some(holdsRaw);
+}
+
+/** Steps for each number that is put in its order. */
+const STEPS = 100;
+
+/** Throws TypeError where stand-ins would answer otherwise: a large number with a fraction, `multipleOf`. */
+export function standIns(schema: Json, value: Json, work: Work): StandIns {
+  if (asksMultiple(schema)) throw new TypeError("multipleOf is not followed for numbers past 2^53");
+  const found: Found = new Map();
+  note(schema, found);
+  note(value, found);
+  work.spend(found.size * STEPS, "comparing numbers past 2^53");
+  const sorted = [...found].sort(([, a], [, b]) => compareDigits(a.digits, b.digits));
+  const doubles = new Map<string, number>();
+  const names = new Map<string, string>();
+  for (const [at, [decimal, { source }]] of sorted.entries()) {
+    const double = (decimal.startsWith("-") ? -1 : 1) * (2 ** 53 + 2 * at);
+    doubles.set(decimal, double);
+    names.set(String(double), source);
+  }
+  return {
+    replaced: [replace(schema, doubles), replace(value, doubles)],
+    name: (text) => text.replaceAll(/-?\d{16}/g, (number) => names.get(number) ?? number),
+  };
+}
+
+function sourceOf(value: unknown): string | null {
+  if (isRawNumber(value)) return value.rawJSON;
+  return typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER ? String(value) : null;
+}
+
+function asksMultiple(schema: Json): boolean {
+  if (typeof schema !== "object" || schema === null || isRawNumber(schema)) return false;
+  return Object.entries(schema).some(([keyword, value]) => {
+    const isNumber = typeof value === "number" || isRawNumber(value);
+    return keyword === "multipleOf" && isNumber ? value !== 1 : asksMultiple(value);
+  });
+}
+
+/** Numbers as they were written and their digits, without a sign, by their decimal form. */
+type Found = Map<string, { readonly source: string; readonly digits: string }>;
+
+function note(value: unknown, found: Found): void {
+  const source = sourceOf(value);
+  if (source !== null) {
+    const digits = wholeOf(source);
+    if (digits === null) throw new TypeError(`${source.slice(0, 60)} cannot be compared exactly`);
+    found.set(decimalOf(source), { source, digits: digits.replace("-", "") });
+  } else if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) note(member, found);
+  }
+}
+
+function replace(value: Json, doubles: ReadonlyMap<string, number>): Json {
+  const source = sourceOf(value);
+  if (source !== null) return doubles.get(decimalOf(source)) ?? Number.NaN;
+  if (Array.isArray(value)) return value.map((item: Json) => replace(item, doubles));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replace(member as Json, doubles)]));
+}
+
+function compareDigits(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : Number(a > b);
+}
