@@ -3,6 +3,7 @@ import * as z from "zod";
 import { Deleted, ResourceName } from "../contract/endpoint.ts";
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { mediaTypeOf } from "../contract/media-type.ts";
 import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
@@ -138,8 +139,7 @@ function refuseStatedLength(request: Request): void {
 }
 
 function requireJsonLines({ headers }: Request): void {
-  const isLines = /^application\/(jsonl|x-ndjson)\s*(;|$)/i.test(headers.get("content-type") ?? "");
-  if (isLines) return;
+  if (["application/jsonl", "application/x-ndjson"].includes(mediaTypeOf(headers.get("content-type")))) return;
   const message = "send the rows as content-type: application/jsonl (or application/x-ndjson)";
   throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
 }

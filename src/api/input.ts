@@ -6,6 +6,7 @@ import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { findLost } from "../contract/lost-json.ts";
+import { mediaTypeOf } from "../contract/media-type.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
@@ -107,7 +108,7 @@ export async function readText(request: Request): Promise<string> {
 }
 
 function refuseOtherTypes(request: Request): void {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
+  if (mediaTypeOf(request.headers.get("content-type")) !== "application/json") {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
   }

@@ -2,6 +2,7 @@
  * The pages that people look at: one HTML file for all their paths, made by the build of src/web, under a policy that
  * lets a browser run and load what this platform serves, and nothing else. What a page shows it asks of the API.
  */
+import { mediaTypeOf } from "../contract/media-type.ts";
 import type { ApiContext } from "./operation.ts";
 
 /** No inline script or style, nothing from elsewhere, in nobody's frame. `data:` is for images that charts make. */
@@ -34,5 +35,6 @@ async function readShell({ ASSETS }: Env): Promise<string> {
 
 /** True for a browser that opens an address, rather than a program that asks for something. */
 export function isNavigation({ req }: ApiContext): boolean {
-  return req.method === "GET" && (req.header("accept") ?? "").includes("text/html") && !req.path.startsWith("/v1/");
+  const accepted = (req.header("accept") ?? "").split(",").map(mediaTypeOf);
+  return req.method === "GET" && accepted.includes("text/html") && !req.path.startsWith("/v1/");
 }

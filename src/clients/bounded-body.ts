@@ -8,6 +8,7 @@
  */
 import { InvalidModelResponseError, ModelError } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { mediaTypeOf } from "../contract/media-type.ts";
 
 export class LongBodyError extends Error {
   override readonly name = "LongBodyError";
@@ -20,32 +21,39 @@ export class PausedBodyError extends Error {
 /** Calls `late` in so many milliseconds, unless what it gives is called first. Replaced by tests. */
 export type After = (ms: number, late: () => void) => () => void;
 
-/** Throws LongBodyError and PausedBodyError, and what the connection throws. */
-export async function wholeText(reply: Response, bytes: number, after?: After): Promise<string> {
+/** Asked with "" before the body, and then with each piece of it: true when no more of it is wanted. */
+export type Enough = (piece: string) => boolean;
+
+/** Up to where `enough` says. Throws LongBodyError and PausedBodyError, and what the connection throws. */
+export async function wholeText(reply: Response, bytes: number, after?: After, enough?: Enough): Promise<string> {
   const text: string[] = [];
-  await readWhole(reply, bytes, (piece) => text.push(piece), after);
+  const take = (piece: string) => {
+    text.push(piece);
+    return enough?.(piece) ?? false;
+  };
+  await readWhole(reply, bytes, take, after);
   return text.join("");
 }
 
 /** The beginning of a body: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
 export async function beginningOf(reply: Response, bytes: number): Promise<string> {
   const text: string[] = [];
-  await read(reply, bytes, (piece) => text.push(piece));
+  await read(reply, bytes, (piece) => {
+    text.push(piece);
+    return false;
+  });
   return text.join("");
 }
 
-async function readWhole(reply: Response, bytes: number, take: Take, after?: After): Promise<void> {
+async function readWhole(reply: Response, bytes: number, take: Enough, after?: After): Promise<void> {
   const { more } = await read(reply, bytes, take, after);
   if (more) throw new LongBodyError(`more than ${bytes} bytes`);
 }
 
-/** Takes the text of a body piece by piece. */
-type Take = (piece: string) => void;
-
 async function read(
   { body, headers }: Response,
   bytes: number,
-  take: Take,
+  take: Enough,
   after: After = inTime,
 ): Promise<{ readonly more: boolean }> {
   const decoder = new TextDecoder();
@@ -54,9 +62,10 @@ async function read(
   const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
+    if (take("")) return { more: false };
     for (;;) {
       const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
-      if (!done) take(decoder.decode(value.subarray(0, left), { stream: true }));
+      if (!done && take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
       const more = !done && value.byteLength > left;
       if (!done) left -= value.byteLength;
       if (!done && !more && left !== end) continue;
@@ -100,9 +109,16 @@ const inTime: After = (ms, late) => {
  * What a model says, whole or streamed, piece by piece. Throws ModelError for a body that broke off, and
  * InvalidModelResponseError for one that is too long.
  */
-export async function takeCompletion(reply: Response, take: Take): Promise<void> {
-  const bytes = isMediaType(reply.headers, "text/event-stream") ? LIMITS.streamedBytes : LIMITS.completionBytes;
-  await unlessBroken(() => readWhole(reply, bytes, take));
+export async function takeCompletion(reply: Response, take: (piece: string) => void): Promise<void> {
+  const bytes =
+    mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
+      ? LIMITS.streamedBytes
+      : LIMITS.completionBytes;
+  const toItsEnd = (piece: string) => {
+    take(piece);
+    return false;
+  };
+  await unlessBroken(() => readWhole(reply, bytes, toItsEnd));
 }
 
 /** The beginning of what refuses a call. Throws ModelError for a body that broke off. */
@@ -120,9 +136,4 @@ async function unlessBroken<T>(reading: () => Promise<T>): Promise<T> {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ModelError(`the reply broke off: ${why}`, { cause: thrown });
   }
-}
-
-/** Media types are compared without case, and without their parameters. */
-function isMediaType(headers: Headers, type: string): boolean {
-  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() === type;
 }

@@ -63,6 +63,11 @@ export interface FetchOptions {
    * `needs` names. The same `id` for every repeat of a request: its receiver knows it again by that. No "." in it.
    */
   sign?: { readonly secret: string; readonly id: string };
+  /**
+   * For a reply that may stay open behind what is wanted of it. Called with "" once its status is there, then with
+   * each piece of its body. After true the connection is closed, and `text()` gives what came so far.
+   */
+  until?: (piece: string, head: Pick<FetchReply, "status" | "headers">) => boolean;
 }
 
 /** The part of a standard `Response` that needs no stream. */

@@ -35,7 +35,7 @@ export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"]
 async function fetchOnce(
   env: Env,
   url: string,
-  { sign, timeoutMs, ...init }: FetchOptions,
+  { sign, timeoutMs, until, ...init }: FetchOptions,
   { hosts: ask, now, secret, signal: given, send }: FetchMeans,
 ): ReturnType<Capabilities["fetch"]> {
   const hosts = await ask();
@@ -54,8 +54,10 @@ async function fetchOnce(
   try {
     const reply = await wayOut(env, hosts, send)(new URL(url), sent);
     await refuseRedirect(reply, url);
-    const text = await wholeText(reply, LIMITS.fetchedBytes);
-    return { status: reply.status, headers: reply.headers, text: async () => text };
+    const { status, headers } = reply;
+    const enough = (piece: string) => until?.(piece, { status, headers }) ?? false;
+    const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
+    return { status, headers, text: async () => text };
   } catch (thrown) {
     if (hungUp?.aborted) throw new InfraError(`nobody waits for ${url} any more`);
     if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
