@@ -56,7 +56,7 @@ export const LIMITS = {
   valuesPerReply: 10_000,
   /** In one message of an MCP server. */
   valuesPerMessage: 100_000,
-  /** What is kept of one tool of an MCP server, as JSON; a larger one is left out. */
+  /** Of one tool of an MCP server: its name and description, and its schema as JSON; a larger one is left out. */
   mcpToolBytes: 64 * KIB,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,

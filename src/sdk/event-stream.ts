@@ -90,7 +90,7 @@ function mayComeBack(error: unknown): boolean {
 }
 
 /** The events of one connection. One cut off by the end of the stream is dropped: it comes again. */
-export async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGenerator<ServerSentEvent> {
+async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGenerator<ServerSentEvent> {
   if (reply.body === null) return;
   const reader = reply.body.getReader();
   const decoder = new TextDecoder();

@@ -5,7 +5,7 @@
 import { dereference, type Schema, validate } from "@cfworker/json-schema";
 import { OPERATIONS } from "../../src/api/app.ts";
 import { type DocumentedReply, openApiOf } from "../../src/api/openapi/openapi.ts";
-import { serverSentEvents } from "../../src/sdk/event-stream.ts";
+import { EventReader } from "../../src/contract/event-stream.ts";
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 
@@ -92,8 +92,8 @@ function checkEvents(reply: Response, check: (event: unknown) => void): Response
         const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
         rest = frames.pop() ?? "";
         const text = frames.map((frame) => `${frame}\n\n`).join("");
-        for await (const { id, name, data } of serverSentEvents(new Response(text))) {
-          if (data !== "") check({ id, event: name, data: JSON.parse(data) });
+        for (const { id, name, data } of new EventReader().push(text)) {
+          if (data !== "") check({ id: Number(id), event: name, data: JSON.parse(data) });
         }
         controller.enqueue(value);
       },

@@ -1,4 +1,7 @@
-/** The shop (mcp-shop.ts) on a port of loopback: node's requests become web requests and back. */
+/**
+ * The shop (mcp-shop.ts) on a port of loopback: node's requests become web requests and back. At an address that ends in
+ * `?open` it leaves each event stream open behind the answer, and asks the client whether it is there before it answers.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { McpShop } from "./mcp-shop.ts";
@@ -13,7 +16,8 @@ export async function startMcpShop(open: () => Promise<McpShop>): Promise<McpLoo
   let shop: Promise<McpShop> | undefined;
   const server = createServer(async (incoming, outgoing) => {
     shop ??= open();
-    await send(await (await shop).fetch(await requestOf(incoming)), outgoing);
+    const { fetch } = await shop;
+    await send(await fetch(await requestOf(incoming)), outgoing, incoming.url?.endsWith("?open") ?? false);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -36,8 +40,12 @@ async function requestOf(incoming: IncomingMessage): Promise<Request> {
   return new Request(url, { method, headers, body });
 }
 
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+const PING = `: hello\r\n\r\nevent: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 0, method: "ping" })}\r\n\r\n`;
+
+async function send(response: Response, outgoing: ServerResponse, open: boolean): Promise<void> {
+  const isStream = response.headers.get("content-type") === "text/event-stream";
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (open && isStream) outgoing.write(PING);
   for await (const chunk of response.body ?? []) outgoing.write(chunk);
-  outgoing.end();
+  if (!open || !isStream) outgoing.end();
 }

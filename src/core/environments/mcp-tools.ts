@@ -104,17 +104,15 @@ function readTools(server: string, tools: readonly unknown[]): (Unnamed | LeftOu
 
 /** What stands beside name and schema is read where it is what it should be. Throws TypeError with what is wrong. */
 function readTool(server: string, tool: string, given: Readonly<Record<string, unknown>>): Unnamed {
-  const { annotations, description, title, inputSchema } = Beside.parse(given);
+  const { annotations, description, title } = Beside.parse(given);
+  const { inputSchema } = given;
+  const said = description ?? title ?? annotations?.title ?? "";
+  if (exceedsUtf8(tool + said, LIMITS.mcpToolBytes)) {
+    throw new TypeError(`its name and description are over ${LIMITS.mcpToolBytes} bytes`);
+  }
   if (inputSchema === undefined) throw new TypeError("it has no inputSchema");
-  const offered = {
-    server,
-    tool,
-    description: description ?? title ?? annotations?.title ?? "",
-    parameters: schemaOf(inputSchema),
-    idempotent: mayRunTwice(annotations ?? {}),
-  };
-  if (!exceedsUtf8(JSON.stringify(offered), LIMITS.mcpToolBytes)) return offered;
-  throw new TypeError(`its name, description and schema are over ${LIMITS.mcpToolBytes} bytes`);
+  const idempotent = mayRunTwice(annotations ?? {});
+  return { server, tool, description: said, parameters: schemaOf(inputSchema), idempotent };
 }
 
 const Text = z.string().optional().catch(undefined);
@@ -124,12 +122,11 @@ const Beside = z.object({
   description: Text,
   title: Text,
   annotations: Annotations.optional().catch(undefined),
-  inputSchema: z.unknown(),
 });
 
 function schemaOf(inputSchema: unknown): JsonObject {
   try {
-    return usableSchema(inputSchema);
+    return usableSchema(inputSchema, LIMITS.mcpToolBytes);
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown;
     throw new TypeError(`its inputSchema cannot be used: ${thrown.message}`);

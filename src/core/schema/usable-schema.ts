@@ -6,7 +6,8 @@
  * is null says nothing, and is left out (servers in Go write unset lists so). A schema may refer to itself at a deeper
  * place, as trees do; one that leads back to itself at the same place has no end.
  */
-import { cloneJson, findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
+import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
+import { exceedsUtf8 } from "../size.ts";
 
 type Kind = "schema" | "schemas" | "items" | "named" | "names" | "values" | "type" | "reference";
 
@@ -30,12 +31,17 @@ const TYPES: readonly Json[] = ["object", "array", "string", "number", "integer"
 /** Keywords that apply their schemas to the same value. */
 const IN_PLACE = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
-/** A copy with `type: "object"`, since arguments are one. Throws TypeError with what is wrong. */
-export function usableSchema(given: unknown): JsonObject {
+/**
+ * A copy with `type: "object"`, since arguments are one. Throws TypeError with what is wrong, and for more than `bytes` of
+ * JSON.
+ */
+export function usableSchema(given: unknown, bytes: number): JsonObject {
   if (!isRecord(given)) throw new TypeError(`it is ${given === null ? "null" : nounOf(given)}, not an object`);
   const odd = findOddity(given as JsonObject, "");
   if (odd !== null) throw new TypeError(`${odd.path} ${odd.message}`);
-  const { type = "object", ...rest } = readSchema(cloneJson(given as JsonObject), "") as JsonObject;
+  const text = JSON.stringify(given);
+  if (exceedsUtf8(text, bytes)) throw new TypeError(`it is over ${bytes} bytes`);
+  const { type = "object", ...rest } = readSchema(JSON.parse(text), "") as JsonObject;
   if (type !== "object" && !(Array.isArray(type) && type.includes("object"))) {
     throw new TypeError(`its type is ${JSON.stringify(type)}, not "object"`);
   }
@@ -179,5 +185,6 @@ function at(path: string): string {
 function nounOf(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "missing";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -127,3 +127,32 @@ test("calls that know nothing of each other wait for one of the six connections,
   }
   expect(subrequests.count).toBe(10);
 });
+
+test("a reader that has enough closes the connection, gets what came, and never more than the limit", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const pieces = ["one", "two", "three"].map((text) => new TextEncoder().encode(text));
+  const open = () =>
+    new ReadableStream({
+      pull: (controller) => void controller.enqueue(pieces.shift() ?? MIB),
+      cancel: () => cancelled.resolve(),
+    });
+  const asked: string[] = [];
+  const until =
+    (enough: (piece: string) => boolean) =>
+    (piece: string, { status }: { readonly status: number }) => {
+      asked.push(`${status} ${piece.slice(0, 5)}`);
+      return enough(piece);
+    };
+  const get = guardedFetch(
+    env,
+    means(async (_url, init) => {
+      expect(init).not.toHaveProperty("until");
+      return new Response(open(), { status: 201 });
+    }),
+  );
+  const reply = await get(url, { until: until((piece) => piece === "two") });
+  expect([await reply.text(), asked]).toEqual(["onetwo", ["201 ", "201 one", "201 two"]]);
+  await cancelled.promise;
+  expect(await (await get(url, { until: until(() => true) })).text()).toBe("");
+  await expect(get(url, { until: until(() => false) })).rejects.toThrow("answered with more than 4194304 bytes");
+});

@@ -9,13 +9,13 @@ import { registerOnce } from "../registered.ts";
 import { script, type Turns } from "../script.ts";
 
 const shopping = defineEnvironment({
-  args: z.strictObject({}),
+  args: z.strictObject({ url: z.string().default(env.MCP_URL) }),
   needs: ["fetch"],
-  build: () =>
+  build: ({ url }) =>
     new MCPEnv({
       dataset: dataset(z.object({ question: z.string() }), [{ question: "Buy tea." }]),
       setupState: () => ({ bought: "" }),
-      servers: { shop: { url: env.MCP_URL } },
+      servers: { shop: { url } },
       postRollout: async (state) => {
         state.bought = String(await state.live.mcp.call("shop", "basket", {}));
       },
@@ -55,4 +55,12 @@ test("a rollout calls the tools of an MCP server, and a kill in its middle keeps
   expect(rollout).toMatchObject({ outcome: "scored", reward: 1, cleanup_errors: [] });
   const said = rollout.turns.flatMap(({ prompt }) => prompt.append.filter((m) => m["role"] === "tool"));
   expect(said.map((message) => message["content"])).toEqual(["2 in the basket", photo]);
+});
+
+test("a server may leave each stream open: the answer is taken, and the run ends at once", async () => {
+  const model = script([call("add", { item: "tea", count: 2 }), "Done."]);
+  const environment_args = { url: `${env.MCP_URL}?open` };
+  const run = await platform.start({ environment: "shopping", environment_args, model, num_examples: 1 });
+  expect(await platform.ended(run.id)).toMatchObject({ counts: { scored: 1 } });
+  expect(await platform.rollout(rolloutAt(run.id))).toMatchObject({ outcome: "scored", reward: 1, cleanup_errors: [] });
 });
