@@ -272,6 +272,34 @@ test("a template is checked when it is made or changed, and what is wrong is nam
   expect(await paramOf({})).toEqual([409, "name"]);
 });
 
+test("a secret of a form that nobody signs by is refused when it is set, and any other begins runs", async () => {
+  const door = await opened();
+  const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+  const request = (secret: string, scheme = "standard") => ({ name: "t", verify: { scheme, secret }, run: GAME });
+  const refused = await asked(door.post("/v1/triggers", request(`v2,whsec_${key}`)));
+  expect(refused).toMatchObject({ status: 400, body: { error: { code: "invalid_request", param: "verify.secret" } } });
+  const trigger = await make(door, request(`v1,whsec_${key}\n`));
+  const sent = (id: string, by: string) => post(door, trigger, "{}", standardHeaders(by, id, "{}", Date.now()));
+  expect(await sent("m1", `whsec_${key}`)).toMatchObject({ status: 202, body: { state: "started" } });
+  const patch = (secret: string) =>
+    asked(
+      door.ask("/v1/triggers/t", {
+        method: "PATCH",
+        headers: { "content-type": "Application/JSON; charset=UTF-8" },
+        body: JSON.stringify({ secret }),
+      }),
+    );
+  for (const wrong of [`WHSEC_${key}`, "whsec_short-of-a-key", "v1a,whpk_and-a-public-key"]) {
+    expect(await patch(wrong)).toMatchObject({ status: 400, body: { error: { param: "secret" } } });
+  }
+  expect(await sent("m2", `whsec_${key}`)).toMatchObject({ status: 202 });
+  const [next, last] = [`whsec_${"B".repeat(43)}=`, `whsec_${"C".repeat(43)}=`];
+  expect(await patch(`v1,${next} v1,${last}`)).toMatchObject({ status: 200 });
+  expect(await sent("m3", next)).toMatchObject({ status: 202 });
+  expect(await sent("m4", last)).toMatchObject({ status: 202 });
+  expect(await sent("m5", `whsec_${key}`)).toMatchObject({ status: 401 });
+});
+
 test("of triggers that are made at once a project keeps a hundred, and says so to whoever makes another", async () => {
   const door = await opened();
   const asks = { name: "first", verify: { scheme: "standard" }, run: GAME };

@@ -3,9 +3,7 @@
  * who sent it, that nothing was changed, and, by time and id, that it is not an old one sent again.
  */
 import { Webhook } from "standardwebhooks";
-
-/** A secret with this prefix is base64 of the key; any other is the key itself, as UTF-8. */
-const PREFIX = "whsec_";
+import { signingKey } from "./signing-keys.ts";
 
 /**
  * The headers of one try. `secrets`: each signs, the newest first. `id`: the same for every repeat of the request, without
@@ -27,9 +25,7 @@ export function signedHeaders(
 }
 
 function signerOf(secret: string): Webhook {
-  const key = secret.startsWith(PREFIX)
-    ? Buffer.from(secret.slice(PREFIX.length), "base64")
-    : Buffer.from(secret, "utf8");
+  const key = signingKey(secret);
   if (key.length > 0) return new Webhook(key, { format: "raw" });
-  throw new Error(`a signing secret is text, or ${PREFIX} and base64: set it again`);
+  throw new Error("a signing secret is text, or whsec_ and base64: set it again");
 }

@@ -8,6 +8,7 @@ import { permits } from "../../contract/identity.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { faultInSecret } from "../../contract/signing-secret.ts";
 import type { CreatedTrigger, TriggerPatch, TriggerRequest, TriggerView } from "../../contract/trigger.ts";
 import { mintId } from "../../core/ids.ts";
 import { checkTemplate } from "../../core/triggers/template.ts";
@@ -87,6 +88,7 @@ export async function changeTrigger(
   const harmless = Object.entries(patch).every(([field, value]) => field === "name" || (field === "disabled" && value));
   const refused =
     (harmless ? null : refusePayer(caller)) ??
+    refuseSecret(before, secret) ??
     (begins ? await refuseTemplate(env, scope, { ...before, ...template }, now) : null);
   if (refused !== null) return refused;
   const changes: TriggerChanges = {
@@ -102,6 +104,12 @@ export async function changeTrigger(
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   await triggerObject(env, { scope, trigger_id: before.id }).changed({ scope, trigger_id: before.id });
   return { ok: true, value: triggerViewOf(after, origin) };
+}
+
+/** A patch does not name the scheme, so its secret is checked here; a new trigger's by its contract. */
+function refuseSecret({ scheme }: TriggerRow, secret: string | undefined): Result<never> | null {
+  const fault = secret === undefined ? null : faultInSecret(scheme, secret);
+  return fault === null ? null : refuse("invalid_request", `secret: ${fault}`, "secret");
 }
 
 /** What waits is begun no more; runs go on. A kill in between leaves the trigger there, to be deleted again. */

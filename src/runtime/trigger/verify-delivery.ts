@@ -12,6 +12,7 @@ import type { TriggerScheme } from "../../contract/trigger.ts";
 import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { isSameText, sha256Hex } from "../kit/secrets.ts";
+import { verifyingKeys } from "../kit/signing-keys.ts";
 
 /** Seconds that a sender's clock and ours may differ by. */
 export const SIGNED_S = 300;
@@ -70,7 +71,7 @@ async function standard({ secret, headers, body, now }: Received): Promise<Resul
     return unsigned("webhook-id and webhook-timestamp do not name a delivery");
   }
   const signatures = given.flatMap((one) => (one.startsWith("v1,") ? [Buffer.from(one.slice(3), "base64")] : []));
-  const signed = await isSigned(keyOf(secret), `${id}.${timestamp}.${body}`, signatures);
+  const signed = await isSigned(verifyingKeys(secret), `${id}.${timestamp}.${body}`, signatures);
   if (!signed) return unsigned("no v1 signature in webhook-signature is of this id, time and body");
   if (Math.abs(now / 1000 - Number(timestamp)) > SIGNED_S) {
     return refuse("stale_timestamp", `it was signed more than ${SIGNED_S} s from now`, "webhook-timestamp");
@@ -84,7 +85,7 @@ async function standard({ secret, headers, body, now }: Received): Promise<Resul
 async function github({ secret, headers, body }: Received): Promise<Result<Signed>> {
   const [, hex] = /^sha256=([0-9a-f]{64})$/.exec(headers.get("x-hub-signature-256") ?? "") ?? [];
   const signatures = hex === undefined ? [] : [Buffer.from(hex, "hex")];
-  if (!(await isSigned(Buffer.from(secret, "utf8"), body, signatures))) {
+  if (!(await isSigned([Buffer.from(secret, "utf8")], body, signatures))) {
     return unsigned("X-Hub-Signature-256 is not of this body");
   }
   const id = headers.get("x-github-delivery") ?? "";
@@ -125,12 +126,6 @@ function commitId(payload: Json): string | null {
   return `hf_${sha256Hex(canonicalJson(said)).slice(0, 40)}`;
 }
 
-/** A secret that begins with whsec_ is base64 of the key; any other is the key itself. */
-function keyOf(secret: string): Uint8Array {
-  const prefix = "whsec_";
-  return secret.startsWith(prefix) ? Buffer.from(secret.slice(prefix.length), "base64") : Buffer.from(secret, "utf8");
-}
-
 function bodyId(body: string): string {
   return `sha256_${sha256Hex(body)}`;
 }
@@ -147,12 +142,17 @@ function read(body: string, say: (payload: Json) => Omit<Signed, "payload">): Re
   return { ok: true, value: { ...known, payload, event: event?.slice(0, EVENT_CHARACTERS) ?? null } };
 }
 
-async function isSigned(secret: Uint8Array, text: string, signatures: readonly Uint8Array[]): Promise<boolean> {
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", secret, algorithm, false, ["verify"]);
+/** The text is hashed once for each key, however many signatures there are. */
+async function isSigned(
+  keys: readonly Uint8Array[],
+  text: string,
+  signatures: readonly Uint8Array[],
+): Promise<boolean> {
   const data = new TextEncoder().encode(text);
-  for (const signature of signatures) {
-    if (await crypto.subtle.verify("HMAC", key, signature, data)) return true;
+  for (const secret of keys) {
+    const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    const signature = Buffer.from(await crypto.subtle.sign("HMAC", key, data)).toString("base64");
+    if (signatures.some((given) => isSameText(Buffer.from(given).toString("base64"), signature))) return true;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import update from "../../../examples/triggers/huggingface-update.json" with { type: "json" };
+import { faultInSecret } from "../../../src/contract/signing-secret.ts";
 import { verifyDelivery } from "../../../src/runtime/trigger/verify-delivery.ts";
 import { githubSignature, standardHeaders } from "./signing.ts";
 
@@ -33,6 +34,69 @@ test("what the standard's own vector signs is taken, under its own id and type, 
   expect(
     (await standard(standardHeaders("a plain text secret", "m1", body, NOW), { by: "a plain text secret" })).ok,
   ).toBe(true);
+});
+
+const KEY = secret.slice("whsec_".length);
+const OTHER = `whsec_${"B".repeat(43)}=`;
+
+test.each([
+  secret,
+  KEY,
+  KEY.replace("=", ""),
+  `v1,${secret}`,
+  `v1,whsec_${KEY.replace("=", "")}`,
+  `  ${secret}\n`,
+  `\tv1,${secret} `,
+  `${OTHER} ${secret}`,
+  `v1,${OTHER}  v1,${secret}`,
+  `v1,${OTHER}|v1,${secret}`,
+  `${OTHER}\n${secret}\n`,
+])("one secret is understood however it is written: %j", async (by) => {
+  expect(faultInSecret("standard", by)).toBe(null);
+  expect((await standard(SIGNED, { by })).ok).toBe(true);
+  expect(await codeOf(standard(SIGNED, { by, text: `${body} ` }))).toBe("invalid_signature");
+});
+
+test("a text that is also base64 is taken for either, and one that is not for itself", async () => {
+  const bare = "C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+  for (const key of [bare, `whsec_${bare}`]) {
+    expect((await standard(standardHeaders(key, "m1", body, NOW), { by: bare })).ok).toBe(true);
+  }
+  expect(await codeOf(standard(standardHeaders(bare, "m1", body, NOW), { by: `whsec_${bare}` }))).toBe(
+    "invalid_signature",
+  );
+});
+
+test.each([
+  "whsec_short",
+  `whsec_${"A".repeat(25)}`,
+  "whsec_not-base64url_at_all_here",
+  `whsec_${"A".repeat(30)}===`,
+  `WHSEC_${KEY}`,
+  `"${secret}"`,
+  `SECRET=${secret}`,
+  `v2,${secret}`,
+  `v1, ${secret}`,
+  `v1,${KEY}`,
+  `v1a,whpk_${KEY}`,
+  `whsk_${KEY}`,
+  `${secret},${OTHER}`,
+  `${secret} a-plain-text-secret`,
+  Array.from({ length: 9 }, () => secret).join(" "),
+  "two plain texts with spaces",
+  "not-ascii-£££££££££",
+  "               short               ",
+])("what would never be signed by is refused when it is set: %j", (by) => {
+  expect(faultInSecret("standard", by)).toEqual(expect.any(String));
+});
+
+test.each(["github", "huggingface"])("for %s a secret is a text, whatever it looks like", (scheme) => {
+  for (const text of ["whsec_short_text_of_mine", `v1,${secret}`, "0123456789abcdef"]) {
+    expect(faultInSecret(scheme, text)).toBe(null);
+  }
+  for (const text of [` ${secret}`, `${secret}\n`, "with spaces between", "short", "not-ascii-£££££££££"]) {
+    expect(faultInSecret(scheme, text)).toEqual(expect.any(String));
+  }
 });
 
 test("another body, id, time or secret, and no signature at all are invalid_signature", async () => {

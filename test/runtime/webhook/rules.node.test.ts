@@ -21,6 +21,15 @@ test("a signature is the one of the specification's vector, and the library acce
   expect(() => new Webhook(SECRET).verify(`${body} `, headers)).toThrow("No matching signature");
 });
 
+test("a secret with its version before it signs as the same secret without", () => {
+  const signed = (secret: string) => signedHeaders(secret, "msg_1", "{}", NOW)["webhook-signature"];
+  for (const written of [`v1,${SECRET}`, ` ${SECRET}\n`, SECRET.replace("=", ""), `v1,${SECRET} ${OTHER}`]) {
+    expect(signed(written)).toBe(signed(SECRET));
+  }
+  expect(signed("v1,plain-text-of-mine")).not.toBe(signed("plain-text-of-mine"));
+  expect(() => signed("whsec_")).toThrow("a signing secret is text, or whsec_ and base64");
+});
+
 test("a delivery is tried ten times over 75 to 84 hours, and not again", () => {
   const waits: number[] = [];
   let [made, at] = [0, NOW];

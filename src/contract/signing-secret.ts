@@ -1,0 +1,52 @@
+/**
+ * The secrets that senders of webhooks sign with, as people write them. Source: Standard Webhooks 1.0.0, "Signature
+ * scheme", and its libraries; Supabase's Auth Hooks, which write `v1,whsec_…` and `|` between several.
+ *
+ * Invariants. A secret that looks like one of Standard Webhooks is understood or refused, and never taken for a plain
+ * text: nobody could sign with that, and its deliveries would be refused for ever.
+ */
+/** Either the base64 of one or more keys, or a text. */
+export type SigningSecret = { readonly base64: readonly string[] } | { readonly text: string };
+
+const SHORTEST = 16;
+const MOST_KEYS = 8;
+const VISIBLE = /^[\x21-\x7e]+$/;
+const ENCODED = /^(?:v1,)?whsec_/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Anywhere in it: another case, quotation marks, a name before it. */
+const LOOKS_ENCODED = /whsec|^v\d+[a-z]?,/i;
+const ASYMMETRIC = /wh[sp]k_|^v1a,/i;
+
+export function readSigningSecret(secret: string): SigningSecret {
+  const text = secret.trim();
+  const parts = text.split(/[\s|]+/);
+  if (!parts.every((part) => ENCODED.test(part))) return { text };
+  return { base64: parts.map((part) => part.replace(ENCODED, "")) };
+}
+
+/** What is wrong with a secret that a sender of this scheme (`TriggerScheme`) is to sign with; null where nothing is. */
+export function faultInSecret(scheme: string, secret: string): string | null {
+  if (scheme !== "standard") return faultInText(secret);
+  const read = readSigningSecret(secret);
+  if ("text" in read) return formFault(read.text) ?? faultInText(read.text);
+  if (read.base64.length > MOST_KEYS) return `has more than ${MOST_KEYS} secrets`;
+  return read.base64.every(isLongKey) ? null : `must have base64 of ${SHORTEST} bytes or more behind whsec_`;
+}
+
+function faultInText(text: string): string | null {
+  if (!VISIBLE.test(text)) return "must be visible ASCII characters, without spaces";
+  return text.length < SHORTEST ? `must be at least ${SHORTEST} characters` : null;
+}
+
+function formFault(text: string): string | null {
+  if (ASYMMETRIC.test(text)) return "is a key of v1a signatures, which are not checked: give the secret of v1, whsec_…";
+  if (LOOKS_ENCODED.test(text))
+    return "must be whsec_ and base64, with or without v1, before it; several with spaces between";
+  return null;
+}
+
+/** No base64 has one character more than a multiple of four. */
+function isLongKey(base64: string): boolean {
+  const characters = base64.replace(/=+$/, "").length;
+  return BASE64.test(base64) && characters % 4 !== 1 && Math.floor((characters * 3) / 4) >= SHORTEST;
+}
