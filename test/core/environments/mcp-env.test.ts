@@ -264,3 +264,22 @@ test("a message that is crowded with values is refused before it is looked at", 
   const { report } = await play({ shop }, TEA, { capabilities: { fetch: crowded } });
   expect(report.error?.message).toContain(`a message of more than ${LIMITS.valuesPerMessage} values`);
 });
+
+test("a server that waits for its ping to be answered before it answers a call gets its pong", async () => {
+  const shop = new McpShop();
+  const pong = Promise.withResolvers<void>();
+  const asking = async (url: string, init: FetchOptions = {}) => {
+    const message = JSON.parse(init.body ?? "{}");
+    if (message.id === "are you there?" && "result" in message) pong.resolve();
+    const reply = await street({ shop })(url, init);
+    if (message.method !== "tools/call") return reply;
+    const ping = { jsonrpc: "2.0", id: "are you there?", method: "ping" };
+    init.until?.(`data: ${JSON.stringify(ping)}\n\n`, reply);
+    await pong.promise;
+    const text = await reply.text();
+    init.until?.(text, reply);
+    return { status: reply.status, headers: reply.headers, text: async () => text };
+  };
+  const { report, said } = await play({ shop }, TEA, { capabilities: { fetch: asking } });
+  expect([report.error, said]).toEqual([null, ["2 in the basket", "tea, tea\nThat is all."]]);
+});
