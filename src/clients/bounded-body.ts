@@ -65,13 +65,14 @@ async function read(
     if (take("")) return { more: false };
     for (;;) {
       const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
-      if (!done && take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
-      const more = !done && value.byteLength > left;
-      if (!done) left -= value.byteLength;
-      if (!done && !more && left !== end) continue;
-      take(decoder.decode());
-      return { more };
+      if (done) break;
+      if (take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
+      if (value.byteLength > left) return { more: true };
+      left -= value.byteLength;
+      if (left === end) break;
     }
+    take(decoder.decode());
+    return { more: false };
   } finally {
     // Of a body that was read to its end, or broke off, nothing is left to cancel.
     reader.cancel().catch(() => undefined);
