@@ -6,6 +6,7 @@
  * Sources of the words: the documentation and the issue trackers that docs/endpoints.md lists.
  */
 import { isRecord } from "../contract/json.ts";
+import type { Said } from "./error-words.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -18,36 +19,46 @@ const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"])
 const STREAM = "whole_replies";
 const STREAMS_ONLY =
   /only supports? (the )?(stream|streaming)|stream(ing)? (mode |output )?(is |must be )?(required|enabled)|(must|please|need to|should) (be )?(set |enable |use )?(the )?["'`]?stream|["'`]?stream["'`]? (must|should|has to) be (set to )?["'`]?true|non-?stream(ing)?\b/;
-const REFUSES =
-  /unsupported|not supported|does ?n[o']t support|un(known|recogni[sz]ed|expected)|not (permitted|allowed|recogni[sz]ed|accepted|valid|defined)|extra[_ ](forbidden|input|field)|additional propert|cannot find field|no such field|invalid|forbidden|please remove|should not be/;
+const UNKNOWN =
+  String.raw`unsupported|not supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|` +
+  String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
 /** A server that wants the member back says so with its name as well. */
-const WANTS = /missing|must be (passed|returned|provided|included|sent)|is required|are required/;
-/** Of a refusal: it may quote the request. */
-const LONGEST_WORDS = 8000;
+const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
 const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
 
-/** What the server refuses of this request, by its words; null where it means something else. */
-export function refusedIn(body: Body, status: number, words: string): string | null {
+/** What the server refuses of this request, by the words of its error; null where it means something else. */
+export function refusedIn(
+  body: Body,
+  status: number,
+  { words, fields }: Pick<Said, "words" | "fields">,
+): string | null {
   if (status !== 400 && status !== 422) return null;
-  const said = words.slice(0, LONGEST_WORDS).toLowerCase();
-  if (body["stream"] !== true && STREAMS_ONLY.test(said)) return STREAM;
-  if (!REFUSES.test(said) || WANTS.test(said)) return null;
-  if (body["stream_options"] !== undefined && names(said, "stream_options")) return "stream_options";
-  if (sendsStrict(body) && names(said, "strict")) return "tools.strict";
+  if (body["stream"] !== true && words.some((said) => STREAMS_ONLY.test(said))) return STREAM;
+  const isRefused = (name: string) => words.some((said) => isUnknown(said, name, fields));
+  if (body["stream_options"] !== undefined && isRefused("stream_options")) return "stream_options";
+  if (sendsStrict(body) && isRefused("strict")) return "tools.strict";
   // A setting of the run by the same name is the run's own.
-  const members = membersOf(body).filter((name) => !(name in body) || said.includes("messages"));
-  const refused = members.filter((name) => names(said, name));
+  const isOwn = (name: string) => name in body && !words.concat(fields).some((said) => said.includes("messages"));
+  const refused = membersOf(body).filter((name) => !isOwn(name) && isRefused(name));
   // `reasoning_content` holds `reasoning` as well: the longest name that is said is meant.
   const [longest] = refused.toSorted((one, other) => other.length - one.length);
   return longest === undefined ? null : `messages.${longest}`;
 }
 
+/** Whether the words say that a member of this name is unknown: near to it, or of a field whose path ends with it. */
+function isUnknown(said: string, name: string, fields: readonly string[]): boolean {
+  if (WANTS.test(said)) return false;
+  const named = patternOf(name);
+  const near = new RegExp(`(?:${UNKNOWN})[^;]{0,80}?${named}|${named}[^;]{0,80}?(?:${UNKNOWN})`);
+  const isField = fields.some((field) => field.split(".").at(-1) === name.toLowerCase());
+  return near.test(said) || (isField && new RegExp(UNKNOWN).test(said));
+}
+
 /** A name of one word occurs in sentences by itself: as a name it stands in quotes, or at the end of a path. */
-function names(said: string, name: string): boolean {
+function patternOf(name: string): string {
   const literal = name.toLowerCase().replaceAll(/\W/g, "\\$&");
-  const named = "(?<=[\"'`.\\]]|(?:field|parameter|property|key|argument|member):? )";
-  const before = name.includes("_") ? "(?<![a-z0-9_])" : named;
-  return new RegExp(`${before}${literal}(?![a-z0-9_])`).test(said);
+  const marked = "(?<=[\"'`.\\]]|(?:field|parameter|property|key|argument|member):? )";
+  return `${name.includes("_") ? "(?<![a-z0-9_])" : marked}${literal}(?![a-z0-9_])`;
 }
 
 function sendsStrict({ tools }: Body): boolean {

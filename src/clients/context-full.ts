@@ -1,134 +1,303 @@
 /**
- * Whether a refusal says that the prompt does not fit the model's context. Each row is a server family: how it says so, and
- * where that stands. A refusal is recognised by status (400, 413 or 422) and by code, type, param or wording; other limits,
- * such as those of a reply's length, of a rate or of another field, are none.
+ * Recognises a refusal which means that the prompt does not fit the model's context: a truncation, not a failure.
+ *
+ * Invariants. What is read is the error's own words, codes and field names, never what a server repeats of the request.
+ * A code decides whatever the status is; words decide with 400, 413 and 422, with an error inside a 200 that has no
+ * other code, and with 500 where a server is known to answer so. A limit on the answer, a rate limit, a quota, the size
+ * of a picture or of the request in bytes, and another field's limit are not a full context. Every text is cut before
+ * it is matched, and every pattern's gap is bounded.
  */
-import { isRecord } from "../contract/json.ts";
+import { saidInError } from "./error-words.ts";
 
-/** `words` are lower-cased. Patterns take time linear in the text, which is cut before. */
-const WORDINGS: readonly (readonly [servers: string, words: RegExp, source: string])[] = [
-  [
-    "verifiers' list",
-    /context length|maximum model length|exceeded model|exceeds? the configured limit/,
-    "verifiers, openai client",
-  ],
-  [
-    "verifiers' list",
-    /prompt_too_long|prompt is too long|'max_tokens' or 'max_completion_tokens' is too large/,
-    "the same",
-  ],
-  [
-    "OpenAI, Azure",
-    /exceeds? the (model's )?context window|context window (of this model|exceeded|is full)/,
-    "OpenAI error codes",
-  ],
-  ["OpenAI", /expected a string with maximum length/, "OpenAI error code string_above_max_length"],
-  ["Groq, Cerebras, OpenAI", /reduce the length of (the|your) (messages|prompt|input)/, "console.groq.com/docs/errors"],
-  ["xAI", /maximum prompt length is/, "docs.x.ai, errors"],
-  ["Anthropic", /exceed(s|ed)? (the )?context limit|prompt (is|was) too long/, "docs.anthropic.com, errors"],
-  [
-    "Gemini, Vertex",
-    /input token count.{0,40}exceeds|exceeds the maximum number of tokens allowed/,
-    "ai.google.dev, troubleshooting",
-  ],
-  [
-    "Bedrock",
-    /input is too long for (the )?requested model|too many input tokens/,
-    "AWS re:Post; Bedrock validation errors",
-  ],
-  ["Bedrock", /expected maxlength: \d+, actual: \d+/, "Bedrock validation errors"],
-  ["Cohere", /too many tokens(?! per|, please)/, "docs.cohere.com, errors"],
-  ["Mistral", /too large for model with \d+ maximum context/, "docs.mistral.ai"],
-  [
-    "Fireworks, Zhipu",
-    /prompt (is|are) too long|prompt exceeds (the )?max(imum)? length/,
-    "docs.fireworks.ai; open.bigmodel.cn error 1261",
-  ],
-  [
-    "llama.cpp",
-    /exceeds? the available context size|context size (has been )?exceeded/,
-    "ggml-org/llama.cpp, tools/server",
-  ],
-  ["Ollama", /(input|prompt)( length)? exceeds (the )?(maximum )?context/, "ollama/ollama, server"],
-  [
-    "LM Studio",
-    /context the overflows|tokens to keep from the initial prompt|context overflow|reached context length/,
-    "lmstudio-ai bug tracker",
-  ],
-  [
-    "TGI, Together",
-    /`?inputs`? (tokens \+ `?max_new_tokens`? must be|must have less than \d+ tokens)/,
-    "huggingface/text-generation-inference, validation.rs",
-  ],
-  [
-    "SGLang",
-    /longer than the model's context|input length \(\d+ tokens\) exceeds the maximum allowed/,
-    "sgl-project/sglang, tokenizer_manager.py",
-  ],
-  ["SGLang", /requested token count exceeds/, "the same"],
-  ["vLLM", /max_(completion_)?tokens must be at least 1, got -\d+/, "vllm-project/vllm, sampling_params.py"],
-  ["vLLM", /decoder prompt.{0,60}longer than|reduce the length of the input/, "vllm-project/vllm, entrypoints"],
-  ["Moonshot", /exceeded model token limit/, "platform.moonshot.ai, errors"],
-  ["DashScope", /range of input length should be|input length (should|must) be/, "Alibaba Model Studio error codes"],
-  ["MiniMax", /context window exceeds limit/, "MiniMax error 2013"],
-  [
-    "Volcengine",
-    /exceeds? (the )?max(imum)? message tokens|input length \d+ exceeds/,
-    "volcengine.com/docs, error codes",
-  ],
-  [
-    "GitHub Models",
-    /(request body|prompt) too large for .{1,60}max size: \d+ tokens|prompt token count of \d+ exceeds/,
-    "docs.github.com, models",
-  ],
-  ["Baidu", /prompt tokens too long|max input characters/, "Baidu Qianfan error codes 336003, 336007"],
-  [
-    "Replicate, AI21, SambaNova",
-    /prompt (length|tokens?)( \d+)? exceeds? (the )?(max(imum)?|limit)/,
-    "their API references",
-  ],
-  [
-    "DeepSeek, OpenRouter, NVIDIA NIM, Novita, Databricks, Perplexity",
-    /maximum context (length|size|window)/,
-    "their API references",
-  ],
+export interface Refusal {
+  readonly status: number;
+  /** The parsed body, or null for what is no JSON. */
+  readonly body: unknown;
+  readonly text: string;
+}
+
+interface Family {
+  readonly family: string;
+  /** Lower-cased words, whitespace collapsed, without backslashes. */
+  readonly says: readonly RegExp[];
+  /** `code` or `type` of the error. */
+  readonly codes?: readonly string[];
+  /** It answers with this status as well. */
+  readonly also?: number;
+  /** Where the wording was read. */
+  readonly source: string;
+}
+
+/** Which server says what. Wordings that several servers share stand with the first of them. */
+const FAMILIES: readonly Family[] = [
+  {
+    family: "OpenAI, Azure OpenAI, DeepSeek, Perplexity, NVIDIA NIM",
+    codes: ["context_length_exceeded"],
+    says: [
+      /maximum context length (?:is|of) \d/,
+      /exceeds? the context window/,
+      /input tokens exceed the configured limit/,
+      /context[_ ]length[_ ]exceeded/,
+    ],
+    source: "platform.openai.com/docs/guides/error-codes; openai/openai-python#485; microsoft/kernel-memory#516",
+  },
+  {
+    family: "vLLM",
+    says: [
+      /longer than the maximum model length of/,
+      /resulting in a maximum input length of/,
+      /parameter=input_tokens/,
+      /too long to fit into the model/,
+      // It subtracted the prompt from the context. `got 0` is what was asked for.
+      /max_tokens must be at least 1, got -\d/,
+      /'max_tokens' or 'max_completion_tokens' is too large/,
+    ],
+    source:
+      "vllm/entrypoints/openai/serving_engine.py (0.5 to 0.11), vllm/renderers/params.py, vllm/sampling_params.py",
+  },
+  {
+    family: "SGLang, Together",
+    says: [
+      /is longer than the model's context length/,
+      /requested token count exceeds/,
+      /multimodal prompt is too long/,
+      /more tokens than the [^.]{0,40}kv cache can hold/,
+    ],
+    source: "sglang/srt/managers/tokenizer_manager.py; QwenLM/Qwen3#1321",
+  },
+  {
+    family: "Text Generation Inference, Hugging Face, Together, SageMaker",
+    says: [/`inputs` tokens \+ `max_new_tokens` must be <=/, /`inputs` must have less than \d+ tokens/],
+    source: "huggingface/text-generation-inference router/src/validation.rs at db931fcf",
+  },
+  {
+    family: "llama.cpp server, llama-cpp-python",
+    codes: ["exceed_context_size_error"],
+    says: [
+      /exceeds? the available context size/,
+      /larger than the max context size/,
+      /too large to process\. either (?:enable|disable) context shift/,
+      /requested tokens \(\d+\) exceed context window of/,
+    ],
+    also: 500,
+    source: "ggml-org/llama.cpp#9544, #15780 and tools/server at 00dc8057; ikawrakow/ik_llama.cpp#2420 (500)",
+  },
+  {
+    family: "Ollama",
+    says: [
+      /prompt is longer than the context length/,
+      /exceeds maximum context length/,
+      /exceeded (?:max )?context length by/,
+    ],
+    source: "ollama/ollama llm/llama_server.go and server/routes.go at fb307609",
+  },
+  {
+    family: "LM Studio",
+    says: [/when context the overflows/, /initial prompt is greater than the context length/],
+    source: "lmstudio-ai/lmstudio-bug-tracker, as quoted by its users",
+  },
+  {
+    family: "Groq, Cerebras",
+    says: [
+      /reduce the length of the (?:input )?(?:messages|prompt|input)/,
+      /current length is [\d,]+ while limit is [\d,]+/,
+    ],
+    source: "console.groq.com/docs/errors; cline/cline#5140",
+  },
+  {
+    family: "xAI",
+    says: [/maximum prompt length is \d/],
+    source: "cline/cline#3120",
+  },
+  {
+    family: "Anthropic's compatibility layer",
+    codes: ["model_context_window_exceeded"],
+    says: [/prompt is too long/, /prompt: length: 1\.\./, /exceed context limit/],
+    source: "docs.anthropic.com/en/api/errors; stackblitz/bolt.new#7422",
+  },
+  {
+    family: "Gemini",
+    says: [/input token count[^.]{0,40} exceeds the maximum number of tokens allowed/],
+    source: "google-gemini/gemini-cli#6678",
+  },
+  {
+    family: "Bedrock",
+    says: [
+      /input is too long for (?:the )?requested model/,
+      /expected maxlength: \d+, actual: \d+/,
+      /too many input tokens/,
+      /prompt tokens \(\d+\) exceed model maximum/,
+    ],
+    source: "BerriAI/litellm exception_mapping_utils.py at 002b24d3; ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9",
+  },
+  {
+    family: "Cohere",
+    says: [/too many tokens/],
+    source: "cohere-ai/sandbox-topically#4",
+  },
+  {
+    family: "Mistral",
+    says: [/too large for model with [\d,]+ maximum context length/],
+    source: "badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625",
+  },
+  {
+    family: "OpenRouter",
+    says: [/endpoint's maximum context length is/],
+    source: "openrouter.ai/docs/api-reference/errors (the provider's words are in metadata.raw)",
+  },
+  {
+    family: "Fireworks",
+    says: [/model maximum context length: \d/],
+    source: "fw-ai/cookbook#134",
+  },
+  {
+    family: "Moonshot",
+    says: [/exceeded model token limit/],
+    source: "platform.moonshot.ai/docs/api/chat, error codes",
+  },
+  {
+    family: "Zhipu, Z.AI",
+    codes: ["1261"],
+    says: [/prompt exceeds max length/, /prompt ?超长/],
+    source: "docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124",
+  },
+  {
+    family: "DashScope",
+    says: [/range of input length should be/, /total message token length exceed/],
+    source: "help.aliyun.com/zh/model-studio/error-code, of 2025-12-26",
+  },
+  {
+    family: "MiniMax",
+    says: [/context window exceeds limit/],
+    source: "badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625",
+  },
+  {
+    family: "SambaNova",
+    says: [/maximum context length of \S{1,80} is \d/],
+    source: "OpenHands/OpenHands#9252",
+  },
+  {
+    family: "TensorRT-LLM, watsonx, GitHub Copilot, Databricks, Poolside",
+    codes: ["model_max_prompt_tokens_exceeded"],
+    says: [
+      /should not exceed max_(?:seq_len|num_tokens|input_len)/,
+      /number of input tokens \d+ cannot exceed/,
+      /prompt token count (?:of )?\(?\d+\)? (?:cannot exceed|exceeds) (?:the limit of )?\d/,
+      /maximum allowed input length of \d/,
+    ],
+    source: "jjleng/copilot-more#35; IBM/watsonx errors as quoted by its users",
+  },
+  {
+    family: "verifiers' list",
+    codes: ["prompt_too_long"],
+    says: [
+      /context length/,
+      /maximum model length/,
+      /exceeded model/,
+      /exceeds? the configured limit/,
+      /prompt_too_long/,
+      /prompt is too long/,
+    ],
+    source: "PrimeIntellect-ai/verifiers, its list of context length phrases",
+  },
 ];
 
-const CODES: ReadonlySet<string> = new Set([
-  // OpenAI, Azure, Groq, Cerebras, OpenRouter; llama.cpp; GitHub; Anthropic's and others' spellings.
-  ...[
-    "context_length_exceeded",
-    "exceed_context_size_error",
-    "tokens_limit_reached",
-    "model_max_prompt_tokens_exceeded",
-  ],
-  ...[
-    "context_window_exceeded",
-    "context_too_long",
-    "prompt_too_long",
-    "input_too_long",
-    "request_too_large_for_context",
-  ],
-]);
-/** The fields that a prompt may be refused by; any other field has a limit of its own. */
-const FIELDS: ReadonlySet<unknown> = new Set([
-  ...[undefined, null, "", "messages", "input", "inputs", "prompt", "contents", "input_tokens", "input_text"],
-  ...["max_tokens", "max_completion_tokens"],
-]);
-/** OpenAI names a message and its text. */
-const PARTS = /^(messages|input)\[\d+\](\.content(\[\d+\](\.text)?)?)?$/;
-/** A limit on what is used in some time, whatever else the words say. */
-const RATE = /per (minute|hour|day|second)|\b[rt]p[md]\b|rate limit|quota/;
-/** Of a refusal: it may quote the prompt. */
-const LONGEST_WORDS = 8000;
+const PROMPT = String.raw`\b(?:prompt|inputs?|messages|conversation|context|chat history)`;
+const MORE = String.raw`exceed\w{0,3}|overflow\w{0,3}|(?:longer|larger|greater|more) than|over|above|beyond|not fit`;
+const TOO_LONG_FOR = "too (?:long|large|big) for";
+const PROMPT_LIMIT = [
+  "context (?:length|window|size|limit|budget)",
+  "maximum (?:prompt|input|sequence|token) (?:length|size|limit|count)",
+  "max(?:imum)? (?:number of )?(?:prompt|input) tokens",
+  "(?:the|model's|model) context",
+].join("|");
+const COUNTED = String.raw`(?:prompt|input) tokens?(?: count| limit)?(?: (?:\(|of )[\d,]+\)?)?(?: (?:is|are))?`;
 
-/** `error`: as it was parsed, if it was; `words`: all of its text. */
-export function isContextFull(status: number, error: unknown, words: string): boolean {
-  if (status !== 400 && status !== 413 && status !== 422) return false;
-  const { code, type, param } = isRecord(error) ? error : {};
-  // vLLM's mark where the words differ.
-  if (param === "input_tokens" || CODES.has(String(code)) || CODES.has(String(type))) return true;
-  if (!FIELDS.has(param) && !PARTS.test(String(param))) return false;
-  const said = words.slice(0, LONGEST_WORDS).toLowerCase();
-  return !RATE.test(said) && WORDINGS.some(([, wording]) => wording.test(said));
+/** What a server whose words are in no row is likely to say: the prompt, a verb for too much, and the context. */
+const LIKELY: readonly RegExp[] = [
+  new RegExp(String.raw`${PROMPT}(?: (?:length|size|text|tokens?|token count))?(?: (?:is|are|was|were))? too long\b`),
+  /\brequest too long: [\d,]+ (?:input )?tokens/,
+  new RegExp(String.raw`\b(?:${MORE}|${TOO_LONG_FOR})\b[^.;]{0,60}\b(?:${PROMPT_LIMIT})\b`),
+  new RegExp(String.raw`\b${COUNTED} (?:${MORE})\b`),
+  /\bcontext (?:length|window|size|limit)(?: (?:is|was|has been))? (?:exceed\w{0,3}|overflow\w{0,3}|reached|full)\b/,
+  /\b(?:context|token) limit exceeded\b/,
+  /\bcontext limit is [\d,]+/,
+  /\btokens?, but the (?:configured |available )?context (?:size|length|window) is\b/,
+  /\b(?:too many|number of) (?:prompt|input) tokens\b[^.;]{0,60}\b(?:exceed\w{0,3}|than|maximum|limit)\b/,
+  /上下文[^。]{0,20}(?:超|过长)/,
+  /(?:超过|超出)[^。]{0,20}上下文/,
+  /输入[^。]{0,20}(?:过长|超过|超出|超长)/,
+];
+
+const MEDIA = String.raw`\b(?:images?|pictures?|videos?|audio|attachments?|pdfs?)\b`;
+const BYTES = String.raw`\b(?:bytes|[kmg]i?b|pixels)\b`;
+const TOO_MUCH = String.raw`\b(?:exceed\w{0,3}|too (?:large|big|long|many)|larger than|maximum|limit of)\b`;
+
+/** A rate limit, a quota or a limit in bytes, whatever else is said with it. */
+const NEVER: readonly RegExp[] = [
+  /rate[ _-]?limit|tokens? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b|quota|throttl/,
+  /too many requests|please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b|\bcredits?\b/,
+  new RegExp(`${MEDIA}[^.]{0,60}${TOO_MUCH}`),
+  new RegExp(`${TOO_MUCH}[^.]{0,60}${BYTES}`),
+];
+
+const SMALLER =
+  "tools?|functions?|descriptions?|names?|stop|stop sequences?|schemas?|labels?|metadata|titles?|keys?|ids?";
+
+/** A limit on the answer, of an account or of a part. A server known to say so of a prompt has that in its row. */
+const UNLIKELY: readonly RegExp[] = [
+  /\bmax_?(?:completion_?|output_?|new_?)?tokens\b|\b(?:output|completion|generated|response) tokens?\b/,
+  /\borgani[sz]ation\b|\bsubscription\b|\baccount\b/,
+  new RegExp(String.raw`\b(?:${SMALLER})\b[^.;]{0,40}\b(?:${MORE}|too long)\b`),
+];
+
+/** Fields that hold the prompt, or that bound it together with the answer; all others have limits of their own. */
+const FIELDS_OF_THE_PROMPT: ReadonlySet<string> = new Set([
+  ...["messages", "prompt", "input", "inputs", "input_tokens", "contents", "content", "text", "parts", "query"],
+  ...["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens", "context_length", "model", "body"],
+]);
+
+/** Statuses of a request that cannot be taken as it is. */
+const REFUSED = [400, 413, 422];
+
+export function isContextFull({ status, body, text }: Refusal): boolean {
+  const said = saidInError(body, text);
+  if (said.codes.some((code) => CODES.has(code))) return true;
+  // One text of the prompt has more characters than any context has room for.
+  if (said.codes.some((code) => TOO_LONG_A_TEXT.has(code))) return said.fields.some(isPrompt);
+  if (said.codes.some((code) => OTHER_CODES.has(code) || NEVER.some((never) => never.test(code)))) return false;
+  const counted = status < 300 ? (said.status ?? 400) : status;
+  if (said.fields.includes("input_tokens") && REFUSED.includes(counted)) return true;
+  if (said.fields.some((field) => !isPrompt(field))) return false;
+  return said.words.some((words) => meansFull(words, counted));
+}
+
+const CODES: ReadonlySet<string> = new Set([
+  ...FAMILIES.flatMap(({ codes = [] }) => codes),
+  ...["context_window_exceeded", "context_limit_exceeded", "input_too_long"],
+]);
+
+/** OpenAI's, and OpenRouter's for any provider. */
+const TOO_LONG_A_TEXT: ReadonlySet<string> = new Set(["string_above_max_length", "string_too_long"]);
+
+/** OpenRouter's: a budget that credits set, and the answer's limit. */
+const OTHER_CODES: ReadonlySet<string> = new Set(["token_limit_exceeded", "max_tokens_exceeded"]);
+
+function meansFull(words: string, status: number): boolean {
+  if (NEVER.some((never) => never.test(words))) return false;
+  const known = FAMILIES.some(
+    ({ says, also }) => (REFUSED.includes(status) || status === also) && says.some((pattern) => pattern.test(words)),
+  );
+  if (known) return true;
+  return (
+    REFUSED.includes(status) &&
+    !UNLIKELY.some((pattern) => pattern.test(words)) &&
+    LIKELY.some((pattern) => pattern.test(words))
+  );
+}
+
+/** `messages[3].content` is the prompt's; `messages[0].name` and `tools[0].function.description` are not. */
+function isPrompt(field: string): boolean {
+  const parts = field.split(/[^A-Za-z_]+/).filter((part) => part !== "");
+  return [parts.at(0), parts.at(-1)].every((part) => FIELDS_OF_THE_PROMPT.has(part ?? "body"));
 }

@@ -10,9 +10,9 @@ import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/
 import { VERSION } from "openai/version";
 import {
   AuthenticationError,
-  ForbiddenError,
   InvalidModelResponseError,
   ModelError,
+  PermissionDeniedError,
   PolicyRefusalError,
   type RolloutError,
 } from "../contract/errors.ts";
@@ -23,13 +23,14 @@ import { isFixedField, type Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
 import type { CallSize } from "../core/billing/allowance.ts";
 import { REASONING, readChatCompletion, usageIn } from "../core/rollout/chat-completion.ts";
-import { errorIn, type ReplyError } from "../core/rollout/reply-error.ts";
+import { errorIn, errorWords, type ReplyError } from "../core/rollout/reply-error.ts";
 import { ReplyReader } from "../core/rollout/reply-text.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { refusalText, takeCompletion } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
+import { type Said, saidInError } from "./error-words.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
 import { refusalKind } from "./refusal-kind.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
@@ -114,11 +115,13 @@ async function postCall<Response>(
     answer = await replyJson(reply, where.api_key);
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
-    return { kind: "answered", response: read(answer) };
+    const response = read(answer);
+    // Parts of it that were joined may make the key whole.
+    return { kind: "answered", response: withoutKeyIn(response, () => JSON.stringify(response), where.api_key) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
-    const refuses = thrown instanceof APIError ? refusedIn(body, thrown.status ?? 0, wordsOf(thrown)) : null;
+    const refuses = thrown instanceof APIError ? refusedIn(body, thrown.status ?? 0, saidBy(thrown)) : null;
     return { ...withTaken(outcome, answer), ...(refuses !== null && { refuses }) };
   }
 }
@@ -134,13 +137,26 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
   return unknown ? { ...failed, lost: true } : failed;
 }
 
-/** An error in a reply of status 200, as if it had come with the status that it names. */
+/**
+ * An error in a reply of status 200, as if it had come with the status that it names. Without one it passes, unless a
+ * policy refused the prompt.
+ */
 function failureInside({ status, error }: ReplyError, headers: Headers): Error {
-  return status === null ? new ModelError(error.message) : APIError.generate(status, { error }, undefined, headers);
+  if (status !== null) return APIError.generate(status, { error }, undefined, headers);
+  const kind = refusalKind({ status: FORBIDDEN, content_type: null, text: jsonOf(error) });
+  return kind === "prompt_refused" ? new PolicyRefusalError(error.message) : new ModelError(error.message);
 }
 
-function wordsOf({ message, error }: APIError): string {
-  return `${message} ${jsonOf(error)}`;
+const FORBIDDEN = 403;
+
+/** What the refusal says of itself, without what it repeats of the request. */
+function saidBy({ message, error }: APIError): Said {
+  return saidInError({ error }, message);
+}
+
+/** As it came, as far as that was kept. */
+function textOf({ message, error }: APIError): string {
+  return error === undefined ? message : jsonOf({ error });
 }
 
 async function post(
@@ -280,19 +296,18 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   if (signal.aborted) return { kind: "aborted" };
   if (thrown instanceof InvalidModelResponseError) return { ...failure(thrown, true, null), lost: true };
   if (thrown instanceof PolicyRefusalError) return { ...failure(thrown, false, null), lost: true };
-  const message = withoutKey(thrown instanceof Error ? thrown.message : String(thrown), api_key);
+  const message = withoutKey(messageOf(thrown), api_key);
   const error = new ModelError(message);
   if (thrown instanceof AddressRefused) return failure(error, false, null);
   // The connection, or a body that broke off.
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
-  if (isContextFull(status, thrown.error, wordsOf(thrown))) return { kind: "prompt_too_long" };
-  const refused = refusalKind(status, thrown.error, wordsOf(thrown));
-  if (refused !== null) {
-    const refusal = { key: AuthenticationError, maybe_key: ForbiddenError, prompt: ModelError }[refused];
-    return { ...failure(new refusal(message), false, null), status };
-  }
+  const text = textOf(thrown);
+  if (isContextFull({ status, body: { error: thrown.error }, text })) return { kind: "prompt_too_long" };
+  const refusal = refusalKind({ status, content_type: thrown.headers?.get("content-type") ?? null, text });
+  if (refusal === "key_refused") return { ...failure(new AuthenticationError(message), false, null), status };
+  if (refusal === "forbidden") return { ...failure(new PermissionDeniedError(message), false, null), status };
   if (status >= 300 && status < 400) {
     const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
     return failure(new ModelError(moved), false, null);
@@ -300,6 +315,15 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
   const lost = GAVE_UP_WAITING.includes(status) ? { lost: true } : {};
   return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
+}
+
+/** In the words of the SDK, and of the provider behind the server where they stand beside them. */
+function messageOf(thrown: unknown): string {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const error: unknown = thrown instanceof APIError ? thrown.error : null;
+  const metadata = isRecord(error) ? error["metadata"] : null;
+  const { status } = Object(thrown);
+  return isRecord(metadata) && typeof metadata["raw"] === "string" ? `${status} ${errorWords(error)}` : message;
 }
 
 function failure(error: RolloutError, retryable: boolean, retry_after_ms: number | null): Failed {
@@ -318,6 +342,8 @@ function jsonOf(body: unknown): string {
 
 /** Milliseconds, from either form of `Retry-After`: seconds, or a date. */
 function retryAfter(headers: Headers | undefined): number | null {
+  const exact = Number(headers?.get("retry-after-ms") ?? Number.NaN);
+  if (exact >= 0 && exact < Number.POSITIVE_INFINITY) return exact;
   const asked = headers?.get("retry-after") ?? null;
   if (asked === null || asked.trim() === "") return null;
   const seconds = Number(asked);
@@ -338,9 +364,7 @@ async function replyJson(response: Response, api_key: string | null): Promise<un
   });
   try {
     const reply = reader.end();
-    return mayHoldKey(() => reader.plainText ?? JSON.stringify(reply), api_key)
-      ? replyWithoutKey(reply, api_key)
-      : reply;
+    return withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];
@@ -352,6 +376,10 @@ async function replyJson(response: Response, api_key: string | null): Promise<un
     if (!(thrown instanceof RangeError)) throw thrown;
     throw new InvalidModelResponseError("the reply is nested too deep to be read");
   }
+}
+
+function withoutKeyIn<T>(value: T, textOf: () => string, api_key: string | null): T {
+  return mayHoldKey(textOf, api_key) ? replyWithoutKey(value, api_key) : value;
 }
 
 /** The call of an embedding model: the conditions and the outcomes of a model call, with a body of its own. */

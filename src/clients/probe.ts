@@ -22,6 +22,7 @@ import {
 } from "../core/training/engine-exactness.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
+import { saidInError } from "./error-words.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
 import { parsedJson, saidIn, shortly } from "./reply-words.ts";
 import { replyWithoutKey } from "./without-key.ts";
@@ -138,7 +139,7 @@ async function askWithout(
   for (;;) {
     const { body } = withoutRefused(asked, refuses);
     const answer = await ask(probe, "/chat/completions", body, signal);
-    const refused = refusedIn(body, answer.status, answer.words);
+    const refused = refusedIn(body, answer.status, saidInError(answer.body, answer.words));
     if (refused === null || refuses.includes(refused)) return answer;
     refuses.push(refused);
   }

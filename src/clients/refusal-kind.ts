@@ -1,30 +1,101 @@
 /**
- * What a server refuses with 401, 403 or a 400 about the key: the key, or this one prompt. A server answers 403 for either,
- * so only some can be told from the reply; `maybe_key` is one that cannot.
+ * What a refusal refuses: the key, this prompt, or a call for a reason that may be the key's. Pure: it reads the
+ * status, the content type and the first characters of the body.
  *
- * Sources: OpenRouter's errors (403 with `metadata.reasons` and `flagged_input`); Azure's content filter
- * (`ResponsibleAIPolicyViolation`); xAI ("Content violates usage guidelines"); Alibaba (`data_inspection_failed`);
- * Bedrock's guardrails; Google's `API_KEY_INVALID` (400); firewalls before a server, which answer with a page.
+ * A 401 is the key's. A 403 is used for three things: rights of the key or account, moderation of one prompt, and block
+ * pages of firewalls that dislike a word of one prompt. Only the first may end a run. What these lists miss is counted
+ * as `forbidden`, and three tasks have to meet that before anything ends.
  */
-import { isRecord } from "../contract/json.ts";
 
-export type RefusalKind = "key" | "maybe_key" | "prompt";
+/**
+ * `key_refused`: no call with this key is answered. `prompt_refused`: another prompt may be answered. `forbidden`: a
+ * 403 that does not say which of the two. Null: a refusal of another kind.
+ */
+export type RefusalKind = "key_refused" | "prompt_refused" | "forbidden";
 
-const KEY_WORDS =
-  /api[_ -]?key[_ ](is )?(not valid|invalid|not found|expired|missing)|(invalid|incorrect|wrong)[_ ]api[_ -]?key/;
-const PROMPT_WORDS =
-  /moderat|flagged|guardrail|responsibleai|data_inspection|content[_ -]?(policy|policies|filter|management|safety|violat)|(usage|safety|content|acceptable use|community)[_ ](polic|guideline)|violates? (our |the )?([a-z-]+ )?(polic|guideline)|(unsafe|harmful|inappropriate|sensitive|prohibited) (content|input|prompt|text|words?)|prompt (was |is )?(blocked|rejected)|safety (system|check|filter)/;
-/** Of a refusal: it may quote the prompt. */
-const LONGEST_WORDS = 8000;
+export interface RefusedReply {
+  readonly status: number;
+  readonly content_type: string | null;
+  /** The body as it came. */
+  readonly text: string;
+}
 
-/** `error`: parsed, as it came; `words`: its text. Null for a status that refuses neither. */
-export function refusalKind(status: number, error: unknown, words: string): RefusalKind | null {
-  const said = words.slice(0, LONGEST_WORDS).toLowerCase();
-  if (status === 401) return "key";
-  if (status === 400) return KEY_WORDS.test(said) ? "key" : null;
+const READ_CHARACTERS = 20_000;
+
+/**
+ * Keys that are refused with 400. The members are those of the error itself: where a server repeats a prompt, it stands
+ * inside a string, and its quotation marks are escaped. Google's ErrorInfo, and OpenAI's code as gateways send it; then
+ * the messages of Gemini, its OpenAI compatibility, xAI and Alibaba Model Studio.
+ */
+const KEY_REFUSED_WITH_400: readonly RegExp[] = [
+  /"(?:reason|code|type|status)"\s*:\s*"(?:API_KEY_INVALID|invalid_?api_?key|incorrect_api_key_error)"/i,
+  /"(?:message|error)"\s*:\s*"API key (?:not valid|not found|expired)/i,
+  /"(?:message|error)"\s*:\s*"Missing or invalid Authorization header/i,
+  /"(?:message|error)"\s*:\s*"(?:Incorrect|Invalid) API[ -]key provided/i,
+];
+
+/** Policies about who may call. They say nothing of the prompt, and are taken out before a text is searched. */
+const ACCESS_POLICY = new RegExp(
+  String.raw`\b(?:iam|identity-based|resource(?:-based)?|session|service control|endpoint|organi[sz]ation(?:['’]?s)?|` +
+    "org|access(?: control)?|conditional access|bucket|kms|key|trust|vpc|network|firewall|data|privacy|retention|" +
+    "billing|role|scope|permissions?|password|rate limit)[ -]polic(?:y|ies)",
+  "g",
+);
+
+const ASKED_OR_SAID = "(?:prompt|input|content|message|query|output|response|completion)s?";
+
+/** Bodies of a 403 that refuse one prompt, lower-cased. Before each: whose public documentation or errors say so. */
+const PROMPT_REFUSED: readonly RegExp[] = [
+  // OpenRouter: `metadata.reasons`, `flagged_input`.
+  /moderat(?:ion|ed|or)|\bflagged|"reasons"\s*:\s*\[\s*"/,
+  // OpenAI, Anthropic (usage policy), Azure (ResponsibleAIPolicyViolation), Cloudflare's DLP, gateways.
+  /polic(?:y|ies)\b|policyviolation/,
+  // Azure OpenAI, Moonshot (content_filter), Azure AI Content Safety.
+  /content[ _-]?(?:filter|safety|management|guideline|violat|restrict|inspection)|responsible[ _-]?ai/,
+  // xAI.
+  /(?:usage|community) guidelines|acceptable use|safety_check_type/,
+  // Bedrock, OpenRouter, LiteLLM, Databricks, Google's Model Armor, Azure's Prompt Shields.
+  /guardrail|model armor|prompt[ _-]?(?:injection|attack|shield)|jailbreak/,
+  // OpenAI (safety system), Gemini (SAFETY, PROHIBITED_CONTENT, BLOCKLIST).
+  /\bsafety\b|harm_category|harmful|(?:prohibited|disallowed)[ _-]?content|block_?list\b/,
+  // Alibaba Model Studio (data_inspection_failed), Moonshot (considered high risk), DeepSeek.
+  /data[ _-]?inspection|inappropriate|high[ -]risk|content exists risk/,
+  // Volcengine, Z.ai, Baidu; then Zhipu (1301), Alibaba, Baidu and Tencent in Chinese.
+  /sensitive[ _-]?(?:content|information|words?|topics?|data)|new_sensitive/,
+  /敏感|违规|违法|不安全|审核|内容安全|不当内容|绿网/,
+  // Cloudflare's AI Gateway (2016, 2017), Kong, Databricks.
+  new RegExp(
+    String.raw`\b${ASKED_OR_SAID} (?:(?:was|were|is|are|(?:has|have) been) )?` +
+      "(?:blocked|rejected|refused|denied|filtered|prohibited|disallowed|not allowed)",
+  ),
+  // What moderators mostly say.
+  new RegExp(String.raw`\b(?:request|${ASKED_OR_SAID})\b[^.]{0,60}\bviolat`),
+  // Categories of OpenAI's moderation, Llama Guard and NVIDIA NeMo Guardrails.
+  /\b(?:unsafe|toxic|toxicity|offensive|profanity|nsfw|csam|sexual|violence|self[-_ /]harm|hate)\b|pii detected/,
+  // Firewalls that reply with JSON.
+  /\bwaf\b|web application firewall/,
+];
+
+/** Of a reply that is no success. */
+export function refusalKind({ status, content_type, text }: RefusedReply): RefusalKind | null {
+  const read = text.slice(0, READ_CHARACTERS);
+  if (status === 401) return "key_refused";
+  if (status === 400) return KEY_REFUSED_WITH_400.some((words) => words.test(read)) ? "key_refused" : null;
   if (status !== 403) return null;
-  const { metadata } = isRecord(error) ? error : {};
-  const flagged = isRecord(metadata) && ("reasons" in metadata || "flagged_input" in metadata);
-  const isPage = /^\s*(\d{3} )?\s*<(!doctype|html|head|body|\?xml)/.test(said);
-  return flagged || isPage || PROMPT_WORDS.test(said) ? "prompt" : "maybe_key";
+  if (isPage(read, content_type)) return "prompt_refused";
+  const said = unescaped(read).toLowerCase().replace(ACCESS_POLICY, "");
+  return PROMPT_REFUSED.some((words) => words.test(said)) ? "prompt_refused" : "forbidden";
+}
+
+/** A page for people, of a firewall or proxy: by its marks, wherever they stand, or by its type. JSON may have any. */
+function isPage(text: string, type: string | null): boolean {
+  if (/<!doctype html|<html[\s>]/i.test(text)) return true;
+  const body = text.trimStart();
+  if (/^<(?:head|body|title|center|h[1-6]|div|p|script|style|meta)\b/i.test(body)) return true;
+  return body !== "" && !/^[[{"]/.test(body) && /html/i.test(type ?? "");
+}
+
+/** Letters of other alphabets, which some servers write as `\uXXXX`. */
+function unescaped(text: string): string {
+  return text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

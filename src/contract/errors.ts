@@ -35,9 +35,9 @@ export class PolicyRefusalError extends ModelError {
 export class AuthenticationError extends ModelError {
   override readonly name: string = "AuthenticationError";
 }
-/** The endpoint forbids the call (403): it may be this prompt, or the key. */
-export class ForbiddenError extends ModelError {
-  override readonly name: string = "ForbiddenError";
+/** The endpoint replied 403, and does not say whether our credentials or this prompt is refused. */
+export class PermissionDeniedError extends ModelError {
+  override readonly name: string = "PermissionDeniedError";
 }
 export class OverlongPromptError extends RolloutError {
   override readonly name: string = "OverlongPromptError";

@@ -43,7 +43,7 @@ export const LIMITS = {
   /** Of what an endpoint refuses, by name. */
   refusedNames: 16,
   /** The same of a streamed reply, in which each token has a JSON object of its own. */
-  streamedBytes: 64 * MIB,
+  streamedBytes: 32 * MIB,
   /** What is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
   /** Milliseconds between two pieces of a body that has begun. */

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { refusedIn, withoutRefused } from "../../src/clients/adapted-request.ts";
+import { refusedIn as refusedBy, withoutRefused } from "../../src/clients/adapted-request.ts";
+import { saidInError } from "../../src/clients/error-words.ts";
+
+/** `words`: a message, or a whole body as JSON. */
+function refusedIn(body: Parameters<typeof refusedBy>[0], status: number, words: string): string | null {
+  return refusedBy(body, status, saidInError(words.startsWith("{") ? JSON.parse(words) : null, words));
+}
 
 const CALL = { id: "a", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { google: 1 } };
 const BODY = {
@@ -82,6 +88,9 @@ test.each([
   "Invalid schema for function 'f': strictly one property is allowed",
   "The server streams from upstream and failed",
   "messages: content is invalid",
+  "Invalid value for reasoning_content: encrypted content could not be verified",
+  "Invalid `extra_content` in `thinking` block",
+  'unsupported image; the request was {"input": ["reasoning_content"]}',
   "",
 ])("%j refuses no part that could be left out", (words) => {
   expect(refusedIn(BODY, 400, words)).toBeNull();

@@ -1,325 +1,338 @@
+/** Which refusals mean that the prompt does not fit. The wordings are those of the sources in context-full.ts. */
 import { expect, test } from "vitest";
 import { isContextFull } from "../../src/clients/context-full.ts";
+import { error, flat, type Row, readsAsFull } from "./refusals.ts";
 
-const isFull = (status: number, error: object) => isContextFull(status, error, JSON.stringify(error));
-const said = (message: string, more: object = {}) => ({
-  message,
-  type: "invalid_request_error",
-  param: null,
-  code: null,
-  ...more,
-});
+const HELD_IN = "However, your messages resulted in 9,210 tokens. Please reduce the length of the messages.";
+const OPENAI = `This model's maximum context length is 8192 tokens. ${HELD_IN}`;
+const TGI = "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens";
+const SGLANG = "The input (70100 tokens) is longer than the model's context length (65536 tokens).";
+const KEPT = "Trying to keep the first 7001 tokens when context the overflows. However, the model is loaded with";
+const STILL = "Received Model Group=mine\nAvailable Model Group Fallbacks=None";
+const NESTED = `{"error":{"message":"${SGLANG}","code":400}}`;
 
-test.each<[server: string, status: number, error: object]>([
+const FULL: Row[] = [
+  ["OpenAI", 400, error(OPENAI, { param: "messages", code: "context_length_exceeded" })],
+  ["OpenAI, by its code", 400, error("That is more than I take.", { code: "context_length_exceeded" })],
+  ["OpenAI's newer models", 400, error("Your input exceeds the context window of this model. Please adjust it.")],
   [
-    "OpenAI",
+    "OpenAI, one text over its bound",
     400,
-    said("This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.", {
-      param: "messages",
-      code: "context_length_exceeded",
-    }),
+    error("…", { code: "string_above_max_length", param: "messages[2].content" }),
+  ],
+  ["Azure OpenAI", 400, error("Input tokens exceed the configured limit of 272000 tokens.", { param: "messages" })],
+  ["Azure OpenAI, without its code", 400, { error: { code: "400", message: OPENAI } }],
+  ["Groq", 400, error("Please reduce the length of the messages or completion.", { param: "messages" })],
+  ["Groq, with 413", 413, error("Please reduce the length of the messages or completion.")],
+  ["xAI", 400, { code: "Client specified an invalid argument", error: "This model's maximum prompt length is 131072" }],
+  [
+    "Anthropic",
+    400,
+    { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 210001" } },
   ],
   [
-    "OpenAI, Responses",
+    "Anthropic, with its answer",
     400,
-    said("Your input exceeds the context window of this model.", { param: "input", code: null }),
+    error("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
   ],
-  ["OpenAI, by its code alone", 400, said("too much", { code: "context_length_exceeded" })],
-  [
-    "OpenAI, a text",
-    400,
-    said(
-      "Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576, but got a string with length 1500000 instead.",
-      { param: "messages[0].content", code: "string_above_max_length" },
-    ),
-  ],
-  [
-    "Azure",
-    400,
-    said("This model's maximum context length is 16385 tokens, however you requested 17000 tokens", {
-      code: "context_length_exceeded",
-    }),
-  ],
-  [
-    "Groq",
-    400,
-    said("Please reduce the length of the messages or completion.", {
-      code: "context_length_exceeded",
-      param: "messages",
-    }),
-  ],
-  ["Groq, by its words", 413, said("Please reduce the length of the messages or completion.")],
-  [
-    "Cerebras",
-    400,
-    said("Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192"),
-  ],
-  [
-    "xAI",
-    400,
-    {
-      code: "Client specified an invalid argument",
-      error: "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
-    },
-  ],
-  ["Anthropic", 400, said("prompt is too long: 210000 tokens > 200000 maximum")],
-  ["Anthropic", 400, said("input length and `max_tokens` exceed context limit: 199000 + 8000 > 200000")],
+  ["Anthropic, in text", 413, "prompt is too long: 1000201 tokens > 1000000 maximum"],
   [
     "Gemini",
     400,
-    {
-      code: 400,
-      message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-      status: "INVALID_ARGUMENT",
-    },
+    [
+      {
+        error: {
+          code: 400,
+          message: "The input token count (1200) exceeds the maximum number of tokens allowed (1000).",
+          status: "INVALID_ARGUMENT",
+        },
+      },
+    ],
   ],
-  [
-    "Vertex",
-    400,
-    {
-      code: 400,
-      message:
-        "Unable to submit request because the input token count is 40000 but model only supports up to 32768. Input token count exceeds the limit.",
-    },
-  ],
+  ["Gemini, uncounted", 400, error("The input token count exceeds the maximum number of tokens allowed (1048576).")],
   ["Bedrock", 400, { message: "Input is too long for requested model." }],
-  ["Bedrock", 400, { message: "Too many input tokens. Max input tokens: 8192, request input token count: 9001" }],
   [
-    "Bedrock",
+    "Bedrock, of Titan",
     400,
     {
+      __type: "ValidationException",
       message:
-        "Malformed input request: expected maxLength: 51200, actual: 60000, please reformat your input and try again.",
+        "Malformed input request: expected maxLength: 42000, actual: 46001, please reformat your input and try again.",
     },
+  ],
+  ["Bedrock, of Claude", 400, { Message: "Too many input tokens" }],
+  [
+    "Bedrock, OpenAI's models",
+    400,
+    error("prompt tokens (140000) exceed model maximum (131072)", { type: "validation_error" }),
   ],
   [
     "Cohere",
     400,
-    {
-      message:
-        "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000. Try using a shorter prompt.",
-    },
+    { id: "7", message: "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5200" },
   ],
-  ["Cohere", 400, { message: "too many tokens: size limit exceeded by 120 tokens." }],
   [
     "Mistral",
     400,
-    {
-      object: "error",
-      message: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    flat("Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length", {
+      type: "invalid_request_prompt",
       code: "3051",
-    },
+    }),
   ],
   [
     "DeepSeek",
     400,
-    said(
-      "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (62000 in the messages, 8000 in the completion).",
+    error(
+      "This model's maximum context length is 131072 tokens. " +
+        "However, you requested 150002 tokens (150000 in the messages, 2 in the completion).",
+      { code: "invalid_request_error" },
     ),
   ],
   [
     "OpenRouter",
     400,
     {
-      code: 400,
-      message: "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens",
+      error: {
+        code: 400,
+        message: "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens.",
+      },
     },
   ],
   [
-    "OpenRouter, of its provider",
+    "OpenRouter, of a provider",
     400,
-    {
-      code: 400,
-      message: "Provider returned error",
-      metadata: { raw: '{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}' },
-    },
+    { error: { code: 400, message: "Provider returned error", metadata: { provider_name: "Together", raw: NESTED } } },
   ],
   [
-    "Together",
-    422,
-    said(
-      "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 4000 `inputs` tokens and 512 `max_new_tokens`",
-    ),
+    "OpenRouter, inside a 200",
+    200,
+    { id: "gen-1", error: { code: 400, message: "Provider returned error", metadata: { raw: OPENAI } } },
   ],
+  ["Together, by TGI", 422, error(TGI)],
+  ["Together", 400, error(SGLANG)],
   [
     "Fireworks",
     400,
     {
-      object: "error",
-      message: "The prompt is too long: 140000, model maximum context length: 131071",
-      code: "INVALID_ARGUMENT",
+      error: {
+        object: "error",
+        type: "invalid_request_error",
+        message: "The prompt is too long: 40200, model maximum context length: 32767",
+      },
     },
   ],
   [
     "llama.cpp",
     400,
-    {
+    error("request (9002 tokens) exceeds the available context size (8192 tokens), try increasing it", {
       code: 400,
-      message: "request (5210 tokens) exceeds the available context size (4096 tokens), try increasing it",
       type: "exceed_context_size_error",
-    },
+      n_ctx: 8192,
+    }),
   ],
-  ["llama.cpp, by its type alone", 400, { code: 400, message: "no room", type: "exceed_context_size_error" }],
+  ["llama.cpp, by its type", 500, { error: { code: 500, message: "no", type: "exceed_context_size_error" } }],
   [
-    "llama.cpp, older",
+    "llama.cpp before its type",
+    500,
+    error("the request exceeds the available context size. try increasing the context size or enable context shift", {
+      type: "server_error",
+      code: 500,
+    }),
+  ],
+  [
+    "llama.cpp of 2024",
+    500,
+    error("Input is too large to process. Either enable context shift or increase context length."),
+  ],
+  [
+    "llama.cpp, inside a 200",
+    200,
+    { error: { code: 400, message: "the request exceeds the available context size", type: "invalid_request_error" } },
+  ],
+  [
+    "llama-cpp-python",
+    500,
+    error("Requested tokens (2285) exceed context window of 2048", { type: "internal_server_error" }),
+  ],
+  [
+    "Ollama",
     400,
-    {
-      code: 400,
-      message:
-        "the request exceeds the available context size. try increasing the context size or enable context shift",
-    },
+    error("the prompt is longer than the context length currently available to the model; shorten the prompt"),
   ],
-  ["Ollama", 400, said("the input length exceeds the context length")],
-  ["Ollama", 400, said("input exceeds maximum context length")],
+  ["Ollama's cloud", 400, { error: "prompt too long; exceeded max context length by 1918 tokens" }],
+  ["LM Studio", 400, { error: `${KEPT} context length of only 4096 tokens, which is not enough.` }],
   [
-    "LM Studio",
+    "LM Studio, newer",
     400,
     {
       error:
-        "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+        "The number of tokens to keep from the initial prompt is " +
+        "greater than the context length (n_keep: 9001>= n_ctx: 8192).",
     },
   ],
+  ["TGI", 422, { error: TGI, error_type: "validation" }],
   [
-    "LM Studio",
-    400,
-    { error: "The number of tokens to keep from the initial prompt is greater than the context length." },
-  ],
-  [
-    "TGI",
+    "TGI, of the prompt alone",
     422,
     {
-      error: "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500",
+      error: "Input validation error: `inputs` must have less than 1024 tokens. Given: 1300",
       error_type: "validation",
     },
   ],
+  ["TGI, in a stream", 200, { error: { message: TGI, http_status_code: 422 } }],
+  ["SGLang", 400, flat(SGLANG)],
   [
-    "SGLang",
+    "SGLang, with its answer",
     400,
-    {
-      object: "error",
-      message: "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
-      code: 400,
-    },
+    flat(
+      "Requested token count exceeds the model's maximum context " +
+        "length of 64000 tokens. You requested a total of 71897 tokens",
+    ),
   ],
-  [
-    "SGLang",
-    400,
-    {
-      object: "error",
-      message: "Requested token count exceeds the model's maximum context length of 8192 tokens.",
-      code: 400,
-    },
-  ],
-  [
-    "SGLang",
-    400,
-    { object: "error", message: "Input length (9000 tokens) exceeds the maximum allowed length (8186 tokens)." },
-  ],
-  ["vLLM", 400, { message: "too many tokens", type: "BadRequestError", param: "input_tokens", code: 400 }],
   [
     "vLLM",
     400,
-    {
-      object: "error",
-      message: "max_tokens must be at least 1, got -904.",
-      type: "BadRequestError",
-      param: null,
-      code: 400,
-    },
-  ],
-  ["vLLM", 400, { message: "The decoder prompt (length 5000) is longer than the maximum model length of 4096." }],
-  [
-    "vLLM",
-    400,
-    {
-      message:
-        "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 4096 tokens",
-      param: "max_tokens",
-    },
-  ],
-  [
-    "Moonshot",
-    400,
-    { message: "Invalid request: Your request exceeded model token limit: 8192", type: "invalid_request_error" },
-  ],
-  ["DashScope", 400, { code: "InvalidParameter", message: "Range of input length should be [1, 30720]" }],
-  ["Zhipu", 400, { code: "1261", message: "Prompt exceeds max length" }],
-  ["MiniMax", 400, { code: "2013", message: "invalid params, context window exceeds limit" }],
-  [
-    "Volcengine",
-    400,
-    { code: "InvalidParameter", message: "Total tokens of image and text exceed max message tokens." },
-  ],
-  [
-    "GitHub Models",
-    413,
-    { code: "tokens_limit_reached", message: "Request body too large for gpt-4o model. Max size: 8000 tokens." },
-  ],
-  ["Databricks", 400, { error_code: "BAD_REQUEST", message: "Input is longer than the maximum context length 128000" }],
-  [
-    "NVIDIA NIM",
-    400,
-    {
-      object: "error",
-      message: "This model's maximum context length is 4096 tokens. However, you requested 4297 tokens",
-      type: "BadRequestError",
-    },
-  ],
-])("%s says with %i that the context is full: %j", (_server, status, error) => {
-  expect(isFull(status, error)).toBe(true);
-});
-
-test.each<[what: string, status: number, error: object]>([
-  [
-    "more output than the model gives",
-    400,
-    said(
-      "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.",
-      { param: "max_tokens", code: "invalid_value" },
+    error(
+      "You passed 5001 input tokens and requested 0 output tokens. " +
+        "However, the model's context length is only 4096 tokens, resulting in a maximum input length of 4096 tokens.",
+      { param: "input_tokens", code: 400 },
     ),
   ],
-  ["a temperature", 400, said("temperature must be at most 2, got 9.")],
-  ["an image", 400, said("The image exceeds the maximum size of 20 MB.", { param: "messages" })],
+  ["vLLM, by its field", 400, error("no room", { param: "input_tokens", code: 400 })],
   [
-    "tokens a minute",
-    413,
-    said(
-      "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 8000, please reduce the length of the messages",
-      { code: "rate_limit_exceeded" },
-    ),
-  ],
-  ["tokens a minute, of Cohere", 400, said("too many tokens per minute")],
-  ["a quota", 400, said("You exceeded your quota of maximum context length units")],
-  ["the rate of Bedrock", 429, said("Too many tokens, please wait before trying again.")],
-  [
-    "a name",
+    "vLLM behind LiteLLM",
     400,
-    said("Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64.", {
-      param: "tools[0].function.name",
-      code: "string_above_max_length",
+    error(`litellm.BadRequestError: {"message":"You passed 9 (parameter=input_tokens, value=9)"}. ${STILL}`, {
+      type: null,
     }),
   ],
   [
-    "a tool's description",
+    "vLLM of 2024",
     400,
-    said("description is too long: maximum 1024 characters", { param: "tools[0].function.description" }),
+    flat(
+      "This model's maximum context length is 4096 tokens. " +
+        "However, you requested 4500 tokens (4000 in the messages, 500 in the completion).",
+    ),
   ],
-  ["a stop sequence", 400, said("stop: the sequence is too long", { param: "stop" })],
   [
-    "the user",
+    "vLLM, of its processor",
     400,
-    said("Expected a string with maximum length 64, but got one with length 90.", {
-      param: "user",
-      code: "string_above_max_length",
+    flat(
+      "The decoder prompt (length 5951) is longer than the maximum " +
+        "model length of 4096. For image inputs, the number of image tokens depends on the number of images.",
+    ),
+  ],
+  [
+    "vLLM, with no room left",
+    400,
+    error("max_tokens must be at least 1, got -71. (parameter=max_tokens, value=-71)", { param: "max_tokens" }),
+  ],
+  [
+    "vLLM, with its answer",
+    400,
+    flat(
+      "'max_tokens' or 'max_completion_tokens' is too large: 512. " +
+        "This model's maximum context length is 4096 tokens and your request has 4000 input tokens",
+    ),
+  ],
+  ["Perplexity", 400, error(OPENAI, { code: 400, type: "invalid_message" })],
+  [
+    "Cerebras",
+    400,
+    {
+      message: "Please reduce the length of the messages or completion. Current length is 42328 while limit is 40000",
+      type: "invalid_request_error",
+      param: "messages",
+      code: "context_length_exceeded",
+    },
+  ],
+  [
+    "Databricks",
+    400,
+    {
+      error_code: "BAD_REQUEST",
+      message: "Bad request: prompt token count (9000) cannot exceed 8192. Please reduce it.",
+    },
+  ],
+  ["Moonshot", 400, error("Invalid request: Your request exceeded model token limit: 8192 (requested: 9001)")],
+  ["Zhipu", 400, { error: { code: "1261", message: "Prompt exceeds max length" } }],
+  ["Zhipu, in Chinese", 400, { error: { code: "1210", message: "Prompt 超长" } }],
+  [
+    "DashScope",
+    400,
+    error("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]", {
+      code: "invalid_parameter_error",
     }),
   ],
-  ["too many messages", 400, said("messages: at most 2048 items are allowed", { param: "messages" })],
-  ["a failing server", 500, said("This model's maximum context length is 8192 tokens.")],
-  ["a key", 401, said("prompt is too long")],
-])("%s is another limit", (_what, status, error) => {
-  expect(isFull(status, error)).toBe(false);
+  [
+    "MiniMax, inside a 200",
+    200,
+    { base_resp: { status_code: 2013, status_msg: "invalid params, context window exceeds limit" } },
+  ],
+  ["Novita", 400, { code: 400, reason: "INVALID_REQUEST_BODY", message: OPENAI, metadata: {} }],
+  [
+    "SambaNova",
+    400,
+    error(
+      "The maximum context length of DeepSeek-V3 is 32768. However, answering your request will take 39732 tokens.",
+    ),
+  ],
+  [
+    "NVIDIA NIM, by TensorRT-LLM",
+    400,
+    flat("The sum of prompt length (4000) and query length (0) max_tokens (2048) should not exceed max_seq_len (4096)"),
+  ],
+  [
+    "watsonx",
+    400,
+    {
+      errors: [
+        {
+          code: "invalid_input_argument",
+          message: "the number of input tokens 4098 cannot exceed the total tokens limit 4096 for this model",
+        },
+      ],
+      status_code: 400,
+    },
+  ],
+  [
+    "Copilot",
+    400,
+    error("prompt token count of 93854 exceeds the limit of 90000", { code: "model_max_prompt_tokens_exceeded" }),
+  ],
+  ["FastAPI's detail", 422, { detail: "The prompt exceeds the maximum sequence length of this deployment" }],
+  [
+    "a list of details",
+    422,
+    { detail: [{ loc: ["body", "messages"], msg: "Value error, the conversation is too long", input: [] }] },
+  ],
+  [
+    "OpenRouter, by its own code",
+    400,
+    { error: { code: 400, message: "No.", metadata: { error_type: "context_length_exceeded" } } },
+  ],
+  ["a desktop server", 400, { message: "Prompt has 32769 tokens, but the configured context size is 32768 tokens" }],
+  [
+    "escaped signs",
+    400,
+    '{"error":"The model\\u0027s context window is 8k: the input does not fit the model\\u0027s context',
+  ],
+  ["a server that nobody knows", 400, error("Input tokens (9001) exceed what this model takes")],
+  ["an unknown server, in Chinese", 400, error("输入内容超出模型上下文长度限制")],
+];
+
+test.each(FULL)("%s (%i) says that the context is full", (_server, status, body) => {
+  expect(readsAsFull(status, body)).toBe(true);
 });
 
-test("refusals of any length are looked at in little time", () => {
-  expect(isFull(400, said(`input token count${" decoder prompt".repeat(200_000)}`))).toBe(false);
+test("an error of a million characters, or of endless depth, is read in bounded time", () => {
+  let deep: unknown = "prompt is too long";
+  for (let at = 0; at < 5000; at += 1) deep = { error: deep };
+  const wide = { errors: Array.from({ length: 100_000 }, () => ({ message: "exceeds ".repeat(1000) })) };
+  const quoted = `Invalid ${"'".repeat(1_000_000)}`;
+  const late = `${"I have no place for more of this. ".repeat(30_000)} prompt is too long`;
+  for (const body of [deep, wide, { error: quoted }, { error: " ".repeat(1_000_000) }]) {
+    expect(isContextFull({ status: 400, body, text: "" })).toBe(false);
+  }
+  expect(isContextFull({ status: 400, body: { error: late }, text: late })).toBe(false);
 });

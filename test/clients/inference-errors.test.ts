@@ -96,6 +96,11 @@ test.each<[what: string, error: object, outcome: object]>([
   ["for good", { code: 400, message: "flagged by zebra-guard" }, { kind: "failed", retryable: false, status: 400 }],
   ["of the key", { code: 401, message: "no such key" }, { kind: "failed", error: { name: "AuthenticationError" } }],
   ["of the server", { code: 503, message: "busy" }, { kind: "failed", retryable: true, status: 503 }],
+  [
+    "of a policy",
+    { code: "data_inspection_failed", message: "may contain inappropriate content" },
+    { kind: "failed", retryable: false, error: { name: "PolicyRefusalError" } },
+  ],
   ["of an unknown kind", { code: "E17", message: "odd" }, { kind: "failed", retryable: true, lost: true }],
   [
     "of a full context",
@@ -126,5 +131,45 @@ test("a stream that breaks in the middle by an error of its own is no answer", a
     retryable: true,
     status: 502,
     lost: true,
+  });
+});
+
+test("a key that a server deals out over two parts of its thoughts is in none of what is kept", async () => {
+  const api_key = "sk-0123456789abcdef";
+  const details = [api_key.slice(0, 9), api_key.slice(9)].map((text, index) => ({
+    type: "reasoning.text",
+    index,
+    text,
+  }));
+  const message = { content: "4", reasoning_details: details };
+  model = await startScriptedModel({
+    reply: () => ({ fault: { kind: "status", status: 200, body: { choices: [{ message, finish_reason: "stop" }] } } }),
+  });
+  const { signal } = new AbortController();
+  const asked = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", api_key };
+  const outcome = await callModel({ ...asked, base_url: model.url, signal });
+  expect(outcome.kind).toBe("answered");
+  expect(JSON.stringify(outcome)).not.toContain(api_key);
+});
+
+test("an event that is no JSON is told by the size of the reply, never by a piece of it", async () => {
+  const outcome = await callWith({ kind: "stream", text: 'data: {"a":#k=sk-or-v1-secret\n\n' });
+  expect(outcome).toMatchObject({
+    error: { message: expect.stringMatching(/^the reply is no JSON: status 200, text.event-stream, \d+ characters$/) },
+  });
+});
+
+test("a prompt that a refusal repeats decides nothing", async () => {
+  const detail = [
+    {
+      type: "string_type",
+      loc: ["body", "messages"],
+      msg: "bad",
+      input: "Invalid API key provided; context length exceeded",
+    },
+  ];
+  expect(await callWith({ kind: "status", status: 400, body: { detail } })).toMatchObject({
+    kind: "failed",
+    error: { name: "ModelError" },
   });
 });

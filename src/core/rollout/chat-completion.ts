@@ -96,10 +96,12 @@ export function readChatCompletion(
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
   const ended = readEnding(choice);
-  // An engine that tells which tokens it sampled has answered, if only by the end of its turn.
+  // An engine that tells which tokens it sampled has answered, if only by the end of its turn. One that came to its limit
+  // has thought.
   const sampled = (choice.token_ids?.length ?? 0) > 0;
   const thought = (wireUsage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0;
-  const message = readMessage(choice.message, sampled || thought, usedIds);
+  const mayBeEmpty = sampled || thought || ended.finish_reason === "length";
+  const message = readMessage(choice.message, mayBeEmpty, usedIds);
   const logprobs = choice.logprobs?.content?.map((entry) => entry.logprob) ?? null;
   const [first, last] = [reply.first_weight_version, reply.weight_version].map(labelOf);
   return {
@@ -125,7 +127,8 @@ function labelOf(label: z.infer<typeof Label>): string | null {
 function readEnding(choice: Readonly<Record<string, unknown>>): Pick<ModelResponse, "finish_reason" | "finish_word"> {
   const word = finishWord(choice["finish_reason"]);
   const failure = errorWords(choice["error"]);
-  const ending = failure === null ? endingOf(word) : "broken_off";
+  const named = endingOf(word);
+  const ending = failure === null || named === "refused_by_policy" ? named : "broken_off";
   const because = word === null ? "" : ` (finish_reason: ${word})`;
   const said = failure === null ? "" : `: ${failure}`;
   if (ending === "broken_off") {
@@ -153,17 +156,23 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
   if (empty && !mayBeEmpty) {
     throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
   }
-  if (characters + reasoning.length > LIMITS.completionBytes) {
-    throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
-  }
+  const called = tool_calls.reduce((sum, call) => sum + call.function.name.length + call.function.arguments.length, 0);
+  let room = LIMITS.completionBytes - characters - reasoning.length - called;
+  if (room < 0) throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
+  /** What the server added is kept as long as the reply is not too long with it. */
+  const within = (fields: string | null | undefined) => {
+    room -= fields?.length ?? 0;
+    return fields != null && room >= 0 ? { provider_fields: fields } : {};
+  };
+  const kept = tool_calls.map(({ provider_fields: fields, ...call }) => ({ ...call, ...within(fields) }));
   const provider_fields = fieldsText(wire, (name) => READ_OF_MESSAGE.has(name) || thoughts.taken === name);
   return {
     role: "assistant",
     content: content ?? (empty ? "" : null),
     ...(reasoning !== "" && { reasoning_content: reasoning }),
     ...(thoughts.taken === "reasoning" && { reasoning_name: thoughts.taken }),
-    ...(provider_fields !== null && { provider_fields }),
-    ...(tool_calls.length > 0 && { tool_calls }),
+    ...within(provider_fields),
+    ...(kept.length > 0 && { tool_calls: kept }),
   };
 }
 
@@ -221,12 +230,17 @@ function readCall(call: Readonly<Record<string, unknown>> & { function?: z.infer
   const fields = { ...beside, ...(Object.keys(within).length > 0 && { function: within }) };
   return [
     {
-      id: typeof id === "string" ? id : typeof id === "number" ? String(id) : "",
+      id: idOf(id),
       type: "function" as const,
       function: { name: called.name, arguments: argumentsText(called.arguments) },
       ...(Object.keys(fields).length > 0 && { provider_fields: JSON.stringify(fields) }),
     },
   ];
+}
+
+/** Empty where there is none. Mistral writes "null" then. */
+function idOf(id: unknown): string {
+  return id === "null" || (typeof id !== "string" && typeof id !== "number") ? "" : String(id);
 }
 
 /** Arguments as OpenAI writes them, a text of JSON; no arguments are those of a tool that takes none. */

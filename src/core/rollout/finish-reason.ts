@@ -60,5 +60,9 @@ export function endingOf(word: string | null): Ending {
     .toLowerCase()
     .replaceAll(/[\s-]/g, "_")
     .replace(/^finish_?reason[._:]+/, "");
-  return ENDING_OF.get(plain) ?? "unknown";
+  const known = ENDING_OF.get(plain);
+  if (known !== undefined) return known;
+  // Gemini's compatibility writes `content_filter: PROHIBITED_CONTENT`.
+  const parts = plain.split(/[:;,/|]/).map((part) => ENDING_OF.get(part.replaceAll(/^_+|_+$/g, "")));
+  return parts.find((part) => part === "refused_by_policy" || part === "broken_off") ?? "unknown";
 }

@@ -1,6 +1,8 @@
 /**
  * The pieces of a streamed message, put together. Texts are joined, tool calls are told apart by index, id or name, and of
  * what a server adds of its own the last value counts, lists being joined.
+ *
+ * Invariant. Nothing that was put together before is copied for another piece: the time is linear in the stream.
  */
 import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -8,19 +10,30 @@ import { LIMITS } from "../../contract/limits.ts";
 export type Members = Readonly<Record<string, unknown>>;
 type Mutable = Record<string, unknown>;
 
-/** Members of a message whose pieces follow each other as text. */
+/** Members of a message, or of a part of one, whose pieces follow each other as text. */
 const TEXTS: ReadonlySet<string> = new Set(["reasoning", "reasoning_content", "refusal", "thinking"]);
+const PIECES: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking", "reasoning"]);
+/** Parts that are streamed in pieces without a number. */
+const UNNUMBERED: ReadonlySet<unknown> = new Set(["text", "thinking", "reasoning.text", "reasoning.summary"]);
+/** What a message, a call or a part may have; more is left out. */
+const MOST_MEMBERS = 100;
 
 /** `message` takes what `delta` adds. */
 export function mergeDelta(message: Mutable, delta: Members): void {
   for (const [name, value] of Object.entries(delta)) {
-    if (value === undefined || name === "__proto__") continue;
+    if (!isTaken(message, name, value)) continue;
     // A null says that the piece adds nothing; it stays where nothing else comes.
     if (value === null) message[name] ??= null;
     else if (name === "content") message[name] = joinedContent(message[name], value);
     else if (name === "tool_calls") message[name] = mergeCalls(message[name], value);
+    else if (name === "function_call" && isRecord(value)) mergeFunction(ownMembers(message, name), value);
     else message[name] = joined(name, message[name], value);
   }
+}
+
+function isTaken(object: Mutable, name: string, value: unknown): boolean {
+  if (value === undefined || name === "__proto__") return false;
+  return name in object || Object.keys(object).length < MOST_MEMBERS;
 }
 
 function joined(name: string, before: unknown, value: unknown): unknown {
@@ -41,63 +54,65 @@ function partsOf(content: unknown): unknown[] {
   return content === "" ? [] : [{ type: "text", text: content }];
 }
 
-/** Entries of one kind and number (`type`, `index`) follow each other as pieces of one. */
 function joinedList(before: unknown[], items: readonly unknown[]): unknown[] {
   for (const item of items) {
+    if (before.length > LIMITS.valuesPerReply) return before;
     const last = before.at(-1);
-    if (before.length >= LIMITS.valuesPerReply) return before;
-    if (isRecord(last) && isRecord(item) && isSamePart(last, item)) before[before.length - 1] = joinedPart(last, item);
+    if (isRecord(last) && isRecord(item) && isSamePart(last, item)) joinPart(last, item);
     else before.push(item);
   }
   return before;
 }
 
+/** A piece of the part before it: of the same number, or of a kind that comes in pieces. */
 function isSamePart(one: Members, other: Members): boolean {
-  return typeof one["type"] === "string" && one["type"] === other["type"] && one["index"] === other["index"];
+  const { type, index, id } = other;
+  if (typeof type !== "string" || one["type"] !== type || one["index"] !== index) return false;
+  if (typeof id === "string" && typeof one["id"] === "string" && one["id"] !== id) return false;
+  return typeof index === "number" || UNNUMBERED.has(type);
 }
 
-function joinedPart(last: Members, piece: Members): Members {
-  const whole: Mutable = { ...last };
+function joinPart(whole: Mutable, piece: Members): void {
   for (const [name, value] of Object.entries(piece)) {
-    if (value === null || value === undefined || name === "__proto__") continue;
+    if (value === null || !isTaken(whole, name, value)) continue;
     const before = whole[name];
-    const isText = typeof value === "string" && typeof before === "string" && PIECES.has(name);
-    if (isText) whole[name] = before + value;
-    else if (Array.isArray(value) && Array.isArray(before)) whole[name] = joinedList([...before], value);
+    if (typeof value === "string" && typeof before === "string" && PIECES.has(name)) whole[name] = before + value;
+    else if (Array.isArray(value) && Array.isArray(before)) joinedList(before, value);
     else whole[name] = value;
   }
-  return whole;
 }
 
-/** Members of a part whose pieces follow each other as text. */
-const PIECES: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking", "reasoning"]);
-
 function mergeCalls(before: unknown, pieces: unknown): unknown[] {
-  const calls = Array.isArray(before) ? before : [];
+  const calls: Mutable[] = Array.isArray(before) ? before : [];
   for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
     if (!isRecord(piece)) continue;
-    const at = callOf(calls, piece);
+    const call = callOf(calls, piece) ?? {};
     // One call more than a reply may hold: it is refused as a whole one would be.
-    if (at === -1 && calls.length > LIMITS.toolCallsPerReply) continue;
-    if (at === -1) calls.push(mergedCall({}, piece));
-    else calls[at] = mergedCall(calls[at], piece);
+    if (!calls.includes(call) && calls.length <= LIMITS.toolCallsPerReply) calls.push(call);
+    mergeCall(call, piece);
   }
   return calls;
 }
 
-/** Which call a piece goes on with; -1 for a new one. */
-function callOf(calls: readonly Members[], piece: Members): number {
+/** The call that a piece goes on with; null where it begins another. */
+function callOf(calls: readonly Mutable[], piece: Members): Mutable | null {
   const { id, index } = piece;
-  const named = typeof id === "string" && id !== "";
-  const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1;
-  const call = calls[at];
-  if (call === undefined) return -1;
-  const known = call["id"];
-  if (named && typeof known === "string" && known !== "" && known !== id) {
-    return calls.findLastIndex((one) => one["id"] === id);
+  const numbered = typeof index === "number";
+  const call = numbered ? calls.findLast((one) => one["index"] === index) : calls.at(-1);
+  if (call === undefined) return null;
+  const { name = "" } = functionOf(piece);
+  if (typeof id === "string" && id !== "") {
+    if (call["id"] === id || typeof call["id"] !== "string" || call["id"] === "") return call;
+    // GLM sends another id with every piece of a call: only a name begins one.
+    return numbered && !name ? call : (calls.findLast((one) => one["id"] === id) ?? null);
   }
-  // Without ids a whole call behind another is one of its own: Gemini numbers all of them 0.
-  return !named && looksWhole(call) && isWholeCall(piece) ? -1 : at;
+  return name && beginsAnother(call, piece, numbered) ? null : call;
+}
+
+/** Without ids a whole call behind another is one of its own: Gemini numbers all of them 0. */
+function beginsAnother(call: Members, piece: Members, numbered: boolean): boolean {
+  if (!numbered && functionOf(call)["name"] !== functionOf(piece)["name"]) return true;
+  return isWholeCall(piece) && looksWhole(call);
 }
 
 function looksWhole(call: Members): boolean {
@@ -105,10 +120,9 @@ function looksWhole(call: Members): boolean {
   return typeof args === "string" ? args.startsWith("{") && args.endsWith("}") : args !== undefined;
 }
 
-/** A name, and all of its arguments. */
+/** It has all of its arguments. */
 function isWholeCall(piece: Members): boolean {
-  const { name, arguments: args } = functionOf(piece);
-  if (typeof name !== "string" || name === "") return false;
+  const { arguments: args } = functionOf(piece);
   return typeof args === "string" ? looksWhole(piece) && isJson(args) : args !== undefined && args !== null;
 }
 
@@ -122,25 +136,38 @@ function isJson(text: string): boolean {
   }
 }
 
-function mergedCall(before: Members, piece: Members): Members {
-  const call: Mutable = { ...before };
+function mergeCall(call: Mutable, piece: Members): void {
   for (const [name, value] of Object.entries(piece)) {
-    if (value === null || value === undefined || value === "" || name === "__proto__") continue;
-    call[name] = name === "function" && isRecord(value) ? mergedFunction(functionOf(before), value) : value;
+    if (value === null || value === "" || !isTaken(call, name, value)) continue;
+    if (name === "function" && isRecord(value)) mergeFunction(ownMembers(call, name), value);
+    else if (name !== "id" || call[name] === undefined) call[name] = value;
   }
-  return call;
 }
 
 /** The name comes once, or again with every piece; the arguments in pieces, or whole. */
-function mergedFunction(before: Members, piece: Members): Members {
-  const called: Mutable = { ...before };
+function mergeFunction(called: Mutable, piece: Members): void {
   for (const [name, value] of Object.entries(piece)) {
-    if (value === null || value === undefined || name === "__proto__") continue;
+    if (value === null || !isTaken(called, name, value)) continue;
     const known = called[name];
-    if (name === "arguments" && typeof known === "string" && typeof value === "string") called[name] = known + value;
-    else if (name !== "name" || value !== "" || known === undefined) called[name] = value;
+    const areTexts = typeof known === "string" && typeof value === "string";
+    if (areTexts && name === "arguments") called[name] = known + value;
+    else if (areTexts && name === "name") called[name] = joinedName(called, known, value);
+    else called[name] = value;
   }
-  return called;
+}
+
+/** What is the same is said again; what differs before any arguments is the rest of it. */
+function joinedName({ arguments: args = "" }: Members, known: string, piece: string): string {
+  return piece !== known && args === "" ? known + piece : known;
+}
+
+/** The object under a name, made if it is not there. */
+function ownMembers(object: Mutable, name: string): Mutable {
+  const own = object[name];
+  if (isRecord(own)) return own;
+  const made: Mutable = {};
+  object[name] = made;
+  return made;
 }
 
 function functionOf(call: Members): Members {

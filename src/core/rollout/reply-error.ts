@@ -17,32 +17,34 @@ export interface ReplyError {
 const LONGEST_WORDS = 4000;
 
 /** Statuses of errors that say what they are by a word only. Sources: OpenAI's and Anthropic's error types; gRPC's codes. */
-const STATUS_OF: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  bad_request: 400,
-  badrequesterror: 400,
-  validation: 400,
-  invalid_argument: 400,
-  context_length_exceeded: 400,
-  authentication_error: 401,
-  invalid_api_key: 401,
-  unauthenticated: 401,
-  insufficient_quota: 429,
-  permission_error: 403,
-  permission_denied: 403,
-  not_found_error: 404,
-  model_not_found: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  rate_limit_exceeded: 429,
-  resource_exhausted: 429,
-  overloaded: 503,
-  overloaded_error: 503,
-  unavailable: 503,
-  server_error: 500,
-  api_error: 500,
-  internal: 500,
-};
+const STATUS_OF: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    invalid_request_error: 400,
+    bad_request: 400,
+    badrequesterror: 400,
+    validation: 400,
+    invalid_argument: 400,
+    context_length_exceeded: 400,
+    authentication_error: 401,
+    invalid_api_key: 401,
+    unauthenticated: 401,
+    insufficient_quota: 429,
+    permission_error: 403,
+    permission_denied: 403,
+    not_found_error: 404,
+    model_not_found: 404,
+    request_too_large: 413,
+    rate_limit_error: 429,
+    rate_limit_exceeded: 429,
+    resource_exhausted: 429,
+    overloaded: 503,
+    overloaded_error: 503,
+    unavailable: 503,
+    server_error: 500,
+    api_error: 500,
+    internal: 500,
+  }),
+);
 
 /** What a reply of status 200 says went wrong; null for one that says no such thing. */
 export function errorIn(body: unknown): ReplyError | null {
@@ -59,12 +61,16 @@ export function errorWords(error: unknown): string | null {
   if (!isRecord(error) || saysNothing(error)) return null;
   const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
   const said = words.find((word) => typeof word === "string" && word.trim() !== "");
-  return shortText(typeof said === "string" ? said : JSON.stringify(error), LONGEST_WORDS);
+  const { metadata } = error;
+  // OpenRouter's own words are the same for every error of a provider, whose words stand here.
+  const raw = isRecord(metadata) && typeof metadata["raw"] === "string" ? `: ${metadata["raw"]}` : "";
+  return shortText(typeof said === "string" ? said + raw : JSON.stringify(error), LONGEST_WORDS);
 }
 
-/** Some servers send an error with every reply: an empty one, or one of code 0. */
-function saysNothing(error: Readonly<Record<string, unknown>>): boolean {
-  return error["code"] === 0 || Object.values(error).every((value) => !value);
+/** Some servers send an error with every reply: an empty one, or one that says that all is well. */
+function saysNothing({ code, message, ...error }: Readonly<Record<string, unknown>>): boolean {
+  const isWell = code === 0 && /^(ok|success|succeeded|)$/i.test(String(message ?? ""));
+  return isWell || [code, message, ...Object.values(error)].every((value) => !value);
 }
 
 /** `error` decides by itself; the other shapes only where there are no choices. */
@@ -87,7 +93,7 @@ function statusOf(error: Readonly<Record<string, unknown>>, reply: Readonly<Reco
   if (status !== undefined) return status;
   const words = [error["code"], error["type"], error["status"], error["error_type"], reply["error_type"]];
   for (const word of words) {
-    const known = typeof word === "string" ? STATUS_OF[word.toLowerCase()] : undefined;
+    const known = typeof word === "string" ? STATUS_OF.get(word.toLowerCase()) : undefined;
     if (known !== undefined) return known;
   }
   return null;

@@ -11,8 +11,9 @@ import { mayBeInexact, parseExactJson } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
+import { usageIn } from "./chat-completion.ts";
 import { type Members, mergeDelta } from "./merge-delta.ts";
-import { errorWords } from "./reply-error.ts";
+import { errorIn } from "./reply-error.ts";
 
 /** The completion in a text. Throws SyntaxError and RangeError as `ReplyReader` does. */
 export function readReplyText(text: string): unknown {
@@ -63,6 +64,9 @@ interface Choice {
 /** Of vLLM: each chunk has those of its own tokens. */
 const ID_LISTS: ReadonlySet<string> = new Set(["token_ids", "prompt_token_ids"]);
 
+const FIELDS: ReadonlySet<string> = new Set(["data", "event", "error", "id", "retry"]);
+const MOST_MEMBERS = 100;
+
 /** Takes the pieces of a body as they arrive. */
 export class ReplyReader {
   /** The line that has begun. */
@@ -76,6 +80,8 @@ export class ReplyReader {
   #streamed = false;
   #done = false;
   #error: unknown = null;
+  /** Why an event cannot be read. */
+  #broken: SyntaxError | RangeError | null = null;
   readonly #reply: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
 
@@ -103,6 +109,7 @@ export class ReplyReader {
     this.#takeLine(this.#line.join(""));
     this.#line = [];
     this.#dispatch();
+    if (this.#broken !== null) throw this.#broken;
     if (!this.#streamed) return parseReply(this.#plain.join("\n"));
     if (this.#error !== null) return { ...this.#reply, error: this.#error };
     return { ...this.#reply, choices: [...this.#choices.values()].map((choice) => this.#wholeChoice(choice)) };
@@ -110,13 +117,23 @@ export class ReplyReader {
 
   /** Comments begin with a colon; some servers send them, and blank lines, to keep a connection open. */
   #takeLine(line: string): void {
-    const [, field, value = ""] = /^(data|event|id|retry)(?:: ?|$)(.*)/.exec(line) ?? [];
-    if (field === "data") {
-      this.#data.push(value);
-      this.#streamed = true;
-    } else if (field === "event") this.#event = value;
-    else if (line.trim() === "") this.#dispatch();
-    else if (field === undefined && !line.startsWith(":")) this.#plain.push(line);
+    if (line.trim() === "") {
+      this.#dispatch();
+      return;
+    }
+    const colon = line.indexOf(":");
+    const field = line.slice(0, colon === -1 ? undefined : colon);
+    if (!FIELDS.has(field)) {
+      if (colon !== 0) this.#plain.push(line);
+      return;
+    }
+    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (field === "event") this.#event = value;
+    // A failed stream of llama.cpp of 2025 has its error as a field.
+    if (field === "error") this.#event = field;
+    if (field !== "data" && field !== "error") return;
+    this.#data.push(value);
+    this.#streamed = true;
   }
 
   #wholeChoice({ message, rest }: Choice): unknown {
@@ -124,34 +141,52 @@ export class ReplyReader {
     return { message, ...rest, ...(!ended && { error: "the stream ended before the reply did" }) };
   }
 
+  /** Some servers end an event with one line feed, and so each line may be an event of its own. */
   #dispatch(): void {
-    const [data, event] = [this.#data.join("\n").trim(), this.#event];
+    const [lines, event] = [this.#data, this.#event];
+    if (lines.length === 0) return;
     this.#data = [];
     this.#event = "";
-    if (data === "") return;
-    if (data === "[DONE]") {
-      this.#done = true;
-      return;
+    const [first = "", ...others] = lines;
+    if (others.length > 0 && endsObject(first)) for (const line of lines) this.#takeEvent(line, event);
+    else this.#takeEvent(lines.join("\n"), event);
+  }
+
+  #takeEvent(text: string, event: string): void {
+    const data = text.trim();
+    if (data === "[DONE]") this.#done = true;
+    // What is no JSON keeps the connection open.
+    if (this.#broken !== null || !/^[[{"]/.test(data) || data === "[DONE]") return;
+    try {
+      const parsed = parseReply(data);
+      this.#takeParsed(Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed, event);
+    } catch (thrown) {
+      if (!(thrown instanceof SyntaxError || thrown instanceof RangeError)) throw thrown;
+      this.#broken = thrown;
     }
-    const parsed = parseReply(data);
-    const chunk: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed;
-    const error = isRecord(chunk) ? (chunk["error"] ?? null) : chunk;
-    if (errorWords(error) !== null) this.#error ??= error;
-    else if (event === "error") this.#error ??= chunk;
-    else if (isRecord(chunk)) this.#takeChunk(chunk);
+  }
+
+  #takeParsed(chunk: unknown, event: string): void {
+    const failed = errorIn(chunk);
+    if (failed !== null) this.#error ??= { ...failed.error, code: failed.status ?? failed.error["code"] };
+    else if (!isRecord(chunk) || event === "error") this.#error ??= chunk;
+    else this.#takeChunk(chunk);
   }
 
   #takeChunk({ choices, usage, x_groq: groq, ...chunk }: Members): void {
     for (const [name, value] of Object.entries(chunk)) {
-      if (value !== null && name !== "__proto__") this.#reply[name] ??= value;
+      if (value !== null && isTaken(this.#reply, name)) this.#reply[name] ??= value;
     }
     // Groq says in a member of its own what a call took, Moonshot in the choice.
-    const counted = usage ?? (isRecord(groq) ? groq["usage"] : null);
-    if (counted != null) this.#reply["usage"] = counted;
+    this.#count(usage ?? (isRecord(groq) ? groq["usage"] : null));
     // The first weights are those of the first chunk, and the last are what counts.
     if (chunk["weight_version"] != null) this.#reply["weight_version"] = chunk["weight_version"];
     if (!Array.isArray(choices)) return;
     for (const choice of choices.slice(0, LIMITS.choicesPerReply)) if (isRecord(choice)) this.#takeChoice(choice);
+  }
+
+  #count(usage: unknown): void {
+    if (usage != null && (isCount(usage) || this.#reply["usage"] === undefined)) this.#reply["usage"] = usage;
   }
 
   #takeChoice({ index, delta, message, usage, logprobs, ...chunk }: Members): void {
@@ -159,19 +194,36 @@ export class ReplyReader {
     if (this.#choices.size > LIMITS.choicesPerReply) return;
     const choice = this.#choices.get(at) ?? { message: {}, rest: {} };
     this.#choices.set(at, choice);
-    if (usage != null) this.#reply["usage"] ??= usage;
-    // Some servers end with the whole message, behind its pieces or in their place.
+    this.#count(usage);
     if (isRecord(delta)) mergeDelta(choice.message, delta);
-    else if (isRecord(message) && Object.keys(choice.message).length === 0) mergeDelta(choice.message, message);
+    // Some servers end with the whole message, behind its pieces or in their place.
+    const { content, tool_calls: calls } = choice.message;
+    if (isRecord(message) && (content ?? calls) == null) mergeDelta(choice.message, message);
     if (isRecord(logprobs) && Array.isArray(logprobs["content"])) {
       choice.rest["logprobs"] = joinedLogprobs(choice.rest["logprobs"], logprobs["content"]);
     }
     for (const [name, value] of Object.entries(chunk)) {
-      if (value === null || name === "__proto__") continue;
+      if (value === null || !isTaken(choice.rest, name)) continue;
       const before = choice.rest[name];
       choice.rest[name] = ID_LISTS.has(name) ? joinedList(before, value) : value;
     }
   }
+}
+
+/** The last count of what the call took that says so. */
+function isCount(usage: unknown): boolean {
+  return usageIn({ usage }) !== null;
+}
+
+/** Members beside those of OpenAI are kept up to a number. */
+function isTaken(object: Members, name: string): boolean {
+  return name !== "__proto__" && (name in object || Object.keys(object).length < MOST_MEMBERS);
+}
+
+/** Whether a line of data is JSON by itself, as far as its ends show. */
+function endsObject(line: string): boolean {
+  const text = line.trim();
+  return text === "[DONE]" || (text.startsWith("{") && text.endsWith("}"));
 }
 
 function joinedLogprobs(before: unknown, entries: readonly unknown[]): unknown {

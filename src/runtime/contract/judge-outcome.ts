@@ -27,7 +27,7 @@ export type AskOutcome =
       readonly status?: number;
       /** The endpoint refused the key: every other ask would be refused alike. */
       readonly unauthorized?: boolean;
-      /** It forbade the question (403): that may be the key as well. */
+      /** It replied 403, which may be about the key or about this question. */
       readonly forbidden?: boolean;
       /** With another key: none of the tries that are counted. */
       readonly free?: boolean;

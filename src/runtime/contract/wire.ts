@@ -110,8 +110,6 @@ export interface RolloutReport extends RolloutSlot {
   readonly error: SerializedError | null;
   /** Set when every other rollout of the run would fail alike. */
   readonly stop_run: { readonly code: string; readonly message: string } | null;
-  /** The prompt that its endpoint forbade, by its task's key, where that may be the fault of the API key. */
-  readonly forbidden?: string;
   /** sha256 of the trajectory; null when none could be made. */
   readonly digest: string | null;
   /** Hash of the prompt and what was said after it. */

@@ -1,10 +1,11 @@
 /**
  * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
- * A refused key ends the whole run, so the endpoint is opened once more past this isolate's memory before it is believed.
+ * A refused key may end the whole run, so the endpoint is opened once more past this isolate's memory before it is
+ * believed.
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
 import type { Send } from "../../clients/outgoing.ts";
-import { AuthenticationError, ForbiddenError, RolloutError, serializeError } from "../../contract/errors.ts";
+import { AuthenticationError, PermissionDeniedError, RolloutError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -118,7 +119,7 @@ async function givenAnotherKey(
   used: EndpointAccess,
   open: OpenEndpoint,
 ): Promise<boolean> {
-  if (!(error instanceof AuthenticationError || error instanceof ForbiddenError)) return false;
+  if (!(error instanceof AuthenticationError || error instanceof PermissionDeniedError)) return false;
   const stored = await openedOr(open, true);
   if (stored instanceof EndpointUnusable) return false;
   return stored.api_key !== used.api_key || stored.base_url !== used.base_url;

@@ -19,8 +19,7 @@ import { LEASE_MS, RENEW_MS } from "./ledger.ts";
 const JUDGES = "/judges";
 
 /** What a rollout, or a judge that was asked, met at its endpoint. */
-export interface Met
-  extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited" | "latencies" | "forbidden"> {
+export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited" | "latencies"> {
   readonly error: Pick<SerializedError, "message" | "retryable"> | null;
 }
 
@@ -42,15 +41,7 @@ export interface LeaseState {
   readonly calls: number;
   /** Since it was last told. */
   readonly outcomes: Outcomes;
-  /**
-   * Prompts that the endpoint forbade (403) for a reason that may be the key, by their hashes, while it has answered none;
-   * null once it has answered one.
-   */
-  readonly forbidden?: readonly string[] | null;
 }
-
-/** So many different prompts that are forbidden, and none that is answered, mean that the key is refused. */
-const FORBIDDEN_PROMPTS = 3;
 
 const NOTHING: Need = { running: 0, wants: 0, more: false };
 
@@ -177,23 +168,7 @@ export function afterEnd(lease: LeaseState, report: Met, now: number): LeaseStat
     ended: lease.ended + 1,
     calls: lease.calls + report.calls,
     outcomes: countMet(lease.outcomes, report, now),
-    forbidden: forbiddenAfter(lease, report),
   };
-}
-
-function forbiddenAfter({ forbidden = [] }: LeaseState, { turns, forbidden: prompt }: Met): readonly string[] | null {
-  if (turns > 0 || forbidden === null) return null;
-  return prompt === undefined ? forbidden : [...new Set([...forbidden, prompt])].slice(0, FORBIDDEN_PROMPTS);
-}
-
-/** Whether what the endpoint forbids is taken for the key. */
-export function refusesKey({ forbidden }: LeaseState): boolean {
-  return (forbidden?.length ?? 0) >= FORBIDDEN_PROMPTS;
-}
-
-/** Whatever it forbade before says nothing of what comes: its key may be another by now. */
-export function forgetForbidden({ forbidden: _, ...lease }: LeaseState): LeaseState {
-  return lease;
 }
 
 /** A run that is done with it. */

@@ -7,7 +7,7 @@
  * names the one that failed. An end that could not be told leaves its turn without one, so that nobody takes it for
  * sampled by a version it was not.
  */
-import { ModelError, serializeError } from "../../contract/errors.ts";
+import { AuthenticationError, ModelError, PermissionDeniedError, serializeError } from "../../contract/errors.ts";
 import type { FleetCallNote } from "../../contract/trajectory.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { Held, TurnOutcome } from "../contract/endpoint-wire.ts";
@@ -127,8 +127,14 @@ function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome
   }
 }
 
+/** A replica that refuses its key, or may do so by a 403. */
+const REFUSING: Readonly<Record<string, string>> = {
+  [AuthenticationError.name]: "refuses its key",
+  [PermissionDeniedError.name]: "forbids the call",
+};
+
 function failedThere({ error, retryable, status }: Failed, replica: string): Pick<Failed, "error" | "retryable"> {
-  if (error.error !== "AuthenticationError" && error.error !== "ForbiddenError")
-    return { error, retryable: retryable || status === UNKNOWN_MODEL };
-  return { error: serializeError(new ModelError(`${replica} refuses its key: ${error.message}`)), retryable: true };
+  const refuses = REFUSING[error.error];
+  if (refuses === undefined) return { error, retryable: retryable || status === UNKNOWN_MODEL };
+  return { error: serializeError(new ModelError(`${replica} ${refuses}: ${error.message}`)), retryable: true };
 }

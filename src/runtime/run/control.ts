@@ -10,10 +10,10 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
 import type { RunPaused } from "../../contract/run-events.ts";
 import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
-import { forgetForbidden } from "../endpoint/run-lease.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { requestCancel } from "./ledger.ts";
+import { forgetRefused } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { announce, pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
@@ -145,8 +145,7 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
     paused: false,
     settled_at: null,
     deadline_from: now,
-    gate: forgetForbidden(head.gate),
-    judge_gates: Object.fromEntries(Object.entries(head.judge_gates).map(([id, gate]) => [id, forgetForbidden(gate)])),
+    refusals: forgetRefused(head.refusals),
   });
   // Objects there were may be freed already: what is to come gets others.
   store.hosts.forget();

@@ -21,6 +21,7 @@ import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
 import { type JudgementOrder, Outbox } from "./outbox.ts";
+import { roomToBegin } from "./refusals.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
@@ -96,7 +97,7 @@ export class Dispatcher {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
-    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows);
+    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows, roomToBegin(spec, head));
     if (spec.rescore !== undefined) {
       // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
       const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
@@ -141,7 +142,7 @@ export class Dispatcher {
     const { running } = head;
     if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
     const closed = head.stop !== null || head.settled_at !== null || head.paused;
-    const pending = closed ? 0 : this.#pending(spec);
+    const pending = closed ? 0 : Math.min(this.#pending(spec), roomToBegin(spec, head));
     const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
     return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
   }

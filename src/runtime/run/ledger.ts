@@ -22,10 +22,11 @@ import type { Answered } from "../contract/rpc.ts";
 import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
-import { afterDispatch, afterEnd, type LeaseState, refusesKey } from "../endpoint/run-lease.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
 import { ceilingAtStart, closeRollout } from "./cap.ts";
 import { chargedBy } from "./charging.ts";
+import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
@@ -155,13 +156,13 @@ export function answer(
     store.hosts.leave(row.host);
     const columns = { ...columnsOf(report), ...closeRollout(store, spec, row, report.spent) };
     const head = store.head();
-    const gate = afterEnd(head.gate, report, now);
     store.saveHead({
       ...head,
       running: head.running - 1,
-      gate,
+      gate: afterEnd(head.gate, report, now),
+      refusals: afterReport(head.refusals, spec, row, report),
       ...withPlatform(head, report),
-      stop: head.stop ?? stopBy(report, gate),
+      stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
     const ended = endOf(report);
@@ -179,13 +180,6 @@ export function answer(
     settle(store, spec, now);
     return { known: true, unit };
   });
-}
-
-/** Why the run ends with this report; null where it goes on. */
-function stopBy({ stop_run, forbidden, error }: RolloutReport, gate: LeaseState): RunHead["stop"] {
-  if (stop_run !== null) return { kind: "fail", ...stop_run };
-  if (forbidden === undefined || !refusesKey(gate)) return null;
-  return { kind: "fail", code: "endpoint_unauthorized", message: error?.message ?? "the endpoint forbids every call" };
 }
 
 /** Scores of units, and what whole groups gave to train on. The first complete record of a rollout wins. */

@@ -8,6 +8,7 @@ import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
 import { chargedForPushes } from "./charging.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
+import { refusedBy } from "./refusals.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf, plannedOf } from "./standing.ts";
@@ -32,6 +33,8 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
   if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
+  const refused = refusedBy(head);
+  if (refused !== null) return { state: "draining", reason: refused };
   const trainer = told.trainingFlow(spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };

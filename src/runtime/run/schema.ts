@@ -173,11 +173,25 @@ export interface RunHead {
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
   /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
   readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
+  /** What it met at the endpoints that it called, by their ids. */
+  readonly refusals: EndpointRefusals;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
   readonly books: RunBooks;
   readonly cap: CapState;
 }
+
+/** What the run met at one endpoint. */
+export interface Refusals {
+  /** A call was answered: the key is good. */
+  readonly answered: boolean;
+  /** Keys of the first tasks that met a 403. */
+  readonly tasks: readonly string[];
+  /** What the last of those said. */
+  readonly said: string;
+}
+
+export type EndpointRefusals = Readonly<Record<string, Refusals>>;
 
 /** Of a run with a cap, in micro-dollars. */
 export interface CapState extends CapBook {
@@ -233,6 +247,7 @@ export const NEW_HEAD: RunHead = {
   shares: { rollouts: NEW_LEASE, messages: NEW_LEASE, judgements: NEW_LEASE },
   judge_gates: {},
   judge_paces: {},
+  refusals: {},
   training: null,
   books: NEW_BOOKS,
   cap: { ...NEW_CAP, first: null },

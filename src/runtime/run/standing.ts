@@ -9,6 +9,7 @@ import type { EventName } from "../../contract/event-names.ts";
 import type { OutboundEventName } from "../../contract/webhook.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import type { LeaseSlot } from "../endpoint/lease-keeper.ts";
+import { endedByRefusals } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
@@ -42,6 +43,8 @@ export function announce(store: RunStore, event: OutboundEventName & EventName, 
 
 /** Ends the run once nothing is in flight and nothing more will be dispatched. */
 export function settle(store: RunStore, spec: RunSpec, now: number): void {
+  const ended = endedByRefusals(store.head());
+  if (ended !== null) store.saveHead(ended);
   const head = store.head();
   const more = head.stop === null && (pendingOf(spec, head) > 0 || trainsOn(spec, head));
   if (more || head.in_flight > 0 || head.settled_at !== null) return;

@@ -5,6 +5,7 @@
  */
 
 import { callEmbeddings, callModel, sizeOfCall, sizeOfEmbeddings } from "../../clients/inference.ts";
+import { AuthenticationError, PermissionDeniedError } from "../../contract/errors.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
@@ -115,8 +116,8 @@ function readOutcome<Response>(
       return { ...none, error: outcome.error.message, retryable: false };
     case "failed": {
       const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
-      const unauthorized = error.error === "AuthenticationError";
-      const forbidden = error.error === "ForbiddenError";
+      const unauthorized = error.error === AuthenticationError.name;
+      const forbidden = error.error === PermissionDeniedError.name;
       const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
       return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
     }

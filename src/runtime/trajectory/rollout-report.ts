@@ -1,5 +1,6 @@
 /** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
 import {
+  AuthenticationError,
   EnvError,
   InfraError,
   isError,
@@ -57,7 +58,6 @@ export function reportOf(
     cancelled: rollout.cancelled,
     error: rollout.error && shortError(rollout.error),
     stop_run: stopRunOf(rollout),
-    ...(rollout.error?.error === "ForbiddenError" && { forbidden: task_key }),
     digest,
     said,
     bytes: text.length,
@@ -116,10 +116,10 @@ async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readon
   }
 }
 
-/** What would end every other rollout of the run alike: a refused key (verifiers, divergence 3), code that is gone. */
+/** What would end every other rollout of the run alike: a refused key (D3), code that is gone. A 403: run/refusals.ts. */
 function stopRunOf({ error, failure }: Rollout): RolloutReport["stop_run"] {
   if (error === null) return null;
   const { message } = shortError(error);
   if (failure === "environment_changed") return { code: failure, message };
-  return error.error === "AuthenticationError" ? { code: "endpoint_unauthorized", message } : null;
+  return error.error === AuthenticationError.name ? { code: "endpoint_unauthorized", message } : null;
 }

@@ -32,6 +32,14 @@ test.each<[server: string, body: unknown, status: number | null, message: string
   ["MiniMax", { base_resp: { status_code: 1004, status_msg: "login fail" } }, null, "login fail"],
   ["Baidu", { error_code: 17, error_msg: "daily limit" }, null, "daily limit"],
   [
+    "OpenRouter, of its provider",
+    { error: { message: "Provider returned error", code: 429, metadata: { raw: "busy upstream" } } },
+    429,
+    "Provider returned error: busy upstream",
+  ],
+  ["a proxy, without choices", { error: { code: 0, message: "engine crashed" } }, null, "engine crashed"],
+  ["a word that every object has", { error: { message: "x", type: "constructor" } }, null, "x"],
+  [
     "Cloudflare",
     { success: false, errors: [{ code: 10_000, message: "Authentication error" }] },
     null,

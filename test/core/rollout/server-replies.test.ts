@@ -145,6 +145,7 @@ describe("how a reply ended", () => {
     ["vLLM, SGLang", "abort"],
     ["Zhipu", "network_error"],
     ["Gemini", "MALFORMED_FUNCTION_CALL"],
+    ["Gemini's compatibility", "function_call_filter: MALFORMED_FUNCTION_CALL"],
     ["Cohere", "ERROR"],
     ["a proxy", { type: "error" }],
   ])("%s: a reply that ends by %j was broken off, and another try may be whole", (_server, finish_reason) => {
@@ -168,6 +169,7 @@ describe("how a reply ended", () => {
     ["Gemini", "RECITATION"],
     ["Gemini", "PROHIBITED_CONTENT"],
     ["Vertex", "FINISH_REASON_BLOCKLIST"],
+    ["Gemini's compatibility", "content_filter: PROHIBITED_CONTENT"],
     ["Bedrock", "guardrail_intervened"],
     ["Anthropic", "refusal"],
     ["Zhipu", "sensitive"],
@@ -188,6 +190,13 @@ describe("how a reply ended", () => {
     ["a proxy", { type: "length" }],
   ])("%s: a reply that ends by %j was cut at a limit of tokens", (_server, finish_reason) => {
     expect(readBoth(reply({ content: "Os" }, { finish_reason }))).toMatchObject({ finish_reason: "length" });
+  });
+
+  test("Gemini: a reply that was cut before its first word is an empty answer", () => {
+    expect(readBoth(reply({}, { finish_reason: "length" }))).toMatchObject({
+      message: { content: "" },
+      finish_reason: "length",
+    });
   });
 
   test.each<[server: string, reason: unknown, word: string | undefined]>([
@@ -262,6 +271,7 @@ describe("tool calls", () => {
     ["a proxy: nulls", [null, null]],
     ["Kimi: the same twice", ["functions.sum:0", "functions.sum:0"]],
     ["a proxy: one of two", ["a", ""]],
+    ["Mistral: null as a text", ["null", "null"]],
   ])("%s: each call gets an id of its own", (_server, ids) => {
     const wire = ids.map((id, at) => ({ ...call(`{"a":${at}}`), id }));
     const { tool_calls = [] } = read(JSON.stringify(reply({ content: null, tool_calls: wire }))).message;
@@ -333,6 +343,14 @@ describe("what goes back to the server is kept", () => {
     expect(read(`data: ${text.replace("message", "delta")}\n\ndata: [DONE]\n\n`).message.provider_fields).toBe(
       '{"trace":{"n":12345678901234567890}}',
     );
+  });
+
+  test("what makes a reply too long is left out, and arguments that do are no answer", () => {
+    const long = "x".repeat(3 * 1024 * 1024);
+    const text = JSON.stringify(reply({ content: "4", a: long, b: long, c: 1 }));
+    expect(read(text).message).toEqual({ role: "assistant", content: "4" });
+    const call = { id: "a", function: { name: "f", arguments: long + long } };
+    expect(() => read(JSON.stringify(reply({ content: null, tool_calls: [call] })))).toThrow("longer than");
   });
 
   test("what holds too much, is nested too deep or is no name is left out, and the answer counts", () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { ModelResponse } from "../../../src/contract/trajectory.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
+import { errorIn } from "../../../src/core/rollout/reply-error.ts";
 import { ReplyReader, readReplyText } from "../../../src/core/rollout/reply-text.ts";
 import { type StreamStyle, streamOf } from "../../fakes/streamed-completion.ts";
 
@@ -52,6 +53,79 @@ describe("streams", () => {
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, id: "", function: { name: "a", arguments: args } }] } }] })}\n\n`;
     const { tool_calls = [] } = read(`${piece("")}${piece('{"n":')}${piece("1}")}data: [DONE]\n\n`).message;
     expect(tool_calls.map(({ function: called }) => called)).toEqual([{ name: "a", arguments: '{"n":1}' }]);
+  });
+
+  test("GLM: another id with every piece of one call is one call, with the first id", () => {
+    const piece = (id: string, called: object) =>
+      `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, id, function: called }] } }] })}\n\n`;
+    const text = `${piece("call_DfU2", { name: "sum", arguments: "" })}${piece("call_LEN0", { name: null, arguments: '{"a"' })}`;
+    const { tool_calls = [] } = read(`${text}${piece("call_x", { arguments: ":1}" })}data: [DONE]\n\n`).message;
+    expect(tool_calls).toEqual([
+      { id: "call_DfU2", type: "function", function: { name: "sum", arguments: '{"a":1}' } },
+    ]);
+  });
+
+  test("the function call of OpenAI's first API comes in pieces, too", () => {
+    const pieces = [{ name: "sum", arguments: "" }, { arguments: '{"a":' }, { arguments: "1}" }];
+    const text = pieces.map(
+      (called) => `data: ${JSON.stringify({ choices: [{ delta: { function_call: called } }] })}\n\n`,
+    );
+    const { tool_calls } = read(`${text.join("")}data: [DONE]\n\n`).message;
+    expect(tool_calls).toMatchObject([{ function: { name: "sum", arguments: '{"a":1}' } }]);
+  });
+
+  test("line separators of Unicode in a text are no ends of lines", () => {
+    const text = streamOf(reply({ content: "a\u2028b\u2029c" }));
+    expect(text).toContain("\u2028");
+    expect(read(text).message.content).toBe("a\u2028b\u2029c");
+  });
+
+  test.each<[server: string, event: string]>([
+    ["vLLM before 0.10", '{"object":"error","message":"CUDA out of memory","code":500}'],
+    ["FastAPI", '{"detail":"engine died"}'],
+    ["a proxy", '{"error":true,"message":"boom"}'],
+    ["OpenAI", '{"error":{"message":"boom","type":"server_error"}}'],
+    ["TGI", '{"error":"boom","error_type":"generation"}'],
+  ])("%s: an error in the middle of a stream makes it no answer", (_server, event) => {
+    for (const field of ["data", "error"]) {
+      const half = 'data: {"choices":[{"delta":{"content":"Half"}}]}';
+      const body = readReplyText(`${half}\n\n${field}: ${event}\n\ndata: [DONE]\n\n`);
+      expect(errorIn(body)).not.toBeNull();
+    }
+  });
+
+  test("what is listed beside the text stays apart: citations, pictures, thoughts that are encrypted", () => {
+    const cite = (url: string) => ({ type: "url_citation", url_citation: { url } });
+    const secret = (id: string) => ({ type: "reasoning.encrypted", id, data: "AAA=", index: 0 });
+    const body = reply({
+      content: "x",
+      annotations: [cite("a"), cite("b")],
+      reasoning_details: [secret("rs_1"), secret("rs_2")],
+    });
+    expect(read(streamOf(body))).toEqual(read(JSON.stringify(body)));
+  });
+
+  test("events that one line feed ends, and words that keep a connection open, do no harm", () => {
+    const chunk = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n`;
+    expect(read(`data: keep-alive\n\n${chunk("Os")}${chunk("lo")}data: [DONE]\n`).message.content).toBe("Oslo");
+  });
+
+  test("a count of tokens is not taken back by an empty one", () => {
+    const text = `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":${JSON.stringify(USAGE)}}\n\n`;
+    expect(read(`${text}data: {"choices":[],"usage":{}}\n\n`).usage).toEqual(USAGE);
+  });
+
+  test("a long tool call in small pieces, and parts of many members, are read in time that grows with their length", () => {
+    const piece = (called: object) =>
+      `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: called }] } }] })}\n\n`;
+    const args = `{"text":"${"abcd".repeat(100_000)}"}`;
+    const pieces = args.match(/.{1,4}/g)?.map((text) => piece({ arguments: text })) ?? [];
+    const { tool_calls } = read(`${piece({ name: "write" })}${pieces.join("")}data: [DONE]\n\n`).message;
+    expect(tool_calls?.[0]?.function.arguments).toBe(args);
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`m${at}`, 1]));
+    const part = `data: ${JSON.stringify({ choices: [{ delta: { content: [{ type: "text", text: "a", ...many }] } }] })}\n\n`;
+    const more = 'data: {"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}\n\n'.repeat(20_000);
+    expect(() => read(`${part}${more}data: [DONE]\n\n`)).toThrow("more than 10000 values");
   });
 
   test("Mistral: parts that think, then plain text", () => {

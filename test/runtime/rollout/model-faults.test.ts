@@ -123,32 +123,39 @@ test("an endpoint that refuses the key fails the run at once and leaves the rest
   expect((await requestsOf(model)).length).toBe(run.counts.dispatched);
 });
 
-test("a key that was replaced since this isolate opened it ends no run: the call goes out again under the new one", async () => {
-  const given = { name: `keyed-${crypto.randomUUID()}`, base_url: env.MODEL_URL, probe: false };
-  const made = await platform.post("/v1/endpoints", { ...given, api_key: "old-key-0123456789" });
-  const { id } = await made.json<{ id: string }>();
-  const keep = () => env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first("sealed_key");
-  const put = (key: unknown) => env.DB.prepare("update endpoints set sealed_key = ? where id = ?").bind(key, id).run();
-  const old = await keep();
-  const patched = await platform.ask(`/v1/endpoints/${id}`, {
-    method: "PATCH",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ api_key: "new-key-0123456789" }),
-  });
-  expect(patched.status).toBe(200);
-  const replaced = await keep();
-  // What an isolate that did not hear of the change has in its memory.
-  await put(old);
-  await openEndpoint(env, platform.scope, id, Date.now());
-  await put(replaced);
-  const model = failing({ kind: "status", status: 401 }, 1);
-  const run = await platform.finish({ ...one, model, endpoint: id, limits: { max_retries: 0 } });
-  expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
-  const sent = (await requestsOf(model)).map(({ authorization }) => authorization);
-  expect(sent).toEqual(["Bearer old-key-0123456789", "Bearer new-key-0123456789"]);
-  const { failed_calls } = await platform.rollout(rolloutAt(run.id));
-  expect(failed_calls).toMatchObject([{ error: "AuthenticationError", call: 1 }]);
-});
+test.each([
+  [401, "AuthenticationError"],
+  [403, "PermissionDeniedError"],
+])(
+  "a key that was replaced since this isolate opened it is no failed try: after a %d the call goes out under the new one",
+  async (status, error) => {
+    const given = { name: `keyed-${crypto.randomUUID()}`, base_url: env.MODEL_URL, probe: false };
+    const made = await platform.post("/v1/endpoints", { ...given, api_key: "old-key-0123456789" });
+    const { id } = await made.json<{ id: string }>();
+    const keep = () => env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first("sealed_key");
+    const put = (key: unknown) =>
+      env.DB.prepare("update endpoints set sealed_key = ? where id = ?").bind(key, id).run();
+    const old = await keep();
+    const patched = await platform.ask(`/v1/endpoints/${id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ api_key: "new-key-0123456789" }),
+    });
+    expect(patched.status).toBe(200);
+    const replaced = await keep();
+    // What an isolate that did not hear of the change has in its memory.
+    await put(old);
+    await openEndpoint(env, platform.scope, id, Date.now());
+    await put(replaced);
+    const model = failing({ kind: "status", status }, 1);
+    const run = await platform.finish({ ...one, model, endpoint: id, limits: { max_retries: 0 } });
+    expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
+    const sent = (await requestsOf(model)).map(({ authorization }) => authorization);
+    expect(sent).toEqual(["Bearer old-key-0123456789", "Bearer new-key-0123456789"]);
+    const { failed_calls } = await platform.rollout(rolloutAt(run.id));
+    expect(failed_calls).toMatchObject([{ error, call: 1, status }]);
+  },
+);
 
 test("an overflow in the middle keeps the turns before it, and they are scored", async () => {
   const first = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };

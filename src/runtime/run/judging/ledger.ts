@@ -5,7 +5,7 @@
  * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. Which unit is asked for
  * again, when, and how often stands here and nowhere else; what one call makes of one verdict in `verdict.ts`. A unit
  * without members that wait for scores waits for no judge, nor does a group that is retried before it is whole. A judge
- * that refuses its key ends the run, as the policy's endpoint does: every other ask would be refused alike.
+ * that refuses its key ends the run, as the policy's endpoint does: every other ask would be refused alike (refusals.ts).
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
@@ -23,17 +23,18 @@ import type {
 } from "../../contract/judge-outcome.ts";
 import { latenciesOf } from "../../contract/latency.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
-import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE, refusesKey } from "../../endpoint/run-lease.ts";
+import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import { cancelReasonOf, stopsJudging } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";
+import { afterAnswer, afterForbidden, taskOf } from "../refusals.ts";
 import type { RunStore } from "../store.ts";
 import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
 import { closeClaim, dropUnit, openClaim } from "./cap.ts";
 import { noteAnswer, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
-import { afterOutcome, isCounted, knownResult, metBy, NEW_VERDICT } from "./verdict.ts";
+import { afterOutcome, hasReply, isCounted, knownResult, metBy, NEW_VERDICT } from "./verdict.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
 export const SENT_MS = 10_000;
@@ -151,7 +152,8 @@ export function takeResults(
     if (members.length === 0) return NOTHING_MORE;
     // An attempt before these, in the same group, has ended without it.
     const ours = asks.filter(({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose));
-    const entries = ours.map((ask) => takeIn(store, spec, unit, ask, now));
+    const task = taskOf(members[0]?.task_key ?? null, members[0]?.group_index ?? unit);
+    const entries = ours.map((ask) => takeIn(store, spec, { unit, task }, ask, now));
     const pending = entries.filter(({ verdict }) => verdict === null);
     const entry = store.judging.unit(unit);
     const mine = entry !== null && isClaim(entry, claim);
@@ -204,7 +206,7 @@ function inheritResults(store: RunStore, spec: RunSpec, unit: number): KnownResu
 function takeIn(
   store: RunStore,
   spec: RunSpec,
-  unit: number,
+  { unit, task }: { readonly unit: number; readonly task: string },
   { outcome, ...ask }: JudgedAsk,
   now: number,
 ): VerdictEntry {
@@ -212,16 +214,30 @@ function takeIn(
   if (before.verdict !== null || isCounted(before, outcome)) return before;
   const after = afterOutcome(spec, before, outcome, now);
   store.judging.saveVerdict(after);
-  const lease = meet(store, spec, ask.judge, { met: metBy(outcome, after), outcome }, now);
-  const failed = outcome.kind === "failed" && !outcome.free ? outcome : null;
-  const refused = failed?.unauthorized || (failed?.forbidden && lease !== null && refusesKey(lease));
-  if (failed !== null && refused) {
-    const message = `the judge ${ask.judge}: ${failed.error}`;
-    const head = store.head();
-    const stop = head.stop ?? { kind: "fail", code: "endpoint_unauthorized", message };
-    store.saveHead({ ...head, stop, row_current: false });
-  }
+  meet(store, spec, ask.judge, { met: metBy(outcome, after), outcome }, now);
+  noteRefusal(store, spec, ask.judge, { outcome, task });
   return after;
+}
+
+/** A judge that refuses its key ends the run at once; one that forbids a call may forbid that one alone. */
+function noteRefusal(
+  store: RunStore,
+  { judges }: RunSpec,
+  judge: string,
+  { outcome, task }: { readonly outcome: ToldOutcome; readonly task: string },
+): void {
+  const head = store.head();
+  const endpoint_id = judges?.[judge]?.endpoint_id;
+  if (endpoint_id === undefined) return;
+  if (hasReply(outcome)) {
+    store.saveHead({ ...head, refusals: afterAnswer(head.refusals, endpoint_id) });
+  } else if (outcome.kind === "failed" && !outcome.free) {
+    const message = `the judge ${judge}: ${outcome.error}`;
+    const stop = head.stop ?? { kind: "fail", code: "endpoint_unauthorized", message };
+    if (outcome.unauthorized) store.saveHead({ ...head, stop, row_current: false });
+    if (!outcome.forbidden) return;
+    store.saveHead({ ...head, refusals: afterForbidden(head.refusals, endpoint_id, { task, said: message }) });
+  }
 }
 
 function meet(
@@ -230,16 +246,14 @@ function meet(
   judge: string,
   { met, outcome }: { readonly met: Met; readonly outcome: ToldOutcome },
   now: number,
-): LeaseState | null {
+): void {
   const endpoint_id = judges?.[judge]?.endpoint_id;
-  if (endpoint_id === undefined) return null;
+  if (endpoint_id === undefined) return;
   if (outcome.kind === "failed" && outcome.silent) noteSilent(store, endpoint_id);
   else if (outcome.kind === "failed" || !outcome.cached) noteAnswer(store, endpoint_id, outcome.took_ms);
   const timed =
     met.turns > 0 && outcome.took_ms !== undefined ? { latencies: latenciesOf([{ latency_ms: outcome.took_ms }]) } : {};
-  const lease = afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now);
-  setJudgeLease(store, endpoint_id, lease);
-  return lease;
+  setJudgeLease(store, endpoint_id, afterEnd(judgeLeaseOf(store, endpoint_id), { ...met, ...timed }, now));
 }
 
 export function judgeLeaseOf(store: RunStore, endpointId: string): LeaseState {

@@ -70,7 +70,8 @@ function isUnmetered(outcome: AskOutcome): boolean {
   return hasReply(outcome) && outcome.usage === null;
 }
 
-function hasReply(outcome: AskOutcome): boolean {
+/** The endpoint answered, with a verdict or not. */
+export function hasReply(outcome: AskOutcome): boolean {
   return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
 }
 
@@ -79,13 +80,13 @@ function resultText(verdict: JudgeResult): string {
 }
 
 /** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
-export function metBy(outcome: AskOutcome, { key, verdict }: VerdictEntry): Met {
+export function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
   if (outcome.kind === "given") {
     const turns = outcome.cached ? 0 : 1;
     return { failure: null, error: null, turns, calls: turns };
   }
-  const { error: message, retryable, status, replied, forbidden = false, free = false } = outcome;
-  const met = { calls: 1, limited: status === 429 ? 1 : 0, ...(forbidden && !free && { forbidden: key }) };
+  const { error: message, retryable, status, replied } = outcome;
+  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
   if (replied) return { ...met, failure: null, error: null, turns: 1 };
   const failure = verdict !== null && retryable ? "provider" : null;
   return { ...met, failure, error: { message, retryable }, turns: 0 };
