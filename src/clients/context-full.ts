@@ -16,22 +16,23 @@ export interface Refusal {
   readonly text: string;
 }
 
-interface Family {
-  readonly family: string;
+interface Server {
   /** Lower-cased words, whitespace collapsed, without backslashes. */
   readonly says: readonly RegExp[];
   /** `code` or `type` of the error. */
   readonly codes?: readonly string[];
   /** It answers with this status as well. */
   readonly also?: number;
-  /** Where the wording was read. */
-  readonly source: string;
 }
 
-/** Which server says what. Wordings that several servers share stand with the first of them. */
-const FAMILIES: readonly Family[] = [
+/**
+ * Which server says what. Above each row: whose it is, and where it was read. Wordings that several servers share stand
+ * with the first of them.
+ */
+const SERVERS: readonly Server[] = [
+  // OpenAI, Azure OpenAI, DeepSeek, Perplexity, NVIDIA NIM: platform.openai.com/docs/guides/error-codes;
+  // openai/openai-python#485; microsoft/kernel-memory#516
   {
-    family: "OpenAI, Azure OpenAI, DeepSeek, Perplexity, NVIDIA NIM",
     codes: ["context_length_exceeded"],
     says: [
       /maximum context length (?:is|of) \d/,
@@ -39,10 +40,9 @@ const FAMILIES: readonly Family[] = [
       /input tokens exceed the configured limit/,
       /context[_ ]length[_ ]exceeded/,
     ],
-    source: "platform.openai.com/docs/guides/error-codes; openai/openai-python#485; microsoft/kernel-memory#516",
   },
+  // vLLM: vllm/entrypoints/openai/serving_engine.py (0.5 to 0.11), vllm/renderers/params.py, vllm/sampling_params.py
   {
-    family: "vLLM",
     says: [
       /longer than the maximum model length of/,
       /resulting in a maximum input length of/,
@@ -52,26 +52,25 @@ const FAMILIES: readonly Family[] = [
       /max_tokens must be at least 1, got -\d/,
       /'max_tokens' or 'max_completion_tokens' is too large/,
     ],
-    source:
-      "vllm/entrypoints/openai/serving_engine.py (0.5 to 0.11), vllm/renderers/params.py, vllm/sampling_params.py",
   },
+  // SGLang, Together: sglang/srt/managers/tokenizer_manager.py; QwenLM/Qwen3#1321
   {
-    family: "SGLang, Together",
     says: [
       /is longer than the model's context length/,
       /requested token count exceeds/,
       /multimodal prompt is too long/,
+      /exceeds the maximum allowed length \(\d+ tokens\)/,
       /more tokens than the [^.]{0,40}kv cache can hold/,
     ],
-    source: "sglang/srt/managers/tokenizer_manager.py; QwenLM/Qwen3#1321",
   },
+  // Text Generation Inference, Hugging Face, Together, SageMaker: huggingface/text-generation-inference
+  // router/src/validation.rs at db931fcf
   {
-    family: "Text Generation Inference, Hugging Face, Together, SageMaker",
     says: [/`inputs` tokens \+ `max_new_tokens` must be <=/, /`inputs` must have less than \d+ tokens/],
-    source: "huggingface/text-generation-inference router/src/validation.rs at db931fcf",
   },
+  // llama.cpp server, llama-cpp-python: ggml-org/llama.cpp#9544, #15780 and tools/server at 00dc8057;
+  // ikawrakow/ik_llama.cpp#2420 (500)
   {
-    family: "llama.cpp server, llama-cpp-python",
     codes: ["exceed_context_size_error"],
     says: [
       /exceeds? the available context size/,
@@ -80,104 +79,88 @@ const FAMILIES: readonly Family[] = [
       /requested tokens \(\d+\) exceed context window of/,
     ],
     also: 500,
-    source: "ggml-org/llama.cpp#9544, #15780 and tools/server at 00dc8057; ikawrakow/ik_llama.cpp#2420 (500)",
   },
+  // Ollama: ollama/ollama llm/llama_server.go and server/routes.go at fb307609
   {
-    family: "Ollama",
     says: [
       /prompt is longer than the context length/,
       /exceeds maximum context length/,
       /exceeded (?:max )?context length by/,
     ],
-    source: "ollama/ollama llm/llama_server.go and server/routes.go at fb307609",
   },
+  // LM Studio: lmstudio-ai/lmstudio-bug-tracker, as quoted by its users
   {
-    family: "LM Studio",
     says: [/when context the overflows/, /initial prompt is greater than the context length/],
-    source: "lmstudio-ai/lmstudio-bug-tracker, as quoted by its users",
   },
+  // Groq, Cerebras: console.groq.com/docs/errors; cline/cline#5140
   {
-    family: "Groq, Cerebras",
     says: [
       /reduce the length of the (?:input )?(?:messages|prompt|input)/,
       /current length is [\d,]+ while limit is [\d,]+/,
     ],
-    source: "console.groq.com/docs/errors; cline/cline#5140",
   },
+  // xAI: cline/cline#3120
   {
-    family: "xAI",
     says: [/maximum prompt length is \d/],
-    source: "cline/cline#3120",
   },
+  // Anthropic's compatibility layer: docs.anthropic.com/en/api/errors; stackblitz/bolt.new#7422
   {
-    family: "Anthropic's compatibility layer",
     codes: ["model_context_window_exceeded"],
     says: [/prompt is too long/, /prompt: length: 1\.\./, /exceed context limit/],
-    source: "docs.anthropic.com/en/api/errors; stackblitz/bolt.new#7422",
   },
+  // Gemini: google-gemini/gemini-cli#6678
   {
-    family: "Gemini",
     says: [/input token count[^.]{0,40} exceeds the maximum number of tokens allowed/],
-    source: "google-gemini/gemini-cli#6678",
   },
+  // Bedrock: BerriAI/litellm exception_mapping_utils.py at 002b24d3; ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9
   {
-    family: "Bedrock",
     says: [
       /input is too long for (?:the )?requested model/,
       /expected maxlength: \d+, actual: \d+/,
       /too many input tokens/,
       /prompt tokens \(\d+\) exceed model maximum/,
     ],
-    source: "BerriAI/litellm exception_mapping_utils.py at 002b24d3; ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9",
   },
+  // Cohere: cohere-ai/sandbox-topically#4
   {
-    family: "Cohere",
     says: [/too many tokens/],
-    source: "cohere-ai/sandbox-topically#4",
   },
+  // Mistral: badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625
   {
-    family: "Mistral",
     says: [/too large for model with [\d,]+ maximum context length/],
-    source: "badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625",
   },
+  // OpenRouter: openrouter.ai/docs/api-reference/errors (the provider's words are in metadata.raw)
   {
-    family: "OpenRouter",
     says: [/endpoint's maximum context length is/],
-    source: "openrouter.ai/docs/api-reference/errors (the provider's words are in metadata.raw)",
   },
+  // Fireworks: fw-ai/cookbook#134
   {
-    family: "Fireworks",
     says: [/model maximum context length: \d/],
-    source: "fw-ai/cookbook#134",
   },
+  // Moonshot: platform.moonshot.ai/docs/api/chat, error codes
   {
-    family: "Moonshot",
     says: [/exceeded model token limit/],
-    source: "platform.moonshot.ai/docs/api/chat, error codes",
   },
+  // Zhipu, Z.AI: docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124
   {
-    family: "Zhipu, Z.AI",
     codes: ["1261"],
     says: [/prompt exceeds max length/, /prompt ?超长/],
-    source: "docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124",
   },
+  // DashScope: help.aliyun.com/zh/model-studio/error-code, of 2025-12-26
   {
-    family: "DashScope",
     says: [/range of input length should be/, /total message token length exceed/],
-    source: "help.aliyun.com/zh/model-studio/error-code, of 2025-12-26",
   },
+  // MiniMax: badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625
   {
-    family: "MiniMax",
     says: [/context window exceeds limit/],
-    source: "badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625",
   },
+  // SambaNova: OpenHands/OpenHands#9252
   {
-    family: "SambaNova",
     says: [/maximum context length of \S{1,80} is \d/],
-    source: "OpenHands/OpenHands#9252",
   },
+  // TensorRT-LLM, watsonx, GitHub Copilot, Databricks, Poolside: jjleng/copilot-more#35; IBM/watsonx errors as
+  // quoted by its users
   {
-    family: "TensorRT-LLM, watsonx, GitHub Copilot, Databricks, Poolside",
     codes: ["model_max_prompt_tokens_exceeded"],
     says: [
       /should not exceed max_(?:seq_len|num_tokens|input_len)/,
@@ -185,10 +168,14 @@ const FAMILIES: readonly Family[] = [
       /prompt token count (?:of )?\(?\d+\)? (?:cannot exceed|exceeds) (?:the limit of )?\d/,
       /maximum allowed input length of \d/,
     ],
-    source: "jjleng/copilot-more#35; IBM/watsonx errors as quoted by its users",
   },
+  // Volcengine, GitHub Models: volcengine.com/docs/82379, error codes; docs.github.com/en/rest/models
   {
-    family: "verifiers' list",
+    codes: ["tokens_limit_reached"],
+    says: [/exceeds? (?:the )?max(?:imum)? message tokens/, /too large for \S{1,80} model\. max size: \d+ tokens/],
+  },
+  // verifiers' list: PrimeIntellect-ai/verifiers, its list of context length phrases
+  {
     codes: ["prompt_too_long"],
     says: [
       /context length/,
@@ -198,7 +185,6 @@ const FAMILIES: readonly Family[] = [
       /prompt_too_long/,
       /prompt is too long/,
     ],
-    source: "PrimeIntellect-ai/verifiers, its list of context length phrases",
   },
 ];
 
@@ -237,7 +223,8 @@ const TOO_MUCH = String.raw`\b(?:exceed\w{0,3}|too (?:large|big|long|many)|large
 const NEVER: readonly RegExp[] = [
   /rate[ _-]?limit|tokens? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b|quota|throttl/,
   /too many requests|please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b|\bcredits?\b/,
-  new RegExp(`${MEDIA}[^.]{0,60}${TOO_MUCH}`),
+  // Unless it counts the tokens of pictures beside those of the text.
+  new RegExp(`${MEDIA}(?:(?!token|text)[^.]){0,60}${TOO_MUCH}`),
   new RegExp(`${TOO_MUCH}[^.]{0,60}${BYTES}`),
 ];
 
@@ -273,7 +260,7 @@ export function isContextFull({ status, body, text }: Refusal): boolean {
 }
 
 const CODES: ReadonlySet<string> = new Set([
-  ...FAMILIES.flatMap(({ codes = [] }) => codes),
+  ...SERVERS.flatMap(({ codes = [] }) => codes),
   ...["context_window_exceeded", "context_limit_exceeded", "input_too_long"],
 ]);
 
@@ -285,7 +272,7 @@ const OTHER_CODES: ReadonlySet<string> = new Set(["token_limit_exceeded", "max_t
 
 function meansFull(words: string, status: number): boolean {
   if (NEVER.some((never) => never.test(words))) return false;
-  const known = FAMILIES.some(
+  const known = SERVERS.some(
     ({ says, also }) => (REFUSED.includes(status) || status === also) && says.some((pattern) => pattern.test(words)),
   );
   if (known) return true;

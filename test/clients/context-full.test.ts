@@ -306,6 +306,9 @@ const FULL: Row[] = [
     422,
     { detail: [{ loc: ["body", "messages"], msg: "Value error, the conversation is too long", input: [] }] },
   ],
+  ["SGLang, newer", 400, flat("Input length (9001 tokens) exceeds the maximum allowed length (8186 tokens).")],
+  ["Volcengine", 400, error("Total tokens of image and text exceed max message tokens.", { code: "InvalidParameter" })],
+  ["GitHub Models", 413, error("Request body too large for gpt-4o model. Max size: 8000 tokens.")],
   [
     "OpenRouter, by its own code",
     400,
