@@ -18,9 +18,9 @@ const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"])
 /** Its endpoint answers streams only. */
 const STREAM = "whole_replies";
 const STREAMS_ONLY =
-  /only supports? (the )?(stream|streaming)|stream(ing)? (mode |output )?(is |must be )?(required|enabled)|(must|please|need to|should) (be )?(set |enable |use )?(the )?["'`]?stream|["'`]?stream["'`]? (must|should|has to) be (set to )?["'`]?true|non-?stream(ing)?\b/;
+  /only supports? (the |with )?(stream|streaming)|only streaming is supported|stream(ing)? (mode |output )?(is |must be )?(required|enabled)|(must|please|need to|should) (be )?(set |enable |use |have )?(the )?["'`]?stream|["'`]?stream["'`]? (must|should|has to) be (set to )?["'`]?true|non-?stream(ing)?\b/;
 const UNKNOWN =
-  String.raw`unsupported|not supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|` +
+  "unsupported|n[o']t supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|" +
   String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
 /** A server that wants the member back says so with its name as well. */
 const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
@@ -45,12 +45,12 @@ export function refusedIn(
   return longest === undefined ? null : `messages.${longest}`;
 }
 
-/** Whether the words say that a member of this name is unknown: near to it, or of a field whose path ends with it. */
+/** Whether the words say that a member of this name is unknown: near to it, or of a field within it. */
 function isUnknown(said: string, name: string, fields: readonly string[]): boolean {
   if (WANTS.test(said)) return false;
   const named = patternOf(name);
   const near = new RegExp(`(?:${UNKNOWN})[^;]{0,80}?${named}|${named}[^;]{0,80}?(?:${UNKNOWN})`);
-  const isField = fields.some((field) => field.split(".").at(-1) === name.toLowerCase());
+  const isField = fields.some((field) => field.split(".").includes(name.toLowerCase()));
   return near.test(said) || (isField && new RegExp(UNKNOWN).test(said));
 }
 

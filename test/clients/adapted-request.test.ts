@@ -52,6 +52,11 @@ test.each<[server: string, words: string, refused: string]>([
     `{"detail":[{"type":"extra_forbidden","loc":["body","tools",0,"function","strict"],"msg":"Extra inputs are not permitted"}]}`,
     "tools.strict",
   ],
+  [
+    "Upstage",
+    `{"error":{"message":"Invalid value: 'true'. The value 'true' isn't supported yet.","param":"tools[0].function.strict"}}`,
+    "tools.strict",
+  ],
   ["Cohere", "unknown field: parameter 'strict' is not a valid field", "tools.strict"],
   [
     "DashScope",
@@ -59,6 +64,9 @@ test.each<[server: string, words: string, refused: string]>([
     "whole_replies",
   ],
   ["DashScope", "parameter.enable_thinking must be set to false for non-streaming calls", "whole_replies"],
+  ["DashScope", "'audio' output only support with stream=true", "whole_replies"],
+  ["Fireworks", "Requests with max_tokens > 4096 must have stream=true", "whole_replies"],
+  ["a proxy", "only streaming is supported", "whole_replies"],
   ["a proxy", "stream must be set to true", "whole_replies"],
   ["a proxy", "Streaming is required for this model", "whole_replies"],
 ])("%s: %s", (_server, words, refused) => {
@@ -74,6 +82,8 @@ test.each<[server: string, words: string, refused: string]>([
 test("a stream is asked for with its usage, and without options where they are refused", () => {
   const words = "Unrecognized request argument supplied: stream_options";
   expect(refusedIn(STREAMED, 400, words)).toBe("stream_options");
+  const member = `{"detail":[{"loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}`;
+  expect(refusedIn(STREAMED, 422, member)).toBe("stream_options");
   const { body } = withoutRefused(BODY, ["stream_options", "whole_replies"]);
   expect(body).toEqual({ ...BODY, stream: true });
   expect(withoutRefused(BODY, ["stream_options"]).changes).toEqual([]);

@@ -22,7 +22,7 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
     ...["error", "abort", "aborted", "cancel", "canceled", "cancelled", "user_cancel", "timeout", "interrupted"],
     ...["insufficient_system_resource", "network_error", "internal_error", "server_error", "model_error", "failed"],
     ...["malformed_function_call", "malformed_response", "malformed_tool_use", "malformed_model_output"],
-    "unexpected_tool_call",
+    ...["unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature"],
   ],
   // OpenAI, Azure; Anthropic (refusal); Gemini; Bedrock (content_filtered, guardrail_intervened); Zhipu (sensitive); Cohere.
   refused_by_policy: [
@@ -35,7 +35,7 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
       "sensitive",
     ],
     ...["safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "error_toxic", "moderation"],
-    ...["image_prohibited_content", "image_recitation", "data_inspection_failed"],
+    ...["image_prohibited_content", "image_recitation", "model_armor", "data_inspection_failed"],
   ],
 };
 
