@@ -7,6 +7,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { mediaTypeOf } from "../../src/contract/media-type.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
 import type { Handler, PolicyContext, PolicyReply, PolicyRequest, Send } from "./reply.ts";
@@ -114,7 +115,7 @@ function tooLarge(): RequestError {
 
 /** The content type is asked for as vLLM does; a page of another site cannot send it without being let. */
 function parseJson(type: string | undefined, bytes: Buffer): unknown {
-  if (type?.split(";")[0]?.trim().toLowerCase() !== "application/json") {
+  if (mediaTypeOf(type) !== "application/json") {
     throw new RequestError(400, "Unsupported Media Type: Only 'application/json' is allowed");
   }
   try {
