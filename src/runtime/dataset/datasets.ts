@@ -1,8 +1,9 @@
 /** A run's rows, wherever they come from: stored as JSON lines in R2, or made by the environment. */
 
 import type { JsonObject } from "../../contract/json.ts";
+import { findLost, within } from "../../contract/lost-json.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { exampleAt, parseRow, rowAt } from "../../core/rollout/task.ts";
+import { exampleAt, parseRow, RowError, rowAt } from "../../core/rollout/task.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readRowTexts } from "./rows.ts";
@@ -51,13 +52,19 @@ export async function storedRows(
   return await readRowTexts(env, { key, index_key }, rows, subrequests);
 }
 
-/** The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses. */
+/**
+ * The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses,
+ * and for one that was stored before rows with such numbers were refused, and would be played with other numbers.
+ */
 export function exampleOfGroup(spec: RowsOf, environment: AnyEnvironment, group: number, stored: RowTexts): Example {
   const example_id = exampleAt(group, orderOf(spec));
   const source = sourceOf(environment, spec.training !== undefined);
   const text = stored.get(example_id);
   if (text === undefined) return { example_id, row: rowAt(source, example_id, spec.seed) };
-  return { example_id, row: parseRow(source, JSON.parse(text), example_id) };
+  const written: unknown = JSON.parse(text);
+  const lost = findLost(text, written);
+  if (lost !== null) throw new RowError(example_id, within(lost), lost.message);
+  return { example_id, row: parseRow(source, written, example_id) };
 }
 
 export function rowsText(rows: readonly unknown[]): string {
