@@ -45,6 +45,14 @@ const GOLDEN: [Name, string, string, number, Options?][] = [
   ["numeric", "it is ٧٥", "75", 1],
   ["numeric", "7654", "7\u2009654", 1],
   ["numeric", "7\u00a0654", "654", 0],
+  ["numeric", "it is 9007199254740993", "9007199254740993", 1, { relative: 0 }],
+  ["numeric", "it is 9,007,199,254,740,993.0", "9007199254740993", 1, { relative: 0 }],
+  ["numeric", "it is 9007199254740992", "9007199254740993", 0, { relative: 0 }],
+  ["numeric", "it is -9007199254740993", "-9007199254740992.0", 0, { relative: 0 }],
+  ["numeric", "12345678901234567890124", "12345678901234567890123", 0, { relative: 0, absolute: 0.5 }],
+  ["numeric", "12345678901234567890124", "12345678901234567890123", 1, { relative: 0, absolute: 1 }],
+  ["numeric", "9007199254740992", "9007199254740993", 1],
+  ["numeric", "9007199254740994", "9007199254740994.000", 1, { relative: 0 }],
   ["numeric_diff", "10", "12", 0.909091],
   ["numeric_diff", "0", "0", 1],
   ["numeric_diff", "-5", "5", 0],
@@ -214,6 +222,19 @@ test.each<[Name, Options]>([
   ["choice", { choices: "abc" }],
 ])("%s refuses the options %j", (name, options) => {
   expect(() => scorers[name].score("a", "a", options)).toThrow(z.ZodError);
+});
+
+test.each([
+  ["9007199254740992", "9007199254740993"],
+  ["9007199254740993", "9007199254740992"],
+  ["-9007199254740993.0", "-9007199254740992"],
+  ["it is 12,345,678,901,234,567,890,124", "12345678901234567890123"],
+  ["18446744073709551615", "18446744073709551616"],
+])("numeric_diff of whole numbers that have one double, %j and %j, is below 1", (output, reference) => {
+  const score = scorers.numeric_diff.score(output, reference);
+  expect(score).toBeLessThan(1);
+  expect(score).toBeGreaterThan(0.999);
+  expect(scorers.numeric_diff.score(reference, reference)).toBe(1);
 });
 
 describe("what a model says is bounded", () => {
