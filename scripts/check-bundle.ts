@@ -25,7 +25,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 // Answers among money, headings and tags, choices as models write them and typeset numbers came with 5.
 // Leaving a model's thoughts out of its answer, and reading verdicts that are nearly JSON, came with 8.
 // Replies of many servers, whole and streamed, came with 4.
-const LIMIT_KB = 645;
+const LIMIT_KB = 665;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

@@ -152,6 +152,18 @@ test("a formula combines scores, its parts are metrics, and one without a value 
   expect([none.reward, none.scoring_errors[0]?.error]).toEqual([null, expect.stringContaining("returned Infinity")]);
 });
 
+test.each([
+  ['{"n": 9007199254740993}', "9007199254740993", 1],
+  ['{"n": 9007199254740992}', "9007199254740993", 0],
+  ['{"n": 9007199254740993.0}', "9007199254740993", 1],
+  ['{"n": -9.007199254740993e15}', "-9007199254740993", 1],
+  ['{"n": [12345678901234567890123, 1.0]}', "[12345678901234567890123,1]", 1],
+  ['{"n": {"of": 18446744073709551615}}', '{"of":18446744073709551616}', 0],
+  ['{"n": 9007199254740994}', "9007199254740994", 1],
+])("a number in a reply that is read as JSON keeps its digits: %s", async (reply, reference, wanted) => {
+  expect(await score({ input: "{{sample.output_json.n}}", operation: "eq", reference }, reply)).toBe(wanted);
+});
+
 test("graders read the reply as text, as JSON and as tool calls, which are recorded and never run", async () => {
   const json = { input: "{{sample.output_json.cities[1].name}}", reference: "Rome" };
   const reply = '{"cities": [{"name": "Paris"}, {"name": "Rome"}]}';
@@ -261,6 +273,8 @@ test("a scorer of one's own is sent what is to be scored, signed; what it says c
     [404, "", "the scorer answered 404", false],
     [200, "0.5", "did not answer", false],
     [200, '{"score": "good"}', "did not answer", false],
+    [200, '{"score": 9007199254740993}', '{"score": 9007199254740993}', false],
+    [200, '{"score": 1e400}', '{"score": 1e400}', false],
     [200, '{"score": null, "reason": "no idea"}', "no idea", false],
     [200, `{"score": 1, "reason": "${"x".repeat(70_000)}"}`, "more than 65536", false],
   ];

@@ -5,7 +5,7 @@
  * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
  * a pass that still owes a verdict runs again, and need not have called anybody.
  */
-import { type Json, type RewardArgs, scorers, spendWork, textOf, withoutThoughts } from "rollcall";
+import { type Json, parseDigits, type RewardArgs, scorers, spendWork, textOf, withoutThoughts } from "rollcall";
 import { parseFormula } from "./formula.ts";
 import { EMBEDDING_JUDGE, type Grader, type GraderPart, type JudgedPart, judgeOf, partsOf } from "./graders.ts";
 import { httpScore } from "./http-scorer.ts";
@@ -141,7 +141,7 @@ function sampleOf({ completion }: Args): Sample {
 
 function jsonOf(text: string): Json {
   try {
-    return JSON.parse(text);
+    return parseDigits(text) as Json;
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@
  * Invariants. Every request is signed, and one that is sent again has the same id. Anything but a 2xx reply with a finite
  * score is no score: silence, a redirect, garbage, a reply that is too long. Nothing here tries again.
  */
-import { EnvError, InfraError, type RewardArgs } from "rollcall";
+import { EnvError, InfraError, parseDigits, type RewardArgs } from "rollcall";
 import * as z from "zod";
 import type { GraderPart } from "./graders.ts";
 import type { Names } from "./template.ts";
@@ -67,7 +67,7 @@ function scoreIn(text: string, status: number): number {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseDigits(text);
   } catch {
     return undefined;
   }

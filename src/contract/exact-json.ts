@@ -53,6 +53,11 @@ export function parseKeepingNumbers(text: string, write: (source: string) => str
   }
 }
 
+/** The same, for texts that are compared: equal numbers have one text, the digits where they are whole. */
+export function parseDigits(text: string): unknown {
+  return parseKeepingNumbers(text, (source) => wholeOf(source) ?? decimalOf(source));
+}
+
 /** Whether a number in it is past 2^53. */
 function holdsLarge(value: unknown): boolean {
   const open: unknown[] = [value];

@@ -17,6 +17,7 @@ export {
   TunnelError,
   ValueError,
 } from "../contract/errors.ts";
+export { parseDigits } from "../contract/exact-json.ts";
 export type { Json, JsonObject } from "../contract/json.ts";
 export {
   type ContentPart,

@@ -68,6 +68,16 @@ test("a training run's fields make a request that the platform takes", () => {
   expect(request).not.toHaveProperty("endpoint");
 });
 
+test.each([
+  [{ "environment_args.tools": "[1, 9007199254740993]" }, "[1]: the whole number 9007199254740993"],
+  [{ "environment_args.tools": '[{"id": -9.007199254740993e15}]' }, "[0].id: the number -9.007199254740993e15"],
+  [{ "environment_args.tools": '[{"id": 1, "id": 2}]' }, '[0]: the key "id" appears twice'],
+  [{ sampling: '{"extra": {"far": 1e400}}' }, "extra.far: the number 1e400"],
+  [{ "environment_args.max": "9007199254740993" }, "the whole number 9007199254740993"],
+])("what is written is not sent as another number: %j", (written, said) => {
+  expect(Object.values(build({ ...WRITTEN, ...written }).wrong)).toEqual([expect.stringContaining(said)]);
+});
+
 test("what cannot be sent is said at its field", () => {
   const bad = { "environment_args.max": "1.5", sampling: "[1]", seed: "x", max_cost_micros: "-1", metadata: "nothing" };
   const { wrong } = build({ ...WRITTEN, ...bad, "environment_args.tools": "{", model: " " });

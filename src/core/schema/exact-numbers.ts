@@ -17,8 +17,14 @@ export interface StandIns {
 
 /** Whether a number that no double keeps stands anywhere in a value. */
 export function holdsRaw(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return isRawNumber(value) || Object.values(value).some(holdsRaw);
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== "object" || next === null) continue;
+    if (isRawNumber(next)) return true;
+    for (const member of Object.values(next)) open.push(member);
+  }
+  return false;
 }
 
 /** Steps for each number that is put in its order. */

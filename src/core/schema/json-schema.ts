@@ -37,6 +37,7 @@ const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
  * checker does for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
  */
 export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
+  refuseOdd(schema);
   const check = holdsRaw(schema) ? null : doubleChecker(schema, work);
   return (value, given = scoreWork()) => {
     if (check !== null && (findOddity(value, "") !== null || !holdsRaw(value))) return check(value, given);
@@ -46,10 +47,13 @@ export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): Sch
   };
 }
 
-/** Of a schema and values whose numbers are doubles. */
-function doubleChecker(schema: JsonObject, work: Work): SchemaChecker {
+function refuseOdd(schema: JsonObject): void {
   const oddity = findOddity(schema, "");
   if (oddity !== null) throw unusable(`${oddity.path} ${oddity.message}`);
+}
+
+/** Of a schema and values whose numbers are doubles. */
+function doubleChecker(schema: JsonObject, work: Work): SchemaChecker {
   const dialect = String(schema["$schema"] ?? "");
   const draft = DRAFTS.find(([name]) => name.test(dialect))?.[1] ?? "2020-12";
   const meter = new Meter(work);

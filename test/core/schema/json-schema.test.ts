@@ -41,6 +41,11 @@ test("a schema that cannot be followed is an error of its own, not one of the va
   expect(() => faults({ $ref: "#" }, 1)).toThrow(/refers to itself without end/);
 });
 
+test("a schema nested without end cannot be followed", () => {
+  const deep: JsonObject = JSON.parse(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`);
+  expect(() => faults(deep, 1)).toThrow(/^the JSON Schema cannot be used: .*nested more than 100 deep/);
+});
+
 test("a value nested without end is a fault of the value", () => {
   const list: JsonObject = {
     $ref: "#/$defs/list",

@@ -3,7 +3,7 @@
  * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
-import { decimalOf, isRawNumber, parseKeepingNumbers, wholeOf } from "../../../contract/exact-json.ts";
+import { isRawNumber, parseDigits } from "../../../contract/exact-json.ts";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
@@ -32,15 +32,10 @@ function readReferenceList(reference: string): readonly Json[] {
   return value;
 }
 
-/** One text for equal numbers: its digits where it is whole. */
-function digitsOf(source: string): string {
-  return wholeOf(source) ?? decimalOf(source);
-}
-
 /** Undefined, which no JSON is, for what cannot be parsed, or is nested deeper than any reader follows. */
 function parse(text: string): Json | undefined {
   try {
-    const value = parseKeepingNumbers(text, digitsOf) as Json;
+    const value = parseDigits(text) as Json;
     return findOddity(value, "") === null ? value : undefined;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return undefined;

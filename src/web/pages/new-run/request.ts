@@ -1,5 +1,6 @@
 /** From what is written in the form to the request it stands for, and from a refusal to its field. Pure. */
 import type { Json, JsonObject } from "../../../contract/json.ts";
+import { findLost } from "../../../contract/lost-json.ts";
 import { type Field, type Kind, paramOf, written } from "./fields.ts";
 
 /** What is written, by the name of the field's param. What is absent or empty is left to its default. */
@@ -77,7 +78,8 @@ function readField({ kind, options = [], path }: Field, text: string): Read {
 
 function readNumber(kind: "integer" | "number", text: string): Read {
   const value = Number(text);
-  if (!Number.isFinite(value)) return { wrong: "is a number" };
+  const lost = findLost(text, value);
+  if (lost !== null || !Number.isFinite(value)) return { wrong: lost?.message ?? "is a number" };
   return kind === "integer" && !Number.isInteger(value) ? { wrong: "is a whole number" } : { value };
 }
 
@@ -94,6 +96,8 @@ function readPairs(text: string): Read {
 function readJson(text: string, path: readonly string[]): Read {
   try {
     const value: Json = JSON.parse(text);
+    const lost = findLost(text, value);
+    if (lost !== null) return { wrong: lost.message };
     const isWhole = path.length === 1;
     return isWhole && !isObject(value) ? { wrong: "is an object in JSON" } : { value };
   } catch (error) {

@@ -112,7 +112,7 @@ const COLUMNS: readonly Column<TriggerDelivery>[] = [
 function TryPayload({ id }: { readonly id: string }) {
   const [text, setText] = useState("{}");
   const { mutate, data, error, isPending } = useMutation({
-    mutationFn: () => api.testTrigger(id, { payload: JSON.parse(text) }),
+    mutationFn: () => api.testTrigger(id, { body: text }),
   });
   const send = (event: FormEvent) => {
     event.preventDefault();

@@ -1,5 +1,6 @@
 /** Addresses at which somebody else's webhook begins a run, and a form that makes another. */
 import { useState } from "react";
+import { findLost } from "../../../contract/lost-json.ts";
 import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../../contract/trigger.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -109,11 +110,15 @@ function JsonField({ name, label, value, help }: JsonFieldProps) {
 /** What a field holds as JSON. Throws SyntaxError with the field's name. */
 function jsonOf<Value>(fields: FormData, name: string): Value {
   const text = textOf(fields, name) ?? "{}";
+  let value: Value;
   try {
-    return JSON.parse(text) as Value;
+    value = JSON.parse(text);
   } catch (error) {
     throw new SyntaxError(`${name} is no JSON: ${error instanceof Error ? error.message : text}`, { cause: error });
   }
+  const lost = findLost(text, value, name);
+  if (lost !== null) throw new SyntaxError(lost.message);
+  return value;
 }
 
 async function createTrigger(fields: FormData): Promise<CreatedTrigger> {
