@@ -2,33 +2,38 @@
  * The bridge beside a trainer that speaks prime-rl's files, on the real platform with the real policy: what it writes is
  * decoded by msgspec, and it is killed at each point at which something could be trained twice or lost.
  */
-import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { dummyOf, encodeMicroBatch, listHeader } from "../../src/core/training/formats/micro-batch.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import golden from "../core/training/formats/prime-rl.json" with { type: "json" };
-import { plainEnvironment, runIn } from "../local/in-a-folder.ts";
+import { runIn } from "../local/in-a-folder.ts";
 import { deathOf, endGroup, type Served, serve, until } from "../local/served-platform.ts";
 import { testPort } from "../local/test-port.ts";
 import { type CreatedTraining, smallRun, trainerOf } from "../local/training/training-runs.ts";
 import { pythonVenv, type Venv } from "../python/python-venv.ts";
-import { CutProxy, type Exchange } from "./cut-proxy.ts";
-
-const BRIDGE = resolve(import.meta.dirname, "../../examples/trainers/prime-rl/bridge.py");
-const [RANKS, SEQ_LEN] = [2, 96];
-const WITHIN_MS = 60_000;
+import type { Exchange } from "./cut-proxy.ts";
+import {
+  BRIDGE,
+  type Engine,
+  PAD_TO,
+  type Protocol,
+  RANKS,
+  SEQ_LEN,
+  startEngine,
+  Training,
+  WITHIN_MS,
+} from "./prime-rl-training.ts";
 
 const directory = makeThrowAwayDirectory();
 const folder = mkdtempSync(join(tmpdir(), "rollcall-bridge-"));
 let venv: Venv | null = null;
 let served: Served;
-let engine: { readonly server: Server; readonly url: string; readonly asked: string[] };
+let engine: Engine;
 
 beforeAll(async () => {
   venv = await pythonVenv("bridges", join(import.meta.dirname, "requirements.txt"), "ROLLCALL_BRIDGES_VENV");
@@ -46,138 +51,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The routes of prime-rl's own server that the bridge calls, in the order in which they were called. */
-async function startEngine() {
-  const asked: string[] = [];
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const part of request) body += part;
-    const [path = ""] = (request.url ?? "").split("?");
-    const weights = body === "" ? "" : JSON.parse(body).weight_dir;
-    const isThere = weights === "" || existsSync(join(weights, "STABLE"));
-    asked.push(`${path}${weights === "" ? "" : ` ${weights.split("/").at(-1)}`}`);
-    response.writeHead(isThere ? 200 : 500).end("{}");
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return { server, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-interface Taken {
-  readonly step: number;
-  readonly rows: string[];
-  readonly trained_tokens: number;
-  readonly sha256: string[];
-}
-
-/** One training: its output directory, the trainer's process, and the bridge, which may be started several times. */
-class Training {
-  readonly output: string;
-  readonly proxy: CutProxy;
-  readonly created: CreatedTraining;
-  readonly words: Record<string, unknown>[] = [];
-  bridge: ChildProcess | null = null;
-  #trainer: ChildProcess | null = null;
-
-  constructor(created: CreatedTraining) {
-    this.created = created;
-    this.output = join(folder, created.run);
-    this.proxy = new CutProxy(served.url);
-    mkdirSync(this.output);
-  }
-
-  async startTrainer(python: string, steps: number): Promise<void> {
-    const script = join(import.meta.dirname, "prime_rl_trainer.py");
-    const args = [script, this.output, String(RANKS), String(steps), String(SEQ_LEN)];
-    this.#trainer = spawn(python, args, { stdio: ["ignore", "ignore", "inherit"] });
-    await until(() => existsSync(join(this.output, "broadcasts/step_0/STABLE")), WITHIN_MS);
-  }
-
-  async startBridge(python: string, more: readonly string[] = []): Promise<void> {
-    const url = await this.proxy.url();
-    const child = spawn(python, [BRIDGE, ...this.#flags(url), ...more], {
-      env: { ...plainEnvironment(), ROLLCALL_TRAINER_TOKEN: this.created.token },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let rest = "";
-    child.stdout.on("data", (part) => {
-      const lines = `${rest}${part}`.split("\n");
-      rest = lines.pop() ?? "";
-      this.words.push(...lines.map((line) => JSON.parse(line)));
-    });
-    this.bridge = child;
-  }
-
-  #flags(url: string): string[] {
-    return [
-      ...["--url", url, "--run", this.created.run, "--output-dir", this.output, "--poll-s", "0.02"],
-      ...["--ranks", String(RANKS), "--seq-len", String(SEQ_LEN), "--vllm", `gpu-0=${engine.url}`],
-    ];
-  }
-
-  /** Ends it as a power cut does; resolves when it is gone. */
-  async kill(): Promise<void> {
-    const gone = once(this.bridge ?? expect.unreachable(), "exit");
-    this.bridge?.kill("SIGKILL");
-    await gone;
-  }
-
-  /** Starts the bridge and kills it at the moment at which `isIt` is asked or answered. */
-  async killAt(python: string, when: "asked" | "replied", isIt: (exchange: Exchange) => boolean): Promise<void> {
-    const killed = Promise.withResolvers<void>();
-    const watch = async (exchange: Exchange, status = 200) => {
-      if (!isIt(exchange) || status !== 200) return true;
-      this.proxy.watcher = {};
-      await this.kill();
-      killed.resolve();
-      return false;
-    };
-    this.proxy.watcher = { [when]: watch };
-    if (this.bridge === null || this.bridge.exitCode !== null || this.bridge.signalCode !== null) {
-      await this.startBridge(python);
-    }
-    await killed.promise;
-  }
-
-  said(word: string, step?: number): boolean {
-    return this.words.some((line) => line["bridge"] === word && (step === undefined || line["step"] === step));
-  }
-
-  hold(step: number): () => void {
-    const file = join(this.output, `hold_${step}`);
-    writeFileSync(file, "");
-    return () => rmSync(file);
-  }
-
-  file(step: number, rank: number): string {
-    return join(this.output, `rollouts/step_${step}/rank_${rank}.bin`);
-  }
-
-  stable(step: number): boolean {
-    return existsSync(join(this.output, `broadcasts/step_${step}/STABLE`));
-  }
-
-  taken(): Taken[] {
-    const lines = readFileSync(join(this.output, "trained.jsonl"), "utf8").trimEnd().split("\n");
-    return lines.map((line) => JSON.parse(line));
-  }
-
-  /** What prime-rl removes when it goes on from the checkpoint of a step, or begins anew. */
-  async loseStepsAfter(step: number): Promise<void> {
-    const gone = once(this.#trainer ?? expect.unreachable(), "exit");
-    this.#trainer?.kill("SIGKILL");
-    await gone;
-    for (const name of ["rollouts", "broadcasts"]) {
-      const steps = readdirSync(join(this.output, name)).filter((folder) => Number(folder.slice(5)) > step);
-      for (const folder of steps) rmSync(join(this.output, name, folder), { recursive: true });
-    }
-  }
-
-  stop(): void {
-    this.bridge?.kill("SIGKILL");
-    this.#trainer?.kill("SIGKILL");
-    this.proxy.stop();
-  }
+function trainingOf(created: CreatedTraining, protocol: Protocol = "handshake"): Training {
+  return new Training(created, { folder, url: served.url, engine, protocol });
 }
 
 const posts = (ending: string, words = "") => {
@@ -187,6 +62,7 @@ const posts = (ending: string, words = "") => {
 /** Every batch went to the trainer once, whole, and as the platform itself packs it. */
 async function expectTrainedOnce(training: Training, steps: number): Promise<void> {
   const client = trainerOf(served, training.created);
+  const sizes = { seq_len: SEQ_LEN, ranks: RANKS, pad_to_multiple_of: PAD_TO };
   const taken = training.taken();
   expect(taken.map(({ step }) => step)).toEqual(Array.from({ length: steps }, (_, at) => at + 1));
   for (const { step, rows, trained_tokens, sha256 } of taken) {
@@ -196,63 +72,68 @@ async function expectTrainedOnce(training: Training, steps: number): Promise<voi
     expect(rows, `step ${step}`).toEqual(named.sort());
     expect(trained_tokens).toBe(manifest.trainable_tokens);
     for (const rank of Array(RANKS).keys()) {
-      const { body } = await client.batchAs(step, { format: "prime-rl", seq_len: SEQ_LEN, ranks: RANKS, rank });
+      const { body } = await client.batchAs(step, { format: "prime-rl", ...sizes, rank });
       const bytes = new Uint8Array(await new Response(body).arrayBuffer());
       expect(createHash("sha256").update(bytes).digest("hex")).toBe(sha256[rank]);
     }
   }
 }
 
-test("a run is trained to its end by files alone, and each version reaches the engine: pause, update, resume", async ({
-  skip,
-}) => {
-  const { python } = venv ?? skip();
-  const training = new Training(await smallRun(served, { encoding: "msgpack" }));
-  try {
-    engine.asked.length = 0;
-    await training.startTrainer(python, 2);
-    await training.startBridge(python);
-    const run = await training.created.ended(served);
-    expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
-    await until(() => training.said("finished"), WITHIN_MS);
-    await expectTrainedOnce(training, 2);
-    const ledger = await trainerOf(served, training.created).ledger();
-    expect(ledger).toMatchObject({ published: 2, applied: { by_replica: { "gpu-0": 2 } } });
-    expect(ledger.versions[0]?.location).toMatch(/\/broadcasts\/step_2$/);
-    expect(engine.asked.slice(0, 3)).toEqual(["/pause", "/update_weights step_0", "/resume"]);
-    expect(engine.asked.slice(-3)).toEqual(["/pause", "/update_weights step_2", "/resume"]);
-  } finally {
-    training.stop();
-  }
-});
+test.each([
+  ["handshake", []],
+  ["handshake-rollouts", ["--batches-folder", "rollouts"]],
+  ["stable", []],
+] as const)(
+  "a run is trained to its end by the files of %s, and each version reaches the engine",
+  async (protocol, flags) => {
+    if (venv === null) return;
+    const training = trainingOf(await smallRun(served, { encoding: "msgpack" }), protocol);
+    try {
+      engine.asked.length = 0;
+      await training.startTrainer(venv.python, 2);
+      await training.startBridge(venv.python, flags);
+      const run = await training.created.ended(served);
+      expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
+      await until(() => training.said("finished"), WITHIN_MS);
+      await expectTrainedOnce(training, 2);
+      const ledger = await trainerOf(served, training.created).ledger();
+      expect(ledger).toMatchObject({ published: 2, applied: { by_replica: { "gpu-0": 2 } } });
+      expect(ledger.versions[0]?.location).toMatch(/\/broadcasts\/step_2$/);
+      expect(engine.asked.slice(0, 3)).toEqual(["/pause", "/update_weights step_0", "/resume"]);
+      expect(engine.asked.slice(-3)).toEqual(["/pause", "/update_weights step_2", "/resume"]);
+    } finally {
+      training.stop();
+    }
+  },
+);
 
 test("killed at every point between a lease and its last report, it trains no batch twice and loses none", async ({
   skip,
 }) => {
   const { python } = venv ?? skip();
   const steps = 6;
-  const training = new Training(await smallRun(served, { encoding: "jsonl" }, { max_steps: steps }));
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }, { max_steps: steps }), "stable");
   try {
     await training.startTrainer(python, steps);
     // After the lease: nothing was written.
     await training.killAt(python, "replied", posts("/trainer/lease"));
     expect(existsSync(training.file(1, 0))).toBe(false);
 
-    // After the rank files: the trainer trains while nobody is there.
-    const release = training.hold(1);
+    // After the rank files: the trainer trains while the bridge is down.
+    const release = training.hold(1, "trained");
     await training.startBridge(python);
     await until(() => existsSync(training.file(1, RANKS - 1)), WITHIN_MS);
     await training.kill();
     release();
-    await until(() => training.stable(1), WITHIN_MS);
+    await until(() => training.has(1, "STABLE"), WITHIN_MS);
 
     // After STABLE, before the ack: of step 2, since the registration acknowledges step 1.
     await training.killAt(python, "asked", posts("/ack"));
-    expect(training.stable(2)).toBe(true);
-    // After the ack, which nobody heard of; step 2 was acknowledged by the registration.
+    expect(training.has(2, "STABLE")).toBe(true);
+    // After the ack, whose reply was lost; step 2 was acknowledged by the registration.
     await training.killAt(python, "replied", posts("/ack"));
-    expect(training.stable(3)).toBe(true);
-    // After the registration that knows of it, before `published` is said again.
+    expect(training.has(3, "STABLE")).toBe(true);
+    // After the registration that knows of it, before `published` is reported again.
     await training.killAt(python, "asked", posts("/weight-versions", '"published"'));
     // After published, before applied.
     await training.killAt(python, "asked", posts("/weight-versions", '"version": 4, "state": "applied"'));
@@ -267,14 +148,129 @@ test("killed at every point between a lease and its last report, it trains no ba
   }
 });
 
+test("killed at each step of the handshake, it accepts every version once it is back, and trains no batch twice", async ({
+  skip,
+}) => {
+  const { python } = venv ?? skip();
+  const steps = 7;
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }, { max_steps: steps }));
+  try {
+    await training.startTrainer(python, steps);
+    // Before the version that the trainer starts from is accepted: it waits.
+    await training.killAt(python, "asked", posts("/trainer/register"));
+    expect(training.has(0, ".receiver_ready")).toBe(false);
+    // After the lease: nothing was written.
+    await training.killAt(python, "replied", posts("/trainer/lease"));
+    expect(existsSync(training.file(1, 0))).toBe(false);
+
+    // After the rank files, before the offer: the trainer offers its weights while the bridge is down, and waits.
+    const offer = training.hold(1, "trained");
+    await training.startBridge(python);
+    await until(() => training.has(0, ".finished") && training.said("written", 1), WITHIN_MS);
+    await training.kill();
+    offer();
+    await until(() => training.has(1, ".sender_ready"), WITHIN_MS);
+    expect([training.has(1, ".receiver_ready"), training.has(1, ".started")]).toEqual([false, false]);
+
+    // Accepted, and nothing of the weights is there: the trainer writes them while the bridge is down.
+    const begin = training.hold(2, "accepted");
+    await training.startBridge(python);
+    await until(() => training.has(2, ".receiver_ready"), WITHIN_MS);
+    await training.kill();
+    begin();
+    await until(() => training.has(2, ".finished"), WITHIN_MS);
+
+    // The weights are begun: what is incomplete is neither acknowledged nor loaded.
+    const complete = training.hold(3, "started");
+    await training.startBridge(python);
+    await until(() => training.has(3, ".started"), WITHIN_MS);
+    await training.kill();
+    expect([training.said("acked", 3), engine.asked.at(-1)]).not.toContain("/update_weights step_3");
+    complete();
+    await until(() => training.has(3, ".finished"), WITHIN_MS);
+
+    // Complete, before the ack; after the ack; before `published` is reported again; before `applied`.
+    await training.killAt(python, "asked", posts("/ack"));
+    expect(training.has(4, ".finished")).toBe(true);
+    await training.killAt(python, "replied", posts("/ack"));
+    await training.killAt(python, "asked", posts("/weight-versions", '"published"'));
+    await training.killAt(python, "asked", posts("/weight-versions", '"version": 5, "state": "applied"'));
+    await training.startBridge(python);
+    const run = await training.created.ended(served);
+    expect([run.status, run.training?.steps_trained]).toEqual(["completed", steps]);
+    await until(() => training.said("finished"), WITHIN_MS);
+    await expectTrainedOnce(training, steps);
+    expect((await trainerOf(served, training.created).ledger()).applied.min).toBe(steps);
+  } finally {
+    training.stop();
+  }
+});
+
+test("a trainer that dies while it offers weights is accepted again, and its batch is acknowledged once", async ({
+  skip,
+}) => {
+  const { python } = venv ?? skip();
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
+  try {
+    const release = training.hold(2, "started");
+    await training.startTrainer(python, 2);
+    await training.startBridge(python);
+    await until(() => training.has(2, ".started"), WITHIN_MS);
+    await training.killTrainer();
+    release();
+    // It goes on from its checkpoint of version 1, whose folder it makes anew.
+    await training.startTrainer(python, 2, 1);
+    const run = await training.created.ended(served);
+    expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
+    expect(training.taken().map(({ step }) => step)).toEqual([1, 2, 2]);
+    const acked = training.words.filter(({ bridge }) => bridge === "acked").map(({ step }) => step);
+    expect(acked).toEqual([1, 2]);
+    const accepted = training.words.filter(({ bridge }) => bridge === "accepted").map(({ version }) => version);
+    expect(accepted).toEqual([0, 1, 2, 1, 2]);
+  } finally {
+    training.stop();
+  }
+});
+
+test("a trainer that offers a version of another step ends the bridge, which names what to do", async ({ skip }) => {
+  const { python } = venv ?? skip();
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
+  const ended = async () => {
+    const [code] = await once(training.bridge ?? expect.unreachable(), "close");
+    return [code, training.words.at(-1)?.["message"]];
+  };
+  try {
+    // It lost a step that was published.
+    const release = training.hold(2, "trained");
+    await training.startTrainer(python, 2);
+    await training.startBridge(python);
+    await until(() => training.said("written", 2), WITHIN_MS);
+    await training.killTrainer();
+    await training.startTrainer(python, 2);
+    expect(await ended()).toEqual([
+      1,
+      expect.stringMatching(/offers version 0, and version 1 was published: .*--reset-to/),
+    ]);
+    // It goes on from a checkpoint of another training.
+    await training.killTrainer();
+    release();
+    await training.startTrainer(python, 9, 5);
+    await training.startBridge(python);
+    expect(await ended()).toEqual([1, expect.stringMatching(/offers version 5, and this run is at version 1/)]);
+    expect([training.has(0, ".receiver_ready"), training.has(5, ".receiver_ready")]).toEqual([false, false]);
+  } finally {
+    training.stop();
+  }
+});
+
 test("told to stop it ends cleanly, and started again it goes on with the batch that the trainer has", async ({
   skip,
 }) => {
   const { python } = venv ?? skip();
-  const training = new Training(await smallRun(served, { encoding: "jsonl" }));
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
   try {
     await training.startTrainer(python, 2);
-    const release = training.hold(1);
+    const release = training.hold(1, "trained");
     await training.startBridge(python);
     await until(() => training.said("written", 1), WITHIN_MS);
     const exit = once(training.bridge ?? expect.unreachable(), "exit");
@@ -296,11 +292,11 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
   skip,
 }) => {
   const { python } = venv ?? skip();
-  const training = new Training(await smallRun(served, { encoding: "jsonl" }));
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
   const flags = ["--reset-to", "0", "--replica", "gpu-1"];
-  const applied = (step: number) => writeFileSync(join(training.output, `broadcasts/step_${step}/APPLIED.gpu-1`), "");
+  const applied = (step: number) => writeFileSync(training.broadcast(step, "APPLIED.gpu-1"), "");
   try {
-    const release = training.hold(2);
+    const release = training.hold(2, "trained");
     await training.startTrainer(python, 2);
     await training.startBridge(python);
     await until(() => training.said("written", 2), WITHIN_MS);
@@ -332,12 +328,14 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
 
 test("files of another batch, or packed otherwise, are never written over", async ({ skip }) => {
   const { python } = venv ?? skip();
-  const training = new Training(await smallRun(served, { encoding: "jsonl" }));
+  const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
   try {
-    mkdirSync(join(training.output, "rollouts/step_1"), { recursive: true });
+    mkdirSync(dirname(training.file(1, 0)), { recursive: true });
     writeFileSync(training.file(1, 0), "of another training");
+    mkdirSync(dirname(training.broadcast(0, ".sender_ready")), { recursive: true });
+    writeFileSync(training.broadcast(0, ".sender_ready"), "");
     await training.startBridge(python);
-    const [code] = await once(training.bridge ?? expect.unreachable(), "exit");
+    const [code] = await once(training.bridge ?? expect.unreachable(), "close");
     expect([code, training.said("failed")]).toEqual([1, true]);
     expect(readFileSync(training.file(1, 0), "utf8")).toBe("of another training");
   } finally {
@@ -357,6 +355,22 @@ rows = [{**row, "advantage": 0.5} for row in rows_of(gzip.compress(sys.argv[2].e
 print(rank_bytes(rows, 1, 8, 1)[0].hex())`;
   const { stdout } = await runIn(folder, [python, "-c", program, dirname(BRIDGE), JSON.stringify(row)]);
   expect(stdout.trim()).toBe(golden.named.hex);
+});
+
+test("where a rank is short of a micro batch, it and the API make the same dummy, of the multiple asked for", async ({
+  skip,
+}) => {
+  const { python } = venv ?? skip();
+  const program = `import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1])
+from bridge import rank_bytes
+print(*[rank_bytes([], 1, 4096, pad_to)[0].hex() for pad_to in map(int, sys.argv[2:])])`;
+  const multiples = [1, 2, 3, 8, 64, 4096];
+  const { stdout } = await runIn(folder, [python, "-c", program, dirname(BRIDGE), ...multiples.map(String)]);
+  const hex = multiples.map((padTo) => {
+    const parts = [listHeader(1), ...encodeMicroBatch(dummyOf(padTo))];
+    return parts.map((part) => Buffer.from(part).toString("hex")).join("");
+  });
+  expect(stdout.trim().split(" ")).toEqual(hex);
 });
 
 test("its flags are told by --help, and a wrong one is refused by name", async ({ skip }) => {

@@ -1,12 +1,14 @@
 """Feeds a stock prime-rl trainer with the batches of a Rollcall training run, and says what it trained.
 
-It stands where prime-rl's orchestrator would: it writes rollouts/step_N/rank_R.bin, waits for broadcasts/step_N/STABLE,
-acknowledges the batch, and reports the new weights. It needs Python 3.9 and the package msgpack, and the directory that
-the trainer writes to. README.md beside this file has the commands.
+It takes the place of prime-rl's orchestrator: it writes the rank files of a step, accepts the weights that the
+trainer offers in broadcasts/step_N, waits until they are complete, acknowledges the batch, and reports the new
+weights. It needs Python 3.9, the package msgpack, and the directory that the trainer writes to. README.md has the
+commands, and names the commits of prime-rl that use each of the two protocols.
 
-What a kill does. The state file is written before the rank files can be seen, and says which batch they are of. So
-whoever starts again knows what the trainer may have taken: where STABLE is there the batch is trained, and is
-acknowledged by the registration; where it is not, the same batch is leased again, and its files are as they were.
+What a kill does. The state file is written before the rank files become visible, and names their batch. After a
+restart the bridge therefore knows what the trainer may have read: if the weights of the step are complete, the batch
+is trained, and the registration acknowledges it; if not, the same batch is leased again, and its files stay as they
+are.
 """
 
 import argparse
@@ -32,10 +34,13 @@ import msgpack
 STREAMS = {"ref_logprobs": 0.0, "rl_weights": 1.0, "ce_weights": 0.0, "ref_kl_weights": 0.0}
 PADDING_ID = 1
 OPEN_TOKENS = 1 << 20  # as the platform packs: of sequences that are begun and not full
+# Files in broadcasts/step_N. A trainer with the handshake offers each version, blocks until the offer is accepted, and
+# marks the weights as complete; an older one only marks them.
+OFFERED, ACCEPTED, COMPLETE = ".sender_ready", ".receiver_ready", (".finished", "STABLE")
 PAUSE_S, UPDATE_S = 300, 720  # what prime-rl's orchestrator grants its engines
 RETRY_S, AGAIN_S = 1.0, 10.0  # a request that was lost; an engine that failed
 
-stopping = threading.Event()
+stopping, failed = threading.Event(), threading.Event()
 
 
 class Fenced(Exception):
@@ -51,7 +56,10 @@ def say(word, **more):
 
 
 def fail(message):
+    """Ends the bridge with exit code 1, from any thread."""
     say("failed", message=message)
+    failed.set()
+    stopping.set()
     raise SystemExit(1)
 
 
@@ -151,9 +159,10 @@ def micro_batch(rows, seq_len, pad_to):
     ]
 
 
-def dummy():
-    """For a rank that is short of a micro batch: nothing in it trains."""
-    return [[PADDING_ID], [False], [0.0], [0.0], [0], [1], [1.0], [""], [1], *[None] * 11]
+def dummy(pad_to):
+    """For a rank that is short of a micro batch: padding alone, so nothing in it trains."""
+    per_token = [[filler] * pad_to for filler in (PADDING_ID, False, 0.0, 0.0)]
+    return [*per_token, [*range(pad_to)], [pad_to], [1.0] * pad_to, [""] * pad_to, [pad_to], *[None] * 11]
 
 
 def rank_bytes(rows, ranks, seq_len, pad_to):
@@ -161,7 +170,7 @@ def rank_bytes(rows, ranks, seq_len, pad_to):
     packs = pack_rows([len(row["token_ids"]) for row in rows], seq_len)
     batches = [micro_batch([rows[at] for at in pack], seq_len, pad_to) for pack in packs]
     each = max(1, -(-len(batches) // ranks))
-    batches += [dummy() for _ in range(each * ranks - len(batches))]
+    batches += [dummy(pad_to) for _ in range(each * ranks - len(batches))]
     return [msgpack.packb(batches[rank::ranks]) for rank in range(ranks)]
 
 
@@ -195,9 +204,76 @@ class State:
         return self.kept[name]
 
     def keep(self, **changed):
-        self.kept.update(changed)
+        self.kept = {**self.kept, **changed}  # a new one: another thread reads several values of one moment
         write_aside(self.path, json.dumps(self.kept).encode())
         show(self.path)
+
+
+class Broadcasts:
+    """The trainer's folder broadcasts, with a folder for each version of the weights."""
+
+    def __init__(self, output_dir):
+        self.folder = output_dir / "broadcasts"
+
+    def of(self, version):
+        return step_path(self.folder, version)
+
+    def is_complete(self, version):
+        return any((self.of(version) / name).exists() for name in COMPLETE)
+
+    def latest_offer(self):
+        """The version that was offered last, and whether it was accepted; None: nothing was offered."""
+        offers = []
+        for path in self.folder.glob(f"step_*/{OFFERED}"):
+            try:
+                offers.append((path.stat().st_mtime_ns, int(path.parent.name[5:]), path))
+            except (OSError, ValueError):
+                continue  # removed meanwhile, or not of the trainer
+        if not offers:
+            return None
+        _, version, path = max(offers)
+        return version, (path.parent / ACCEPTED).exists()
+
+    def accept(self, version):
+        """False: the trainer removed its offer meanwhile, and will make it again."""
+        try:
+            (self.of(version) / ACCEPTED).touch()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def batches_folder(self):
+        """Where the trainer reads rank files, by the files that it has written; None: it has written none so far."""
+        if self.latest_offer() is not None:
+            return "batches"
+        return "rollouts" if any(self.folder.glob("step_*/STABLE")) else None
+
+
+class Offers(threading.Thread):
+    """Accepts the versions that the trainer offers, which waits for it. A thread, as the platform may be away."""
+
+    def __init__(self, options, state):
+        super().__init__(daemon=True)
+        self.options, self.state, self.broadcasts = options, state, Broadcasts(options.output_dir)
+
+    def run(self):
+        while not stopping.wait(self.options.poll_s):
+            self.one_round()
+
+    def one_round(self):
+        """Its next version, or again the one that it starts from. Any other one is of a trainer at another step."""
+        offer = self.broadcasts.latest_offer()
+        if offer is None or offer[1]:
+            return
+        version, kept = offer[0], self.state.kept
+        at, written = kept["version"], kept["written"]
+        if version == at or (written is not None and version == written["step"]):
+            if self.broadcasts.accept(version):
+                say("accepted", version=version)
+        elif version < at:
+            fail(f"the trainer offers version {version}, and version {at} was published: see --reset-to in README.md")
+        else:
+            fail(f"the trainer offers version {version}, and this run is at version {at}: see README.md")
 
 
 # The platform and the engines
@@ -299,18 +375,14 @@ class Replicas(threading.Thread):
     def __init__(self, options, platform):
         super().__init__(daemon=True)
         self.options, self.platform = options, platform
-        self.wanted, self.served, self.again, self.failed = None, {}, {}, False
+        self.wanted, self.served, self.again = None, {}, {}
 
     def bring(self, version, epoch):
         self.wanted = (version, epoch)
 
     def run(self):
-        try:
-            while not stopping.wait(self.options.poll_s):
-                self.one_round()
-        except SystemExit:
-            self.failed = True
-            stopping.set()
+        while not stopping.wait(self.options.poll_s):
+            self.one_round()
 
     def one_round(self):
         wanted = self.wanted
@@ -322,8 +394,9 @@ class Replicas(threading.Thread):
                 self.served[name] = wanted
 
     def update(self, name, url, wanted):
-        weights = step_path(self.options.output_dir / "broadcasts", wanted[0])
-        if not (weights / "STABLE").exists():
+        broadcasts = Broadcasts(self.options.output_dir)
+        weights = broadcasts.of(wanted[0])
+        if not broadcasts.is_complete(wanted[0]):
             return False
         if url is None:
             return (weights / f"APPLIED.{name}").exists()
@@ -369,11 +442,13 @@ class Bridge:
         self.platform = Platform(options.url, options.run, options.token)
         self.state = State(options.state, options.run)
         self.replicas = Replicas(options, self.platform)
+        self.broadcasts, self.offers = Broadcasts(options.output_dir), Offers(options, self.state)
         self.epoch = 0
 
     def main(self):
         self.register()
         self.replicas.start()
+        self.offers.start()
         try:
             while not stopping.is_set():
                 self.one_step()
@@ -382,17 +457,12 @@ class Bridge:
                 fail("another trainer registered for this run")
             self.wait_until_served()
             say("finished", version=self.state["version"])
-        if self.replicas.failed:
-            raise SystemExit(1)
-
-    def stable(self, step):
-        return step_path(self.options.output_dir / "broadcasts", step) / "STABLE"
 
     def register(self):
         written, reset_to = self.state["written"], self.options.reset_to
         if reset_to is not None and reset_to == self.state["reset"]:
             reset_to = None  # done before: whoever starts this again starts it with the same flags
-        if written is not None and reset_to is None and self.stable(written["step"]).exists():
+        if written is not None and reset_to is None and self.broadcasts.is_complete(written["step"]):
             # Trained, though nobody may have been told: the registration tells it.
             self.state.keep(version=written["step"], last_acked=identity(written), written=None)
         me = {"trainer_id": self.options.trainer_id, "kind": "prime-rl", "protocol": "rl.batch/1"}
@@ -411,7 +481,7 @@ class Bridge:
         self.replicas.bring(version, self.epoch)
 
     def location(self, version):
-        weights = step_path(self.options.output_dir / "broadcasts", version)
+        weights = self.broadcasts.of(version)
         return {"location": f"{self.options.location_prefix}{weights}", "label": f"step_{version}"}
 
     def one_step(self):
@@ -425,8 +495,13 @@ class Bridge:
         heart = Heart(self.platform, lease, self.epoch)
         began = time.monotonic()
         try:
-            self.write(step, manifest)
-            if self.wait_for_weights(step, heart):
+            if self.batches_folder() is None:
+                say("waiting", step=step, why="the trainer has written no weights, and so has not started")
+            folder = self.wait_for(self.batches_folder, heart)
+            if folder is None:
+                return
+            self.write(step_path(folder, step), step, manifest)
+            if self.wait_for(lambda: self.broadcasts.is_complete(step) or None, heart):
                 self.acknowledge(step, lease, manifest, time.monotonic() - began)
         except LeaseLost:
             # Trained it is, and the registration says so; or the same batch is leased again.
@@ -434,14 +509,17 @@ class Bridge:
         finally:
             heart.stop()
 
-    def write(self, step, manifest):
+    def batches_folder(self):
+        name = self.options.batches_folder or self.broadcasts.batches_folder()
+        return name and self.options.output_dir / name
+
+    def write(self, folder, step, manifest):
         """All files before one is seen. What the trainer may have taken is never written anew as something else."""
         options, written = self.options, self.state["written"]
         packing = {"ranks": options.ranks, "seq_len": options.seq_len, "pad_to": options.pad_to_multiple_of}
         batch = {"step": step, **identity(manifest), **packing}
-        folder = step_path(options.output_dir / "rollouts", step)
         files = [folder / f"rank_{rank}.bin" for rank in range(options.ranks)]
-        if written != batch and (any(folder.glob("rank_*.bin")) or self.stable(step).exists()):
+        if written != batch and (any(folder.glob("rank_*.bin")) or self.broadcasts.is_complete(step)):
             fail(f"step {step} of {options.output_dir} is of another batch, or packed otherwise: see README.md")
         if all(path.exists() for path in files):
             return
@@ -459,14 +537,14 @@ class Bridge:
                 break
             shutil.rmtree(step_path(folder.parent, old))
 
-    def wait_for_weights(self, step, heart):
-        """False: told to stop meanwhile. The batch stays with the trainer, which may have taken it."""
-        while not self.stable(step).exists():
+    def wait_for(self, look, heart):
+        """What `look` finds, once it is not None. None: told to stop meanwhile; the trainer keeps what it has read."""
+        while (found := look()) is None:
             if heart.lost is not None:
                 raise heart.lost
             if stopping.wait(self.options.poll_s):
-                return False
-        return True
+                return None
+        return found
 
     def acknowledge(self, step, lease, manifest, seconds):
         proof = {"token": lease["token"], "epoch": self.epoch, **identity(manifest), "produced_version": step}
@@ -510,11 +588,13 @@ def read_options(argv=None):
         help="an engine of prime-rl's own server: paused, updated and resumed here; may be given several times")
     add("--replica", action="append", type=lambda name: (name, None), default=[], metavar="NAME",
         help="an engine that somebody else updates, who then makes broadcasts/step_N/APPLIED.NAME")
+    add("--batches-folder", choices=("batches", "rollouts"),
+        help="where the trainer reads rank files (batches with the handshake, otherwise rollouts)")
     add("--location-prefix", default="", help="before the path of the weights, where it is reported")
     add("--state", type=Path, help="what is kept across restarts (OUTPUT_DIR/rollcall-bridge.json)")
     add("--trainer-id", default="prime-rl", help="as the run names this trainer")
     add("--keep", type=int, default=16, help="steps whose rank files are kept (16)")
-    add("--poll-s", type=float, default=0.5, help="seconds between two looks for STABLE (0.5)")
+    add("--poll-s", type=float, default=0.5, help="seconds between two looks at the trainer's files (0.5)")
     add("--reset-to", type=int, help="the trainer went back to this version: give up what later ones sampled, once")
     options = parser.parse_args(argv)
     if not options.token:
@@ -531,7 +611,12 @@ def read_options(argv=None):
 def main():
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stopping.set())
-    Bridge(read_options()).main()
+    try:
+        Bridge(read_options()).main()
+    except SystemExit as end:
+        raise SystemExit(1 if failed.is_set() else end.code)
+    if failed.is_set():
+        raise SystemExit(1)
     say("stopped")
 
 

@@ -12,7 +12,7 @@ import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import { type CreditLine, parseCredits } from "../../core/training/batch.ts";
 import { type CreditedRow, creditRow } from "../../core/training/formats/credited-row.ts";
 import { creditNeeded, formatNamed, type LineFormatName } from "../../core/training/formats/formats.ts";
-import { DUMMY, encodeMicroBatch, listHeader, packed } from "../../core/training/formats/micro-batch.ts";
+import { dummyOf, encodeMicroBatch, listHeader, packed } from "../../core/training/formats/micro-batch.ts";
 import { packRows, packsOfRank } from "../../core/training/formats/packing.ts";
 import { decodeRowStream, RowTooLongError } from "../../core/training/row-stream.ts";
 import { formatOf, type SampleRow } from "../../core/training/sample-row.ts";
@@ -175,7 +175,7 @@ async function* microBatches(
     begun.delete(pack);
     yield* encodeMicroBatch(packed(together, sizes));
   }
-  for (const pack of packs) if (pack === null) yield* encodeMicroBatch(DUMMY);
+  for (const pack of packs) if (pack === null) yield* encodeMicroBatch(dummyOf(sizes.padTo));
 }
 
 /** Nothing is made before it is read. */

@@ -30,20 +30,23 @@ export interface MicroBatch {
   readonly branch_indices: number[] | null;
 }
 
-/** Nothing to train on, for a rank that is short of one. */
-export const DUMMY: MicroBatch = {
-  input_ids: [PADDING_ID],
-  loss_mask: [false],
-  advantages: [0],
-  inference_logprobs: [0],
-  position_ids: [0],
-  sequence_lengths: [1],
-  temperatures: [1],
-  env_names: [""],
-  streams: { ref_logprobs: null, rl_weights: null, ce_weights: null, ref_kl_weights: null },
-  trace_ids: null,
-  branch_indices: null,
-};
+/** For a rank that is short of a micro batch: `padTo` tokens of padding, none of which trains. */
+export function dummyOf(padTo: number): MicroBatch {
+  const padding = <T>(filler: T): T[] => new Array<T>(padTo).fill(filler);
+  return {
+    input_ids: padding(PADDING_ID),
+    loss_mask: padding(false),
+    advantages: padding(0),
+    inference_logprobs: padding(0),
+    position_ids: upTo(padTo),
+    sequence_lengths: [padTo],
+    temperatures: padding(1),
+    env_names: padding(""),
+    streams: { ref_logprobs: null, rl_weights: null, ce_weights: null, ref_kl_weights: null },
+    trace_ids: null,
+    branch_indices: null,
+  };
+}
 
 /** Rows one after another, each cut to `seq_len`, and padded to a multiple of `padTo` tokens. At least one row. */
 export function packed(

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { creditRow } from "../../../../src/core/training/formats/credited-row.ts";
 import {
-  DUMMY,
+  dummyOf,
   encodeMicroBatch,
   listHeader,
   type MicroBatch,
@@ -46,7 +46,7 @@ test.each([
 
 test("the golden row is a micro batch of twenty values, each where prime-rl reads it", () => {
   const row = packed([creditRow(GOLDEN_ROW, undefined, { index: 0, group: 0, member: 0 })], SIZES);
-  expect(decode(message([row, DUMMY]))).toEqual([golden.row, golden.dummy]);
+  expect(decode(message([row, dummyOf(1)]))).toEqual([golden.row, golden.dummy]);
 });
 
 test("rows stand one after another with positions of their own, a long one is cut, and padding trains nothing", () => {
@@ -65,6 +65,17 @@ test("rows stand one after another with positions of their own, a long one is cu
   expect(batch.env_names.slice(-2)).toEqual(["e", ""]);
   expect(batch.streams).toMatchObject({ rl_weights: [0, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0], ce_weights: null });
 });
+
+test.each([1, 2, 3, 8, 64, 4096])(
+  "a dummy is as long as %i, the multiple asked for, and none of it trains",
+  (padTo) => {
+    const { streams, sequence_lengths, trace_ids, branch_indices, ...columns } = dummyOf(padTo);
+    expect(Object.values(columns).map(({ length }) => length)).toEqual(Array(7).fill(padTo));
+    expect([sequence_lengths, trace_ids, branch_indices]).toEqual([[padTo], null, null]);
+    expect([columns.loss_mask.some(Boolean), columns.advantages.some(Boolean)]).toEqual([false, false]);
+    expect([columns.position_ids.at(-1), Object.values(streams)]).toEqual([padTo - 1, [null, null, null, null]]);
+  },
+);
 
 test("each row is in one pack, no pack is longer than allowed, and never is more begun than may be held", () => {
   const lengths = fc.array(fc.integer({ min: 2, max: 40 }), { maxLength: 60 });
