@@ -98,7 +98,8 @@ export async function storeBatch(
 /** How the run stands that the batches are of. */
 export const GOING = { acked_step: 0, paused: false, ended: false };
 
-function row(tokens: number): SampleRow {
+/** One of so many tokens, all but the first of them sampled. */
+export function row(tokens: number): SampleRow {
   const sampled = Array.from({ length: tokens }, (_, at) => (at === 0 ? 0 : 1));
   return {
     schema: "rl.sample/1",
@@ -110,7 +111,7 @@ function row(tokens: number): SampleRow {
   };
 }
 
-async function zipped(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+export async function zipped(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

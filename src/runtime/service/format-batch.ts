@@ -1,7 +1,7 @@
 /**
  * A batch in a trainer's own format, made while it is read.
  *
- * Invariants. One row is held at a time; beside it the credits, and for prime-rl the length of every row and the packed
+ * Invariants. Two rows are held at a time; beside them the credits, and for prime-rl the length of every row and the packed
  * sequences that are begun and not whole. LIMITS caps each. Whatever can be refused is refused before the first byte:
  * what goes wrong after it breaks the reply off, so that no part is taken for the whole.
  */
@@ -10,7 +10,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { BatchManifest } from "../../contract/trainer-wire.ts";
 import { type CreditLine, parseCredits } from "../../core/training/batch.ts";
-import { type CreditedRow, creditRow } from "../../core/training/formats/credited-row.ts";
+import { type CreditedRow, creditRow, markLastRows, type PlacedRow } from "../../core/training/formats/credited-row.ts";
 import { creditNeeded, formatNamed, type LineFormatName } from "../../core/training/formats/formats.ts";
 import { dummyOf, encodeMicroBatch, listHeader, packed } from "../../core/training/formats/micro-batch.ts";
 import { packRows, packsOfRank } from "../../core/training/formats/packing.ts";
@@ -53,7 +53,7 @@ export function formatBatch(
     if (refusal !== null) return refusal;
     const credits = await readCredits(env, batchKeys(scope, runId, batch_id).credits_key);
     const source = { env, scope, runId, manifest, credits, allowed, subrequests: new Subrequests() };
-    const rows: Rows = () => readRows(source, creditNeeded(query.format));
+    const rows: Rows = () => markLastRows(readRows(source, creditNeeded(query.format)));
     const made =
       query.format === "prime-rl" ? await pack(rows, query) : { cut_rows: null, parts: lines(rows, query.format) };
     if ("ok" in made) return made;
@@ -98,7 +98,7 @@ interface RowSource {
   readonly subrequests: Subrequests;
 }
 
-async function* readRows(source: RowSource, needs: "advantage" | "reward"): AsyncGenerator<CreditedRow> {
+async function* readRows(source: RowSource, needs: "advantage" | "reward"): AsyncGenerator<PlacedRow> {
   let index = 0;
   for (const [group, object] of source.manifest.objects.entries()) {
     const members = new Map<string, number>();

@@ -3,10 +3,11 @@
 import { env } from "cloudflare:workers";
 import { decode } from "@msgpack/msgpack";
 import { beforeAll, expect, test } from "vitest";
-import { batchKeys } from "../../../src/runtime/kit/names.ts";
+import { encodeRows } from "../../../src/core/training/sample-row.ts";
+import { batchKeys, sampleKey } from "../../../src/runtime/kit/names.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
 import { type Door, openPlatform } from "../platform.ts";
-import { type Delivery, GOING, openDelivery, storeBatch } from "../trainer-batch.ts";
+import { type Delivery, GOING, openDelivery, row, storeBatch, zipped } from "../trainer-batch.ts";
 
 let door: Door;
 beforeAll(async () => {
@@ -62,6 +63,9 @@ test("prime-rl gets packed rows, as many micro batches for each rank, and hears 
     [8, 8],
     [4, 1],
   ]);
+  const padded = await get("format=prime-rl&seq_len=8&ranks=2&rank=1&pad_to_multiple_of=8");
+  const batches = decode(new Uint8Array(await padded.arrayBuffer())) as unknown[][];
+  expect(batches.map(([ids]) => (ids as number[]).length)).toEqual([8, 8]);
   expect(shares.flat().every((batch) => batch.length === 20)).toBe(true);
   const [first] = shares[0] ?? [];
   expect(first?.slice(5, 6)).toEqual([[3, 5]]);
@@ -83,6 +87,47 @@ test("a row that the credits do not name, or have nothing for, is in no format",
   };
   expect(await lengths("trl", "input_ids")).toEqual([4]);
   expect(await lengths("slime", "tokens")).toEqual([3, 4]);
+});
+
+test("branches of one rollout name it alike, and its last row in the batch is marked, with the run's own advantage", async () => {
+  const branches = [0, 1, 2].map((branch) => ({ ...row(3 + branch), rollout_id: "ro_a", sample_id: `ro_a.${branch}` }));
+  const { get } = await delivered([3, 5], async (stored) => {
+    const [first, second] = stored.manifest.objects;
+    const sha256 = "a".repeat(64);
+    const key = sampleKey(door.scope, stored.manifest.run_id, sha256);
+    await env.STORE.put(key, await zipped(encodeRows([...branches, row(5)], "jsonl")));
+    await rewrite(stored, { objects: [first, { ...second, sha256 }] });
+    // The last branch has no credit, so it does not train.
+    const credits = ["s3", "ro_a.0", "ro_a.1", "s5"].map((sample_id, at) => {
+      return `${JSON.stringify({ sample_id, reward: at, advantage: at - 0.25, outcome: "scored" })}\n`;
+    });
+    await env.STORE.put(
+      batchKeys(door.scope, stored.manifest.run_id, stored.manifest.batch_id).credits_key,
+      credits.join(""),
+    );
+  });
+  const lines = async (format: string) => {
+    const text = await (await get(`format=${format}`)).text();
+    return text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  };
+  expect((await lines("skyrl")).map(({ is_last_step, rollout_id }) => [rollout_id, is_last_step])).toEqual([
+    ["r3", true],
+    ["ro_a", false],
+    ["ro_a", true],
+    ["r5", true],
+  ]);
+  for (const format of ["trl-rollout", "slime", "verl", "skyrl"]) {
+    const rows = await lines(format);
+    expect(
+      rows.map(({ advantage }) => advantage),
+      format,
+    ).toEqual([-0.25, 0.75, 1.75, 2.75]);
+    expect(rows[1].rollout_id).toBe(rows[2].rollout_id);
+    expect(new Set(rows.map(({ rollout_id }) => rollout_id)).size).toBe(3);
+  }
 });
 
 test("what no format can be made of is refused, by the field at fault", async () => {

@@ -15,7 +15,7 @@ export interface RowPlace {
   readonly member: number;
 }
 
-export interface CreditedRow extends RowPlace {
+export interface PlacedRow extends RowPlace {
   readonly row: SampleRow;
   /** Null: none was produced. */
   readonly reward: number | null;
@@ -23,10 +23,25 @@ export interface CreditedRow extends RowPlace {
   readonly advantage: number | null;
 }
 
+export interface CreditedRow extends PlacedRow {
+  /** Whether it is the last row of its rollout: branches of one rollout follow one another. */
+  readonly last: boolean;
+}
+
 /** `credit` undefined: the batch has none, and the row's own figures count. */
-export function creditRow(row: SampleRow, credit: CreditLine | undefined, place: RowPlace): CreditedRow {
+export function creditRow(row: SampleRow, credit: CreditLine | undefined, place: RowPlace): PlacedRow {
   const { reward = null, advantage = null } = credit ?? row;
   return { row, reward, advantage, ...place };
+}
+
+/** The rows, each with whether it is the last of its rollout. One row is held back for that. */
+export async function* markLastRows(rows: AsyncIterable<PlacedRow>): AsyncGenerator<CreditedRow> {
+  let held: PlacedRow | null = null;
+  for await (const next of rows) {
+    if (held !== null) yield { ...held, last: held.row.rollout_id !== next.row.rollout_id };
+    held = next;
+  }
+  if (held !== null) yield { ...held, last: true };
 }
 
 /** For each token what it is worth; 0 where nothing was sampled. */

@@ -26,8 +26,8 @@ export function trlSample(credited: CreditedRow): object {
   };
 }
 
-/** One entry of each list that a `rollout_func` of TRL's GRPOTrainer gives back; `reward` is for a reward function. */
-export function trlRollout({ row, reward }: CreditedRow): object {
+/** One entry of each list that a `rollout_func` of TRL's GRPOTrainer returns; the rest is for a reward function. */
+export function trlRollout({ row, reward, advantage }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
   return {
     prompt_ids: prompt,
@@ -35,6 +35,8 @@ export function trlRollout({ row, reward }: CreditedRow): object {
     env_mask: mask,
     logprobs: logprobs.map((logprob) => [logprob]),
     reward,
+    advantage,
+    rollout_id: row.rollout_id,
   };
 }
 
@@ -53,17 +55,18 @@ export function tinkerDatum(credited: CreditedRow): object {
   };
 }
 
-/** What `Sample.from_dict` of slime reads. */
-export function slimeSample({ row, reward, index, group }: CreditedRow): object {
+/** What `Sample.from_dict` of slime reads; it makes an attribute of `advantage`, which is no field of it. */
+export function slimeSample({ row, reward, advantage, index, group }: CreditedRow): object {
   const { response, mask, logprobs } = splitAtResponse(row);
   const versions = row.weight_versions?.map(({ version }) => version) ?? [row.policy_version_start];
   return {
     index,
     group_index: group,
-    rollout_id: row.rollout_id,
+    rollout_id: stableNumber(row.rollout_id),
     tokens: Array.from(row.token_ids),
     response_length: response.length,
     reward,
+    advantage,
     loss_mask: mask,
     rollout_log_probs: logprobs,
     weight_versions: versions.map(String),
@@ -72,30 +75,40 @@ export function slimeSample({ row, reward, index, group }: CreditedRow): object 
 }
 
 /** The fields of verl's `AgentLoopOutput`, the reward also by token, and the group as `uid`. */
-export function verlOutput({ row, reward }: CreditedRow): object {
+export function verlOutput({ row, reward, advantage }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
+  const spans = row.weight_versions ?? [];
+  const versions =
+    spans.length > 0 ? spans.map(({ version }) => version) : [row.policy_version_start, row.policy_version_end];
   return {
     uid: row.group_id,
+    rollout_id: row.rollout_id,
     prompt_ids: prompt,
     response_ids: response,
     response_mask: mask,
     response_logprobs: logprobs,
     reward_score: reward,
+    advantage,
     rm_scores: response.map((_, at) => (at === response.length - 1 ? reward : 0)),
-    extra_fields: { param_version: row.policy_version_start },
+    // Times of generation and tools, which a row has not: verl requires the object and has a default for each of them.
+    metrics: {},
+    extra_fields: { min_global_steps: Math.min(...versions), max_global_steps: Math.max(...versions) },
   };
 }
 
 /** One entry of each list of SkyRL's `GeneratorOutput`. */
-export function skyrlOutput({ row, reward, member }: CreditedRow): object {
+export function skyrlOutput({ row, reward, advantage, member, last }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
   return {
     prompt_token_ids: prompt,
     response_ids: response,
     rewards: reward,
+    advantage,
     loss_masks: mask,
     rollout_logprobs: logprobs,
     trajectory_ids: { instance_id: row.group_id, repetition_id: member },
+    rollout_id: row.rollout_id,
+    is_last_step: last,
   };
 }
 

@@ -1,5 +1,7 @@
 /** The row that every adapter is held to, as rl.sample/1 has it. */
-import type { CreditedRow } from "../../../../src/core/training/formats/credited-row.ts";
+
+import type { CreditLine } from "../../../../src/core/training/batch.ts";
+import { type CreditedRow, creditRow, type RowPlace } from "../../../../src/core/training/formats/credited-row.ts";
 import type { SampleRow } from "../../../../src/core/training/sample-row.ts";
 
 export const GOLDEN_ROW: SampleRow = {
@@ -22,6 +24,11 @@ export const GOLDEN_ROW: SampleRow = {
   ],
 };
 
+/** It at a place of a batch, the last row of its rollout. */
+export function goldenRow(place: RowPlace, credit?: CreditLine, row: SampleRow = GOLDEN_ROW): CreditedRow {
+  return { ...creditRow(row, credit, place), last: true };
+}
+
 /** A row of `tokens` tokens, the first of them given, worth half a point. */
 export function creditedRow(tokens: number, more: Partial<SampleRow> = {}): CreditedRow {
   const sampled = Array.from({ length: tokens }, (_, at) => (at === 0 ? 0 : 1));
@@ -33,5 +40,5 @@ export function creditedRow(tokens: number, more: Partial<SampleRow> = {}): Cred
     logprobs: Float32Array.from(sampled, (bit) => bit * -0.25),
     ...more,
   };
-  return { row, reward: 1, advantage: 0.5, index: 0, group: 0, member: 0 };
+  return { row, reward: 1, advantage: 0.5, index: 0, group: 0, member: 0, last: true };
 }

@@ -2,7 +2,6 @@
 import { decode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { creditRow } from "../../../../src/core/training/formats/credited-row.ts";
 import {
   dummyOf,
   encodeMicroBatch,
@@ -12,7 +11,7 @@ import {
 } from "../../../../src/core/training/formats/micro-batch.ts";
 import { packRows, packsOfRank } from "../../../../src/core/training/formats/packing.ts";
 import { sha256Hex } from "../digest.ts";
-import { creditedRow, GOLDEN_ROW } from "./golden-row.ts";
+import { creditedRow, goldenRow } from "./golden-row.ts";
 import golden from "./prime-rl.json" with { type: "json" };
 
 const SIZES = { seq_len: 8, padTo: 1 };
@@ -45,7 +44,7 @@ test.each([
 });
 
 test("the golden row is a micro batch of twenty values, each where prime-rl reads it", () => {
-  const row = packed([creditRow(GOLDEN_ROW, undefined, { index: 0, group: 0, member: 0 })], SIZES);
+  const row = packed([goldenRow({ index: 0, group: 0, member: 0 })], SIZES);
   expect(decode(message([row, dummyOf(1)]))).toEqual([golden.row, golden.dummy]);
 });
 
