@@ -51,8 +51,13 @@ class LeaseLost(Exception):
     """The lease ended while the trainer was at work."""
 
 
+speaking = threading.Lock()
+
+
 def say(word, **more):
-    print(json.dumps({"bridge": word, **more}), flush=True)
+    """One line of JSON, whole, whichever threads speak at once."""
+    with speaking:
+        print(json.dumps({"bridge": word, **more}), flush=True)
 
 
 def fail(message):
