@@ -24,8 +24,8 @@ const ROOT = resolve(import.meta.dirname, "..");
 // reports. The page itself is no part of the Worker.
 // Answers among money, headings and tags, choices as models write them and typeset numbers came with 5.
 // Leaving a model's thoughts out of its answer, and reading verdicts that are nearly JSON, came with 8.
-// Replies of many servers, whole and streamed, came with 4.
-const LIMIT_KB = 665;
+// Replies, refusals and full contexts in the words of many servers came with 15, exact numbers and MCP in all its forms with 15.
+const LIMIT_KB = 655;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {
