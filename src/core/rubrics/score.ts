@@ -49,6 +49,8 @@ export interface ScoringOffer {
   readonly capabilities?: OfferedForScoring;
   /** What all scores of the unit may take together; without it `WORK_LIMITS.unitSteps`. */
   readonly work?: Work;
+  /** See `ScoringTools`. */
+  readonly pause?: ScoringTools["pause"];
   /** What `work` gives, or a rejection once its time is over; without it functions take as long as they like. */
   readonly limit?: ScoringLimit;
 }
@@ -120,11 +122,17 @@ function finite(worth: number | null | undefined): number | null {
 async function scoreOpen(
   environment: Scorable,
   contexts: readonly ScoringContext[],
-  { judges = NO_JUDGES, capabilities = NOTHING, limit = unlimited, work }: ScoringOffer,
+  { judges = NO_JUDGES, capabilities = NOTHING, limit = unlimited, work, pause }: ScoringOffer,
 ): Promise<ReadonlyMap<ScoringContext, Scored>> {
   if (environment.scoreRollouts === false) return same(contexts, { ...NOT_SCORED, reward: 0 });
   const { rubric, parser, needs = [] } = environment;
-  const tools: ScoringTools = { parser, judges, can: gateForScoring(needs, capabilities), ...(work && { work }) };
+  const tools: ScoringTools = {
+    parser,
+    judges,
+    can: gateForScoring(needs, capabilities),
+    ...(work && { work }),
+    pause,
+  };
   const scored = await inTime(contexts, limit("scoring", scoreContexts(rubric, contexts, tools)));
   // With a verdict still to come these are no scores yet, and the unit is scored once more.
   if (judges.pending.length > 0) return scored;

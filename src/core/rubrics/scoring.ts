@@ -59,6 +59,8 @@ export interface ScoringTools {
   readonly can: ScoringCapabilities;
   /** What all scores may take together; without it the usual. */
   readonly work?: Work;
+  /** Called after each function that was begun, with what it gives: scores that take long let others compute meanwhile. */
+  readonly pause?: ((doing: Promise<unknown>) => Promise<void>) | undefined;
 }
 
 /** With what the ready scorers may take for the whole unit. */
@@ -90,14 +92,24 @@ export async function scoreContexts(
   }
 }
 
-function ask(
+async function ask(
   fn: ScoreFunction,
   rubric: AnyRubric,
   contexts: readonly ScoringContext[],
   tools: BudgetedTools,
 ): Promise<Outcome[]> {
-  if (fn.group) return askGroup(fn, rubric, contexts, tools);
-  return Promise.all(contexts.map((context) => attempt(async () => fn.score(await argsOf(context, rubric, tools)))));
+  if (fn.group) {
+    const scored = askGroup(fn, rubric, contexts, tools);
+    await tools.pause?.(scored);
+    return await scored;
+  }
+  const outcomes: Promise<Outcome>[] = [];
+  for (const context of contexts) {
+    const outcome = attempt(async () => fn.score(await argsOf(context, rubric, tools)));
+    outcomes.push(outcome);
+    await tools.pause?.(outcome);
+  }
+  return await Promise.all(outcomes);
 }
 
 async function askGroup(

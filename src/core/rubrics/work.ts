@@ -11,7 +11,7 @@ import { NoScoreError } from "./score-value.ts";
 export const WORK_LIMITS = {
   /** One score, or one check of a value against a JSON Schema, may take so many: half a second. */
   scoreSteps: 10_000_000,
-  /** All scores of one unit (a rollout or a group) may take so many in one pass: nothing else runs meanwhile. */
+  /** All scores of one unit (a rollout or a group) may take so many in one pass. */
   unitSteps: 100_000_000,
 } as const;
 
@@ -36,6 +36,11 @@ export class Work {
   readonly #budget: Budget;
   #steps = 0;
   #exceeded = false;
+
+  /** Counted so far. */
+  get steps(): number {
+    return this.#steps;
+  }
 
   /** True once something was refused for what it would take. */
   get exceeded(): boolean {

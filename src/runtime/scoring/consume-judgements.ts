@@ -33,14 +33,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
-import {
-  judgementRequestOf,
-  judgeSettingsOf,
-  openScoring,
-  scoreAlone,
-  scoreInTime,
-  trajectoriesOf,
-} from "./scoring-pass.ts";
+import { judgementRequestOf, judgeSettingsOf, openScoring, scoreInTurn, trajectoriesOf } from "./scoring-pass.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
@@ -83,9 +76,7 @@ async function settleUnit(
   const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
-    const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
-      scoreInTime(watched, trajectories, { judges }),
-    );
+    const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges })).result;
     if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
   });

@@ -7,21 +7,27 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { addressesNeeded } from "../../core/environments/capabilities.ts";
+import type { AskCollector } from "../../core/rubrics/judges.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { unitWork, type Work } from "../../core/rubrics/work.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../contract/wire.ts";
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import { sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   askCollectorOf,
   judgementRequestOf,
   openScoring,
   type Scoring,
-  scoreAlone,
-  scoreInTime,
+  scoreInTurn,
   trajectoriesOf,
 } from "./scoring-pass.ts";
+
+/** Counted work after which what was scored is handed over, and after which the rest of a message goes to the queue's end. */
+const SLICE_STEPS = 20_000_000;
+const MESSAGE_STEPS = 100_000_000;
 
 export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<void> {
   const run = runObject(env, message.scope, message.run_id);
@@ -32,18 +38,22 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const failures: unknown[] = [];
-  let left = message.units;
+  let [left, steps] = [message.units, 0];
   for (let { units } = waiting; units.length > 0; ) {
-    const slice = units.slice(0, atOnce(scoring));
-    const scored = await scoreSlice(env, spec, scoring, slice, subrequests, failures);
-    const members = scored.flatMap((group) => group.members);
-    const samples = scored.flatMap((group) => group.samples ?? []);
+    const slice = await scoreSlice(env, spec, scoring, units.slice(0, atOnce(scoring)), subrequests, failures);
+    const members = slice.scored.flatMap((group) => group.members);
+    const samples = slice.scored.flatMap((group) => group.samples ?? []);
     if (members.length > 0) {
       await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
     }
-    left = left.filter((number) => !slice.some(({ unit }) => unit === number));
+    left = left.filter((number) => !slice.tried.has(number));
+    steps += slice.steps;
     if (left.length === 0) break;
     units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
+    if (steps < MESSAGE_STEPS) continue;
+    // What other organisations have in the queue comes first.
+    if (units.length > 0) await sendAll(env.ROLLOUT_SCORES, [{ ...message, units: left }], subrequests);
+    break;
   }
   // The others are scored; asked again, the run names only those that are not.
   if (failures.length > 0) throw failures[0];
@@ -60,6 +70,21 @@ interface ScoredUnit {
   readonly samples: GroupSamples | null;
 }
 
+/** `steps`: of counted work. Units that were not `tried` are left for another slice. */
+interface ScoredSlice {
+  readonly scored: readonly ScoredUnit[];
+  readonly tried: ReadonlySet<number>;
+  readonly steps: number;
+}
+
+/** A unit's records, and what its judges are to be asked before they count. */
+interface Pass {
+  readonly unit: Unit;
+  readonly trajectories: readonly Trajectory[];
+  readonly records: readonly ScoreRecord[];
+  readonly pending: AskCollector["pending"];
+}
+
 /** Units that could not be read are left to the next delivery; why stands in `failures`. */
 async function scoreSlice(
   env: Env,
@@ -68,25 +93,48 @@ async function scoreSlice(
   units: readonly Unit[],
   subrequests: Subrequests,
   failures: unknown[],
-): Promise<ScoredUnit[]> {
-  const read: { unit: Unit; trajectories: Trajectory[] }[] = [];
+): Promise<ScoredSlice> {
+  const tried = new Set<number>();
+  const works: Work[] = [];
+  const begun: Promise<Pass | null>[] = [];
+  const steps = () => works.reduce((sum, work) => sum + work.steps, 0);
   for (const unit of units) {
+    if (steps() >= SLICE_STEPS) break;
+    tried.add(unit.unit);
+    const work = unitWork();
+    works.push(work);
     try {
-      read.push({ unit, trajectories: await trajectoriesOf(env, spec, unit, subrequests) });
+      const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+      const asks = askCollectorOf(spec, trajectories.length);
+      const turn = await scoreInTurn(env, spec, unit, scoring, trajectories, { judges: asks, work });
+      begun.push(
+        turn.result.then(
+          (records) => records && { unit, trajectories, records, pending: asks.pending },
+          (thrown: unknown) => noted(failures, thrown),
+        ),
+      );
+      await turn.idle;
     } catch (thrown) {
-      failures.push(thrown);
+      noted(failures, thrown);
     }
   }
-  const passed = await Promise.all(
-    read.map(async ({ unit, trajectories }) => {
-      const asks = askCollectorOf(spec, trajectories.length);
-      const records = await scoreAlone(env, spec, unit, scoring, (watched) =>
-        scoreInTime(watched, trajectories, { judges: asks }),
-      );
-      return records === null ? [] : [{ unit, trajectories, records, pending: asks.pending }];
-    }),
-  );
-  const passes = passed.flat();
+  const passes = (await Promise.all(begun)).filter((pass) => pass !== null);
+  return { scored: await settlePasses(env, spec, scoring, passes, subrequests, failures), tried, steps: steps() };
+}
+
+function noted(failures: unknown[], thrown: unknown): null {
+  failures.push(thrown);
+  return null;
+}
+
+async function settlePasses(
+  env: Env,
+  spec: RunSpec,
+  scoring: Scoring,
+  passes: readonly Pass[],
+  subrequests: Subrequests,
+  failures: unknown[],
+): Promise<ScoredUnit[]> {
   const requests = passes
     .filter(({ pending }) => pending.length > 0)
     .map(({ unit, pending }) => judgementRequestOf(spec, unit.unit, pending));

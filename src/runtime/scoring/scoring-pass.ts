@@ -18,6 +18,7 @@ import {
   type ScoringOffer,
   scoreUnit,
 } from "../../core/rubrics/score.ts";
+import { unitWork } from "../../core/rubrics/work.ts";
 import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
@@ -30,6 +31,7 @@ import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 import { askBound } from "./ask-judge.ts";
+import { type Begun, ScoringTurns } from "./scoring-turns.ts";
 
 export interface Scoring {
   readonly environment: AnyEnvironment;
@@ -61,14 +63,19 @@ export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests:
   });
 }
 
+interface TimedOffer extends Pick<ScoringOffer, "judges" | "work" | "pause"> {
+  /** Milliseconds that it has waited for others, which are not its own time. */
+  readonly waited?: () => number;
+}
+
 export async function scoreInTime(
   { environment, capabilities, secrets }: Scoring,
   trajectories: readonly Trajectory[],
-  { judges, work }: Pick<ScoringOffer, "judges" | "work"> = {},
+  { judges, work, pause, waited = () => 0 }: TimedOffer = {},
   limitMs: number = LIMITS.scoringMs,
 ): Promise<ScoreRecord[]> {
-  const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing);
-  const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }) };
+  const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing, waited);
+  const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }), pause };
   return redact(await scoreUnit(environment, trajectories, offer), secrets);
 }
 
@@ -89,13 +96,38 @@ export async function scoreAlone<T>(
   return passed;
 }
 
-async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+const TURNS = new ScoringTurns();
+
+/**
+ * The same once the process has nothing else to compute for others (scoring-turns.ts). Null, where the run has given the
+ * unit up.
+ */
+export function scoreInTurn(
+  env: Env,
+  spec: RunSpec,
+  unit: Unit,
+  scoring: Scoring,
+  trajectories: readonly Trajectory[],
+  { judges, work = unitWork() }: Pick<ScoringOffer, "judges" | "work">,
+): Promise<Begun<ScoreRecord[] | null>> {
+  return TURNS.begin(spec.scope.orgId, work, (pause, waited) =>
+    scoreAlone(env, spec, unit, scoring, (watched) =>
+      scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
+    ),
+  );
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>, waited: () => number): Promise<T> {
   // Most functions only compute: they have settled before a timer would be worth its making.
   if (await settlesAtOnce(work)) return await work;
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`));
-  }, limitMs);
+  const arm = (ms: number, excused: number) =>
+    setTimeout(() => {
+      const more = waited() - excused;
+      if (more > 0) timer = arm(more, waited());
+      else reject(new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`));
+    }, ms);
+  let timer = arm(limitMs, waited());
   try {
     return await Promise.race([work, late]);
   } finally {
