@@ -283,7 +283,7 @@ describe("what is different on purpose", () => {
     expect(await said([{ type: "text", text: "a part" }])).toEqual([{ type: "text", text: "a part" }]);
     const { content } = await answerTo(throwing("bad thing"), "{}");
     expect(content).toBe("bad thing");
-    for (const args of ["[1]", '"s"', "null", "5"]) {
+    for (const args of ["[1]", '"s"', "5"]) {
       expect((await answerTo(() => "ran", args)).content).toMatch(/object/);
     }
     expect((await answerTo(() => "ran", "{bad")).content).toMatch(/\S/);

@@ -90,6 +90,8 @@ export const CASES: Readonly<Record<string, Case>> = {
     const before = { ...endpointRow({ id: `ep_${mark}` }), ...unset, name: "name", deleted_at: null };
     return await endpoints.updateEndpoint(d1, scope, before, { rpm: 7 });
   },
+  keepRefused: (d1, scope, mark) =>
+    endpoints.keepRefused(d1, scope, { id: `ep_${mark}`, base_url: endpointRow().base_url, name: "tools.strict" }),
   deleteEndpoint: async (d1, scope, mark) => [
     await endpoints.deleteEndpoint(d1, scope, `ep_${mark}`, 3000),
     await endpoints.deleteEndpoint(d1, scope, `ep-unused_${mark}`, 3000),

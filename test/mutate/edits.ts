@@ -288,7 +288,12 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/environments/tool-call.ts",
     ["core/environments/tool-env", "core/environments/stateful-tool-env"],
-    [["filter(([name]) => !tool.hidden.includes(name))", "filter(([name]) => tool.hidden.includes(name))"]],
+    [
+      [
+        "Object.entries(args).filter(([name]) => !tool.hidden.includes(name))",
+        "Object.entries(args).filter(([name]) => tool.hidden.includes(name))",
+      ],
+    ],
   ),
   ...editsOf("src/core/rollout/harness.ts", ["core/rollout/harness"], [["unfinished ?? (", "null ?? ("]]),
   ...editsOf("src/contract/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
