@@ -88,9 +88,13 @@ const SERVERS: readonly Server[] = [
       /exceeded (?:max )?context length by/,
     ],
   },
-  // LM Studio: lmstudio-ai/lmstudio-bug-tracker, as quoted by its users
+  // LM Studio: lmstudio-ai/lmstudio-bug-tracker#546; anomalyco/opencode#11141; tinyhumansai/openhuman#3550
   {
-    says: [/when context the overflows/, /initial prompt is greater than the context length/],
+    says: [
+      /when context the overflows/,
+      /initial prompt is greater than the context length/,
+      /cannot truncate prompt with n_keep/,
+    ],
   },
   // Groq, Cerebras: console.groq.com/docs/errors; cline/cline#5140
   {
@@ -108,9 +112,12 @@ const SERVERS: readonly Server[] = [
     codes: ["model_context_window_exceeded"],
     says: [/prompt is too long/, /prompt: length: 1\.\./, /exceed context limit/],
   },
-  // Gemini: google-gemini/gemini-cli#6678
+  // Gemini, also on Vertex AI: google-gemini/gemini-cli#6678, #19727
   {
-    says: [/input token count[^.]{0,40} exceeds the maximum number of tokens allowed/],
+    says: [
+      /input token count[^.]{0,40} exceeds the maximum number of tokens allowed/,
+      /input token count is \d+ but (?:the )?model (?:only )?supports (?:only )?up to \d/,
+    ],
   },
   // Bedrock: BerriAI/litellm exception_mapping_utils.py at 002b24d3; ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9
   {
@@ -121,9 +128,9 @@ const SERVERS: readonly Server[] = [
       /prompt tokens \(\d+\) exceed model maximum/,
     ],
   },
-  // Cohere: cohere-ai/sandbox-topically#4
+  // Cohere: cohere-ai/sandbox-topically#4. It begins with the same words where only `max_tokens` is too large.
   {
-    says: [/too many tokens/],
+    says: [/too many tokens(?!: max tokens must be)/],
   },
   // Mistral: badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625
   {
@@ -141,10 +148,10 @@ const SERVERS: readonly Server[] = [
   {
     says: [/exceeded model token limit/],
   },
-  // Zhipu, Z.AI: docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124
+  // Zhipu, Z.AI: docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124; pi-mono's overflow.ts
   {
     codes: ["1261"],
-    says: [/prompt exceeds max length/, /prompt ?超长/],
+    says: [/prompt exceeds max length/, /prompt ?超长/, /tokens in request more than max tokens allowed/],
   },
   // DashScope: help.aliyun.com/zh/model-studio/error-code, of 2025-12-26
   {
@@ -158,8 +165,29 @@ const SERVERS: readonly Server[] = [
   {
     says: [/maximum context length of \S{1,80} is \d/],
   },
-  // TensorRT-LLM, watsonx, GitHub Copilot, Databricks, Poolside: jjleng/copilot-more#35; IBM/watsonx errors as
-  // quoted by its users
+  // Cloudflare Workers AI: its errors 3010 and 5021, as opencode's list of overflow wordings has them
+  {
+    says: [/exceeded this model context window limit/],
+  },
+  // SiliconFlow: langgenius/dify#19394
+  {
+    says: [/length of prompt_tokens \(\d+\) must be less than max_seq_len/],
+  },
+  // Qianfan (Baidu): its table of error codes, as quoted by its users
+  {
+    codes: ["tokens_too_long"],
+    says: [/prompt tokens too long/],
+  },
+  // TensorRT-LLM, where it deduces the answer's limit: NVIDIA/TensorRT-LLM#7239, its executor
+  {
+    says: [
+      /default_max_tokens`? \(-?\d+\) (?:must|should) be greater than 0/,
+      /deduced max_tokens -\d+ is less than 0/,
+      /prompt_token_ids`? length \(\d+\) is greater than `?max_seq_len/,
+    ],
+  },
+  // TensorRT-LLM, watsonx, GitHub Copilot, Databricks, Poolside: NVIDIA/TensorRT-LLM#9277; jjleng/copilot-more#35;
+  // IBM/watsonx errors as quoted by its users
   {
     codes: ["model_max_prompt_tokens_exceeded"],
     says: [
@@ -173,6 +201,12 @@ const SERVERS: readonly Server[] = [
   {
     codes: ["tokens_limit_reached"],
     says: [/exceeds? (?:the )?max(?:imum)? message tokens/, /too large for \S{1,80} model\. max size: \d+ tokens/],
+  },
+  // Any server that adds the answer's limit to the prompt
+  {
+    says: [
+      /\b(?:prompt|input) (?:tokens|length)[^.;]{0,15} (?:\+|plus|and) `?max_(?:new_)?tokens`?[^.;]{0,15} exceeds?\b/,
+    ],
   },
   // verifiers' list: PrimeIntellect-ai/verifiers, its list of context length phrases
   {
@@ -197,16 +231,22 @@ const PROMPT_LIMIT = [
   "max(?:imum)? (?:number of )?(?:prompt|input) tokens",
   "(?:the|model's|model) context",
 ].join("|");
-const COUNTED = String.raw`(?:prompt|input) tokens?(?: count| limit)?(?: (?:\(|of )[\d,]+\)?)?(?: (?:is|are))?`;
+const COUNTED = [
+  String.raw`(?:prompt|input) tokens?(?: count| limit)?(?: (?:\(|of )[\d,]+\)?)?(?: (?:is|are))?`,
+  String.raw`(?:prompt|input) length(?: of)? \(?[\d,]+(?: tokens)?\)?(?: is)?`,
+].join("|");
 
 /** What a server whose words are in no row is likely to say: the prompt, a verb for too much, and the context. */
 const LIKELY: readonly RegExp[] = [
-  new RegExp(String.raw`${PROMPT}(?: (?:length|size|text|tokens?|token count))?(?: (?:is|are|was|were))? too long\b`),
+  new RegExp(
+    String.raw`${PROMPT}(?: (?:length|size|text|tokens?|token (?:count|length)))?(?: (?:is|are|was|were))? too long\b`,
+  ),
   /\brequest too long: [\d,]+ (?:input )?tokens/,
   new RegExp(String.raw`\b(?:${MORE}|${TOO_LONG_FOR})\b[^.;]{0,60}\b(?:${PROMPT_LIMIT})\b`),
-  new RegExp(String.raw`\b${COUNTED} (?:${MORE})\b`),
+  new RegExp(String.raw`\b(?:${COUNTED}) (?:${MORE})\b`),
   /\bcontext (?:length|window|size|limit)(?: (?:is|was|has been))? (?:exceed\w{0,3}|overflow\w{0,3}|reached|full)\b/,
   /\b(?:context|token) limit exceeded\b/,
+  new RegExp(String.raw`${PROMPT}(?: tokens?)? exceed\w{0,3} (?:the |your |our )?(?:model's |model )?token limit\b`),
   /\bcontext limit is [\d,]+/,
   /\btokens?, but the (?:configured |available )?context (?:size|length|window) is\b/,
   /\b(?:too many|number of) (?:prompt|input) tokens\b[^.;]{0,60}\b(?:exceed\w{0,3}|than|maximum|limit)\b/,
@@ -221,8 +261,9 @@ const TOO_MUCH = String.raw`\b(?:exceed\w{0,3}|too (?:large|big|long|many)|large
 
 /** A rate limit, a quota or a limit in bytes, whatever else is said with it. */
 const NEVER: readonly RegExp[] = [
-  /rate[ _-]?limit|tokens? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b|quota|throttl/,
-  /too many requests|please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b|\bcredits?\b/,
+  /rate[ _-]?limit|tokens?(?: limit)? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b/,
+  /quota|throttl|too many requests/,
+  /please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b|\bcredits?\b/,
   // Unless it counts the tokens of pictures beside those of the text.
   new RegExp(`${MEDIA}(?:(?!token|text)[^.]){0,60}${TOO_MUCH}`),
   new RegExp(`${TOO_MUCH}[^.]{0,60}${BYTES}`),
@@ -240,8 +281,9 @@ const UNLIKELY: readonly RegExp[] = [
 
 /** Fields that hold the prompt, or that bound it together with the answer; all others have limits of their own. */
 const FIELDS_OF_THE_PROMPT: ReadonlySet<string> = new Set([
-  ...["messages", "prompt", "input", "inputs", "input_tokens", "contents", "content", "text", "parts", "query"],
-  ...["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens", "context_length", "model", "body"],
+  ...["messages", "prompt", "input", "inputs", "contents", "content", "text", "parts", "query", "model", "body"],
+  ...["input_tokens", "input_text", "prompt_token_ids", "context_length"],
+  ...["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens", "default_max_tokens"],
 ]);
 
 /** Statuses of a request that cannot be taken as it is. */

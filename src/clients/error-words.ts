@@ -6,7 +6,7 @@
  *
  * Shapes. OpenAI's and Azure's `error`, its text alone (TGI, xAI), vLLM's and Mistral's flat body, FastAPI's `detail`,
  * Gemini's list, OpenRouter's `metadata.raw`, MiniMax's `base_resp`, AWS's `Message` and `__type`, watsonx's `errors`,
- * and plain text.
+ * Databricks's `external_model_message`, and plain text.
  */
 
 export interface Said {
@@ -27,7 +27,7 @@ const DEEPEST = 6;
 const WORDS = /^(?:message|msg|detail|details|error|errors|raw|reason|title|status_msg|error_?(?:message|msg)|cause)$/i;
 const CODES = /^(?:code|type|status|status_code|http_status_code|error_?(?:code|type)|__type)$/i;
 const FIELDS = /^(?:param|parameter|loc|field)$/i;
-const HOLDERS = /^(?:metadata|base_resp|response|body|data|extensions)$/i;
+const HOLDERS = /^(?:metadata|base_resp|response|body|data|extensions|external_model_message)$/i;
 
 /** A field that a message names first, as in "Invalid 'stop': …". */
 const NAMED_FIRST = /^(?:(?:error|invalid|bad|value|parameter|field|for|of|the)[: ]+){0,4}['"`]([\w.[\]]{1,80})['"`]/;

@@ -8,6 +8,7 @@ const OPENAI = `This model's maximum context length is 8192 tokens. ${HELD_IN}`;
 const TGI = "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens";
 const SGLANG = "The input (70100 tokens) is longer than the model's context length (65536 tokens).";
 const KEPT = "Trying to keep the first 7001 tokens when context the overflows. However, the model is loaded with";
+const ESTIMATED = "AiError: The estimated number of input and maximum output tokens (9100) exceeded this model";
 const STILL = "Received Model Group=mine\nAvailable Model Group Fallbacks=None";
 const NESTED = `{"error":{"message":"${SGLANG}","code":400}}`;
 
@@ -314,6 +315,53 @@ const FULL: Row[] = [
     400,
     { error: { code: 400, message: "No.", metadata: { error_type: "context_length_exceeded" } } },
   ],
+  [
+    "Gemini on Vertex AI",
+    400,
+    error("Unable to submit request because the input token count is 40100 but model only supports up to 32768."),
+  ],
+  [
+    "vLLM, of the prompt's characters",
+    400,
+    error("You passed 90001 input characters, resulting in a maximum input length of 4096 tokens.", {
+      param: "input_text",
+    }),
+  ],
+  ["Workers AI", 413, { errors: [{ code: 5021, message: `${ESTIMATED} context window limit (8192).` }] }],
+  [
+    "SiliconFlow",
+    400,
+    { code: 20015, message: "length of prompt_tokens (40100) must be less than max_seq_len (32768)." },
+  ],
+  [
+    "TensorRT-LLM, with no room left",
+    400,
+    flat("`default_max_tokens` (-12) must be greater than 0, `default_max_tokens` (-12) = max_seq_len (4096) - 4108"),
+  ],
+  ["TensorRT-LLM, older", 400, flat("Deduced max_tokens -12 is less than 0, because prompt length 4108 is too much")],
+  [
+    "TensorRT-LLM, of the prompt alone",
+    400,
+    flat("`prompt_token_ids` length (4108) is greater than `max_seq_len` (4096)"),
+  ],
+  ["LM Studio 0.4", 400, { error: "Cannot truncate prompt with n_keep (9001) >= n_ctx (8192)" }],
+  ["Moonshot, uncounted", 400, error("Input token length too long")],
+  [
+    "Volcengine, counted",
+    400,
+    error("Input length 140001 exceeds the maximum length 131072", { code: "InvalidParameter" }),
+  ],
+  [
+    "Databricks, of another provider",
+    400,
+    { external_model_provider: "openai", external_model_message: { error: { message: OPENAI, code: null } } },
+  ],
+  ["Qianfan, by its code", 400, error("No.", { code: "tokens_too_long" })],
+  ["Cohere, newer", 400, { message: "too many tokens: size limit exceeded by 1201 tokens. Try using fewer inputs." }],
+  ["Z.AI, in other words", 400, { error: { code: "1210", message: "tokens in request more than max tokens allowed" } }],
+  ["a prompt and its answer, added", 400, { error: "prompt tokens (9001) + max_tokens (500) exceeds cache size" }],
+  ["an unknown server's limit of tokens", 422, { detail: "Prompt exceeds token limit: it has 9001, and takes 8192" }],
+  ["an unknown server that counts", 400, { detail: "Prompt length 9001 is greater than max_seq_len 8192" }],
   ["a desktop server", 400, { message: "Prompt has 32769 tokens, but the configured context size is 32768 tokens" }],
   [
     "escaped signs",

@@ -48,6 +48,31 @@ const NOT_FULL: Row[] = [
     400,
     error("it has a maxOutputTokens value of 100000 but the supported range is from 1 to 8193"),
   ],
+  [
+    "the answer's limit, Cohere",
+    400,
+    {
+      error_type: "TOO_MANY_TOKENS",
+      message:
+        "too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model " +
+        "- received 9000.",
+    },
+  ],
+  [
+    "the answer's limit, vLLM",
+    400,
+    error("max_tokens=9000 cannot be greater than max_model_len=max_total_tokens=8192. Please request fewer tokens.", {
+      param: "max_tokens",
+    }),
+  ],
+  [
+    "the answer's limit, Volcengine",
+    400,
+    error("The parameter `max_tokens` is not valid: integer above maximum value, expected a value <= 32768", {
+      code: "InvalidParameter",
+    }),
+  ],
+  ["the answer's limit, unnamed", 400, error("max_tokens (9000) exceeds the model's maximum output tokens (8192)")],
   ["no answer asked for, vLLM", 400, error("max_tokens must be at least 1, got 0.", { param: "max_tokens" })],
   [
     "no answer asked for, Perplexity",
@@ -132,6 +157,11 @@ const NOT_FULL: Row[] = [
       param: "tools[0].function.parameters",
     }),
   ],
+  ["a length of a sound", 400, error("The audio input length 1900 exceeds the maximum length of 1500 seconds")],
+  ["a length of a name", 400, error("Function name: input length 70 exceeds the maximum length 64")],
+  ["a length of a field", 400, error("Input length 70 exceeds the maximum length 64", { param: "user" })],
+  ["a limit of tokens for a day", 400, error("This prompt exceeds your token limit per day")],
+  ["a prompt that took long", 400, error("The prompt took too long to be processed")],
   ["an unknown field", 400, error("Unknown parameter: 'context_length'.", { param: "context_length" })],
   [
     "an order of roles",
