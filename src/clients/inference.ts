@@ -190,7 +190,9 @@ function notConnected(thrown: unknown): APIError {
 function refusalOf({ status, headers }: Response, text: string): APIError {
   const said = parsed(text);
   if (!said) return APIError.generate(status, undefined, text, headers);
-  const error = typeof said === "object" ? (Reflect.get(said, "error") ?? said) : undefined;
+  // Databricks says the same of every error of another provider; that provider's words stand beside it.
+  const named = "external_model_message" in Object(said) ? null : Reflect.get(Object(said), "error");
+  const error = typeof said === "object" ? (named ?? said) : undefined;
   return APIError.generate(status, { error }, undefined, headers);
 }
 

@@ -111,6 +111,16 @@ test.each<[what: string, error: object, outcome: object]>([
   expect(await inside(error)).toMatchObject(outcome);
 });
 
+test("an error that Databricks puts around one of another provider is read in that provider's words", async () => {
+  const around = (external_model_message: object) => ({ error: "Received error from openai", external_model_message });
+  const words = { message: "This model's maximum context length is 9 tokens.", code: "context_length_exceeded" };
+  const full = await callWith({ kind: "status", status: 400, body: around({ error: words }) });
+  expect(full).toEqual({ kind: "prompt_too_long" });
+  await model?.stop();
+  const other = await callWith({ kind: "status", status: 400, body: around({ message: "no such voice" }) });
+  expect(other).toMatchObject({ kind: "failed", error: { message: expect.stringContaining("no such voice") } });
+});
+
 test("what a reply took that could not be used is told, and it is not lost", async () => {
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
   const half = { choices: [{ message: { content: "Os" }, finish_reason: "error" }], usage };
