@@ -197,7 +197,8 @@ const SERVERS: readonly Server[] = [
       /maximum allowed input length of \d/,
     ],
   },
-  // Volcengine, GitHub Models: volcengine.com/docs/82379, error codes; docs.github.com/en/rest/models
+  // Volcengine, GitHub Models: volcengine.com/docs/82379, error codes; langgenius/dify#32221;
+  // docs.github.com/en/rest/models
   {
     codes: ["tokens_limit_reached"],
     says: [/exceeds? (?:the )?max(?:imum)? message tokens/, /too large for \S{1,80} model\. max size: \d+ tokens/],
