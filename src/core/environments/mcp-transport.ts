@@ -8,7 +8,7 @@
  */
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { EventReader } from "../../contract/event-stream.ts";
-import { mayBeInexact, parseExactJson } from "../../contract/exact-json.ts";
+import { parseKeepingNumbers } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { isJsonType, mediaTypeOf } from "../../contract/media-type.ts";
@@ -189,7 +189,8 @@ function answerTo({ id, method }: MessageRequest, message: unknown): JSONRPCMess
   if (!isRecord(message) || typeof message["method"] === "string") return null;
   const { id: named, result, error } = message;
   const failed = error !== undefined && error !== null;
-  if (String(named) !== String(id) && !(failed && (named === undefined || named === null))) return null;
+  const isNamed = (typeof named === "string" || typeof named === "number") && String(named) === String(id);
+  if (!isNamed && !(failed && (named === undefined || named === null))) return null;
   if (failed) return { jsonrpc: "2.0", id, error: errorOf(error) };
   if (isRecord(result)) return { jsonrpc: "2.0", id, result };
   throw new Error(`the answer to ${method} holds neither a result nor an error`);
@@ -207,10 +208,13 @@ function errorOf(error: unknown): { code: number; message: string; data?: unknow
 /** Of JSON-RPC 2.0. */
 const INTERNAL_ERROR = -32_603;
 
-/** What the parser says of a text that is no JSON quotes it: a server may repeat the key of a header. */
+/**
+ * Only what a double does not keep is a raw number: an id may be 1.0. What the parser says of a text that is no JSON quotes
+ * it: a server may repeat the key of a header.
+ */
 function jsonOf(text: string): unknown {
   try {
-    return mayBeInexact(text) ? parseExactJson(text) : JSON.parse(text);
+    return parseKeepingNumbers(text);
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     throw new Error(`the reply is no JSON: ${text.length} characters`);

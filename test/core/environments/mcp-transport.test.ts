@@ -60,6 +60,22 @@ test.each<[string, readonly string[]]>([
   expect(await heardOf({ pieces, open: true })).toEqual([ANSWER]);
 });
 
+test.each([
+  ['{"jsonrpc":"2.0","id":1.0,"result":{"tools":[],"at":"c0ffe3e4"}}', { tools: [], at: "c0ffe3e4" }],
+  ['{"jsonrpc":"2.0","id":1e0,"result":{"tools":[],"n":[1.0]}}', { tools: [], n: [1] }],
+  ['{"jsonrpc":"2.0","id":1.0,"result":{"tools":[],"id":1234567890123456}}', { tools: [], id: 1234567890123456 }],
+])(
+  "an answer counts however its id is written, and its other numbers are those they were: %s",
+  async (text, result) => {
+    expect(await heardOf({ type: "application/json", pieces: [text] })).toEqual([{ ...ANSWER, result }]);
+    const other = '{"jsonrpc":"2.0","id":9007199254740993,"result":{"tools":[]}}';
+    expect(await heardOf({ pieces: [`data: ${other}\n\ndata: ${text}\n\n`], open: true })).toContainEqual({
+      ...ANSWER,
+      result,
+    });
+  },
+);
+
 test("what comes before the answer is handed on as it comes, and a request of the server's is no answer", async () => {
   const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "one" } };
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
