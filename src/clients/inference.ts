@@ -73,6 +73,8 @@ export type CallOutcome<Response = ModelResponse> =
       readonly lost?: boolean;
       /** What an unusable reply took, as its endpoint counted it. */
       readonly usage?: Usage;
+      /** A reply came that was sampled and says nothing of what it took. */
+      readonly unmetered?: boolean;
       /** What of the request the endpoint refuses: a call without it may be answered. */
       readonly refuses?: string;
     };
@@ -134,7 +136,7 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
   if (usage !== null) return { ...failed, usage };
   // A server that fails within a reply may have sampled a part of it.
   const unknown = lost === true || (answer !== null && (failed.status ?? 500) >= 500);
-  return unknown ? { ...failed, lost: true } : failed;
+  return unknown ? { ...failed, lost: true, ...(answer !== null && { unmetered: true }) } : failed;
 }
 
 /**

@@ -22,7 +22,7 @@ export const EDITS: readonly Edit[] = [
       ],
       ['return stopNow(rollout, "timeout_reached");', 'return stop(rollout, "timeout_reached");'],
       ['is_truncated: response.finish_reason === "length" ||', 'is_truncated: response.finish_reason !== "length" ||'],
-      ["failures: intent.failures + (free === true ? 0 : 1),", "failures: intent.failures + (free === true ? 1 : 1),"],
+      ["const tries = free === true ? 0 : 1;", "const tries = free === true ? 1 : 1;"],
       ["error: rollout.error ?? event.error,", "error: event.error ?? event.error,"],
       ["rollout.is_truncated || rollout.turns.some(", "rollout.is_truncated && rollout.turns.some("],
       ["if (rollout.turns.length === 0) return [];", "if (rollout.turns.length === 1) return [];"],

@@ -15,7 +15,7 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
   // OpenAI; Mistral (model_length); Gemini, Bedrock, Cohere (MAX_TOKENS); Anthropic (model_context_window_exceeded); Azure.
   length: [
     ...["length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "max_length"],
-    ...["model_length", "token_limit", "token_limit_reached", "model_context_window_exceeded"],
+    ...["model_length", "token_limit", "token_limit_reached", "model_context_window_exceeded", "error_limit"],
   ],
   // OpenRouter, Mistral, Cohere (error); vLLM, SGLang (abort); DeepSeek; Zhipu (network_error); Gemini (MALFORMED_…).
   broken_off: [
@@ -35,7 +35,7 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
       "sensitive",
     ],
     ...["safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "error_toxic", "moderation"],
-    ...["image_prohibited_content", "image_recitation", "model_armor", "data_inspection_failed"],
+    ...["image_prohibited_content", "image_recitation", "model_armor", "data_inspection_failed", "language"],
   ],
 };
 
@@ -57,6 +57,7 @@ export function finishWord(reason: unknown): string | null {
 export function endingOf(word: string | null): Ending {
   if (word === null) return "unknown";
   const plain = word
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
     .toLowerCase()
     .replaceAll(/[\s-]/g, "_")
     .replace(/^finish_?reason[._:]+/, "");

@@ -89,6 +89,8 @@ export interface Rollout extends RolloutTask {
   readonly forked_from?: ForkedFrom;
   /** What replies took that could not be used, as far as their endpoint counted it; absent where there were none. */
   readonly unusable_usage?: Usage;
+  /** Replies that could not be used and did not say what they took; absent where there were none. */
+  readonly unmetered?: number;
   /** What its turns take, in UTF-16 units; absent where nothing was counted yet. */
   readonly held?: number;
 }
@@ -135,8 +137,8 @@ export type Event =
       readonly as?: Omit<FailedCall, "turn" | "call">;
       /** True where the next call is none of those that `max_retries` counts. */
       readonly free?: boolean;
-      /** What its reply took, where one came that could not be used. */
-      readonly usage?: Usage;
+      /** What its reply took, where one came that could not be used; null where that does not say. */
+      readonly usage?: Usage | null;
     }
   /** The endpoint is down: the next call waits, and none of those that `max_retries` counts is spent. */
   | { readonly type: "held"; readonly not_before: number; readonly until: number }
@@ -392,11 +394,8 @@ function settleState(rollout: Rollout): Rollout {
 
 function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" }>): Rollout {
   const { as, free, not_before, usage } = event;
-  const noted = withIntent(rollout, (intent) => ({
-    ...intent,
-    failures: intent.failures + (free === true ? 0 : 1),
-    not_before,
-  }));
+  const tries = free === true ? 0 : 1;
+  const noted = withIntent(rollout, (intent) => ({ ...intent, failures: intent.failures + tries, not_before }));
   const failed = noted === rollout || usage === undefined ? noted : withUnusable(noted, usage);
   if (as === undefined || failed === rollout) return failed;
   const call = { turn: rollout.turns.length, call: failed.intent?.calls ?? 0, ...as };
@@ -404,7 +403,8 @@ function failCall(rollout: Rollout, event: Extract<Event, { type: "call_failed" 
   return { ...failed, failed_calls };
 }
 
-function withUnusable(rollout: Rollout, usage: Usage): Rollout {
+function withUnusable(rollout: Rollout, usage: Usage | null): Rollout {
+  if (usage === null) return { ...rollout, unmetered: (rollout.unmetered ?? 0) + 1 };
   const before = rollout.unusable_usage ?? null;
   return { ...rollout, unusable_usage: addUsage([{ usage: before }, { usage }]) };
 }

@@ -43,6 +43,8 @@ export type TurnOutcome<Response = ModelResponse> =
       readonly free?: boolean;
       /** What a reply took that could not be used, as its endpoint counted it. */
       readonly usage?: Usage;
+      /** A reply came that could not be used, and did not say what it took. */
+      readonly unmetered?: boolean;
       /** It left, and nobody knows what its endpoint made of it. */
       readonly lost?: boolean;
       readonly replica?: string;

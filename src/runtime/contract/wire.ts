@@ -126,7 +126,7 @@ export interface RolloutReport extends RolloutSlot {
   /** Of its own turns. */
   readonly latencies?: Latencies;
   readonly usage: Usage;
-  /** Turns whose reply did not say what it took: what the rollout cost is unknown. */
+  /** Replies that did not say what they took: what the rollout cost is unknown. */
   readonly unmetered?: number;
   /** Absent of one that was never begun. */
   readonly spent?: Spending;

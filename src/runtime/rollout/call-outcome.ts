@@ -85,15 +85,22 @@ function heldCall(
 
 /** Noted on the rollout, and then tried again or the end of it. */
 function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstances): Event[] {
-  const { failure, status, replica, retryable, free = false, retry_after_ms, usage } = failed;
+  const { failure, status, replica, retryable, free = false, retry_after_ms, usage, unmetered } = failed;
   // What another call may cure another attempt may, too; the endpoint's circuit counts by it.
   const error = { ...failed.error, retryable };
+  const took = unmetered === true ? null : usage;
   const failures = rollout.intent?.failures ?? 0;
   const seed = `${spec.rollout_id}:${rollout.turns.length}`;
   const not_before = free ? at : at + backoffMs(failures, retry_after_ms, seed);
   const message = shortText(error.message, MESSAGE_CHARACTERS);
   const as = { at, failure, error: error.error, message, ...(status && { status }), ...(replica && { replica }) };
-  const noted: Event = { type: "call_failed", not_before, as, free, ...(usage && { usage }) };
+  const noted: Event = {
+    type: "call_failed",
+    not_before,
+    as,
+    free,
+    ...(took !== undefined && { usage: took }),
+  };
   if (free || (retryable && failures < spec.limits.max_retries)) return [noted];
   return [noted, { type: "failed", failure, error }];
 }

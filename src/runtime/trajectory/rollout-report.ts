@@ -44,7 +44,7 @@ export function reportOf(
 ): RolloutReport {
   const { group, slot, attempt, rollout_id, example_id, task_key, member } = spec;
   const turns = ownTurns(rollout);
-  const unmetered = turns.filter(({ usage }) => usage === null).length;
+  const unmetered = turns.filter(({ usage }) => usage === null).length + (rollout.unmetered ?? 0);
   return {
     group,
     slot,

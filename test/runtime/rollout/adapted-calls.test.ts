@@ -190,3 +190,16 @@ test("a reply without usable usage has an unknown cost, and so has its run", asy
     turns: [{ usage: null, finish_reason: "halted" }],
   });
 });
+
+test.each([
+  ["a reply that a policy stopped", says({ content: "x" }, "content_filter", { usage: null })],
+  ["a reply that was broken off", says({ content: "x" }, "error")],
+  ["a stream without its end", { kind: "stream" } as const],
+])("%s, without usage, leaves an unknown cost", async (_what, fault) => {
+  const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 1_000_000 };
+  const request = { environment: "gsm8k", dataset: RIGHT_ROW, model: script([{ fault }]), min_scored: 0 };
+  const endpoint = { base_url: env.MODEL_URL, prices };
+  const run = await platform.finish({ ...request, endpoint, limits: { max_retries: 0 } });
+  expect(run).toMatchObject({ counts: { failed: { provider: 1 } }, report: { usage: { cost_micros: null } } });
+  expect(await platform.rollout(rolloutAt(run.id, 0))).toMatchObject({ cost: { policy_micros: null } });
+});

@@ -6,19 +6,24 @@ import * as z from "zod";
 import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
+/** Forgives the rounding of doubles. Whole numbers that a text writes out are not rounded, whatever their length. */
+const ROUNDING = 1e-9;
+const WHOLE = /^[+-]?\d{1,400}(?:\.0*)?$/;
+
 /** 1 when they differ by no more than `absolute`, or than `relative` times the reference. */
 export const numeric = scorer(
   z.strictObject({
     absolute: z.number().min(0).default(0),
-    /** The default forgives the rounding of doubles and nothing else. */
-    relative: z.number().min(0).default(1e-9),
+    /** By default `ROUNDING`, and 0 between two whole numbers. */
+    relative: z.number().min(0).optional(),
   }),
   ({ absolute, relative }) =>
     (output, reference) => {
       const expected = referenceNumber(reference);
       const said = lastNumber(output);
       if (said === null) return 0;
-      return distance(said, expected) <= Math.max(absolute, relative * Math.abs(expected.value)) ? 1 : 0;
+      const share = relative ?? (said.isWhole && expected.isWhole ? 0 : ROUNDING);
+      return distance(said, expected) <= Math.max(absolute, share * Math.abs(expected.value)) ? 1 : 0;
     },
 );
 
@@ -48,6 +53,8 @@ const NUMBER = /(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?
 interface ReadNumber {
   readonly value: number;
   readonly whole: bigint | null;
+  /** It is written as a whole number, of any length. */
+  readonly isWhole: boolean;
 }
 
 /** From 16 digits on a double may be another number; no double has more than 309 before its point. */
@@ -78,5 +85,5 @@ function referenceNumber(reference: string): ReadNumber {
 function readNumber(text: string): ReadNumber {
   const plain = text.replaceAll(",", "");
   const [whole] = LONG_WHOLE.exec(plain) ?? [];
-  return { value: Number(plain), whole: whole === undefined ? null : BigInt(whole) };
+  return { value: Number(plain), whole: whole === undefined ? null : BigInt(whole), isWhole: WHOLE.test(plain) };
 }
