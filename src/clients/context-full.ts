@@ -163,7 +163,7 @@ const SERVERS: readonly Server[] = [
   },
   // SambaNova: OpenHands/OpenHands#9252
   {
-    says: [/maximum context length of \S{1,80} is \d/],
+    says: [/maximum context length of \S{1,80} is \d/, /maximum supported sequence length is(?: just)? \d/],
   },
   // Cloudflare Workers AI: its errors 3010 and 5021, as opencode's list of overflow wordings has them
   {
@@ -176,7 +176,7 @@ const SERVERS: readonly Server[] = [
   // Qianfan (Baidu): its table of error codes, as quoted by its users
   {
     codes: ["tokens_too_long"],
-    says: [/prompt tokens too long/],
+    says: [/prompt tokens too long/, /max input characters is \d/],
   },
   // TensorRT-LLM, where it deduces the answer's limit: NVIDIA/TensorRT-LLM#7239, its executor
   {
@@ -207,6 +207,7 @@ const SERVERS: readonly Server[] = [
   {
     says: [
       /\b(?:prompt|input) (?:tokens|length)[^.;]{0,15} (?:\+|plus|and) `?max_(?:new_)?tokens`?[^.;]{0,15} exceeds?\b/,
+      /\b(?:prompt|input) and (?:output|completion) tokens exceeds? [^.;]{0,20}\bcontext\b/,
     ],
   },
   // verifiers' list: PrimeIntellect-ai/verifiers, its list of context length phrases
@@ -223,13 +224,14 @@ const SERVERS: readonly Server[] = [
   },
 ];
 
-const PROMPT = String.raw`\b(?:prompt|inputs?|messages|conversation|context|chat history)`;
+const PROMPT = String.raw`\b(?:prompt|inputs?(?:_text)?|messages?|conversation|context|chat history)`;
 const MORE = String.raw`exceed\w{0,3}|overflow\w{0,3}|(?:longer|larger|greater|more) than|over|above|beyond|not fit`;
 const TOO_LONG_FOR = "too (?:long|large|big) for";
 const PROMPT_LIMIT = [
   "context (?:length|window|size|limit|budget)",
   "maximum (?:prompt|input|sequence|token) (?:length|size|limit|count)",
   "max(?:imum)? (?:number of )?(?:prompt|input) tokens",
+  "max_(?:seq_len|model_len|position_embeddings)|n_ctx",
   "(?:the|model's|model) context",
 ].join("|");
 const COUNTED = [
@@ -246,6 +248,13 @@ const LIKELY: readonly RegExp[] = [
   new RegExp(String.raw`\b(?:${MORE}|${TOO_LONG_FOR})\b[^.;]{0,60}\b(?:${PROMPT_LIMIT})\b`),
   new RegExp(String.raw`\b(?:${COUNTED}) (?:${MORE})\b`),
   /\bcontext (?:length|window|size|limit)(?: (?:is|was|has been))? (?:exceed\w{0,3}|overflow\w{0,3}|reached|full)\b/,
+  /\bmaximum (?:context|sequence) (?:window|length|size)[^.;]{0,40} exceeded\b/,
+  new RegExp(String.raw`\bsequence length (?:${MORE})\b`),
+  /\b(?:n_ctx|kv cache(?: size)?)(?: is)? (?:exceeded|full|too small)\b/,
+  new RegExp(String.raw`${PROMPT}(?: (?:is|was|are))? (?:longer|larger) than (?:the )?(?:max|limit|allowed)`),
+  new RegExp(String.raw`${PROMPT} (?:has|have|is|contains?|of) [\d,]+ tokens[^.;]{0,30} (?:${MORE})\b`),
+  /\b(?:request|prompt|inputs?|messages) exceed\w{0,3} (?:the )?max(?:imum)? (?:number of )?tokens\b/,
+  /\bmessage (?:you (?:sent|submitted) )?(?:is|was) too long\b/,
   /\b(?:context|token) limit exceeded\b/,
   new RegExp(String.raw`${PROMPT}(?: tokens?)? exceed\w{0,3} (?:the |your |our )?(?:model's |model )?token limit\b`),
   /\bcontext limit is [\d,]+/,
@@ -276,7 +285,7 @@ const SMALLER =
 /** A limit on the answer, of an account or of a part. A server known to say so of a prompt has that in its row. */
 const UNLIKELY: readonly RegExp[] = [
   /\bmax_?(?:completion_?|output_?|new_?)?tokens\b|\b(?:output|completion|generated|response) tokens?\b/,
-  /\borgani[sz]ation\b|\bsubscription\b|\baccount\b/,
+  /\borgani[sz]ation\b|\bsubscription\b|\baccount\b|\b(?:your|free|current) (?:plan|tier)\b/,
   new RegExp(String.raw`\b(?:${SMALLER})\b[^.;]{0,40}\b(?:${MORE}|too long)\b`),
 ];
 

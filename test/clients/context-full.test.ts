@@ -369,6 +369,17 @@ const FULL: Row[] = [
     '{"error":"The model\\u0027s context window is 8k: the input does not fit the model\\u0027s context',
   ],
   ["a server that nobody knows", 400, error("Input tokens (9001) exceed what this model takes")],
+  ["Qianfan, in characters", 400, flat("the max input characters is 10000")],
+  [
+    "SambaNova",
+    400,
+    error("The provided prompt is 4097 tokens long, the maximum supported sequence length is just 4096!"),
+  ],
+  ["both counts", 400, error("The length of the input and output tokens exceeds the model's context limit.")],
+  ["a local server", 400, { detail: "Maximum context window of 32768 tokens exceeded" }],
+  ["a chat service", 413, error("The message you submitted was too long, please submit something shorter.")],
+  ["a server that compares", 400, error("Your prompt has 5000 tokens, which is more than the 4096 supported")],
+  ["a server that counts the request", 400, error("Request exceeded the maximum number of tokens")],
   ["an unknown server, in Chinese", 400, error("输入内容超出模型上下文长度限制")],
 ];
 

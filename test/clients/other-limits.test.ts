@@ -8,6 +8,7 @@ const TPM =
 const BOUND = "string too long. Expected a string with maximum length 64, but got a string with length 90 instead.";
 
 const NOT_FULL: Row[] = [
+  ["a plan's limit", 400, error("token limit exceeded for your plan")],
   [
     "the answer's limit, OpenAI",
     400,
