@@ -17,8 +17,19 @@ const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"])
 
 /** Its endpoint answers streams only. */
 const STREAM = "whole_replies";
-const STREAMS_ONLY =
-  /only supports? (the |with )?(stream|streaming)|only streaming is supported|stream(ing)? (mode |output )?(is |must be )?(required|enabled)|(must|please|need to|should) (be )?(set |enable |use |have )?(the )?["'`]?stream|["'`]?stream["'`]? (must|should|has to) be (set to )?["'`]?true|non-?stream(ing)?\b/;
+/**
+ * What a request holds is refused with these: OpenAI and most, Cohere and FastAPI (422), servers without the other form
+ * (405, 406, 415, 501).
+ */
+const REFUSING: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 501]);
+/** A call that is made again in vain changes nothing: it is enough that streams are named, and that they are wanted. */
+const STREAMS = /(?<![a-z])stream(?:ing|ed)?(?![a-z])(?!_options)|流式/;
+const WANTED =
+  /(?<![a-z])(?:only|must|needs?|please|should|ha(?:s|ve) to|require[sd]?|set|enabled?|use|true|false|non)(?![a-z])|[只仅]|请/;
+/** A tool that is strict needs a schema that is closed (OpenAI, Azure, Fireworks); without, the same schema may do. */
+const NEEDS_CLOSED_SCHEMA =
+  /invalid schema for function[^;]*(?:additionalproperties|required|not permitted|in context)/;
+const CLOSED_SCHEMA_CODES: ReadonlySet<string> = new Set(["invalid_function_parameters", "invalid_tool_schema"]);
 const UNKNOWN =
   "unsupported|n[o']t supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|" +
   String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
@@ -26,23 +37,35 @@ const UNKNOWN =
 const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
 const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
 
-/** What the server refuses of this request, by the words of its error; null where it means something else. */
+/**
+ * What the server seems to refuse of this request, by the words of its error; null where it means something else. Whoever
+ * asks again without it remembers it only if that was answered.
+ */
 export function refusedIn(
   body: Body,
   status: number,
-  { words, fields }: Pick<Said, "words" | "fields">,
+  { words, fields, codes }: Pick<Said, "words" | "fields" | "codes">,
 ): string | null {
-  if (status !== 400 && status !== 422) return null;
-  if (body["stream"] !== true && words.some((said) => STREAMS_ONLY.test(said))) return STREAM;
+  if (!REFUSING.has(status)) return null;
+  if (body["stream"] !== true && [...words, ...codes].some(wantsStream)) return STREAM;
   const isRefused = (name: string) => words.some((said) => isUnknown(said, name, fields));
   if (body["stream_options"] !== undefined && isRefused("stream_options")) return "stream_options";
-  if (sendsStrict(body) && isRefused("strict")) return "tools.strict";
+  if (sendsStrict(body) && isStrictRefused({ words, fields, codes })) return "tools.strict";
   // A setting of the run by the same name is the run's own.
   const isOwn = (name: string) => name in body && !words.concat(fields).some((said) => said.includes("messages"));
   const refused = membersOf(body).filter((name) => !isOwn(name) && isRefused(name));
   // `reasoning_content` holds `reasoning` as well: the longest name that is said is meant.
   const [longest] = refused.toSorted((one, other) => other.length - one.length);
   return longest === undefined ? null : `messages.${longest}`;
+}
+
+function wantsStream(said: string): boolean {
+  return STREAMS.test(said) && WANTED.test(said);
+}
+
+function isStrictRefused({ words, fields, codes }: Pick<Said, "words" | "fields" | "codes">): boolean {
+  if (words.some((said) => /\bstrict\b/.test(said) || NEEDS_CLOSED_SCHEMA.test(said))) return true;
+  return codes.some((code) => CLOSED_SCHEMA_CODES.has(code)) || fields.some((field) => /\bstrict\b/i.test(field));
 }
 
 /** Whether the words say that a member of this name is unknown: near to it, or of a field within it. */

@@ -129,19 +129,24 @@ async function complete(probe: Probe, model: string, signal: AbortSignal): Promi
   return { ...NOTHING, one_logprob_a_token: false, refuses };
 }
 
-/** Asks again without what the server refuses by name, once for each such thing; what it was is added to `refuses`. */
+/**
+ * Asks again without what the server refuses by name, once for each such thing. What it was is added to `refuses` if the
+ * server answers without it.
+ */
 async function askWithout(
   probe: Probe,
   asked: Readonly<Record<string, unknown>>,
   refuses: string[],
   signal: AbortSignal,
 ): Promise<Answer> {
+  const without = [...refuses];
   for (;;) {
-    const { body } = withoutRefused(asked, refuses);
+    const { body } = withoutRefused(asked, without);
     const answer = await ask(probe, "/chat/completions", body, signal);
+    if (answer.status === 200) refuses.push(...without.slice(refuses.length));
     const refused = refusedIn(body, answer.status, saidInError(answer.body, answer.words));
-    if (refused === null || refuses.includes(refused)) return answer;
-    refuses.push(refused);
+    if (refused === null || without.includes(refused)) return answer;
+    without.push(refused);
   }
 }
 

@@ -69,9 +69,27 @@ test.each<[server: string, words: string, refused: string]>([
   ["a proxy", "only streaming is supported", "whole_replies"],
   ["a proxy", "stream must be set to true", "whole_replies"],
   ["a proxy", "Streaming is required for this model", "whole_replies"],
+  ["a proxy", "Non-streaming responses are not implemented.", "whole_replies"],
+  ["a proxy", `{"error":{"message":"bad request","code":"stream_required"}}`, "whole_replies"],
+  ["DashScope", "当前模型仅支持流式输出，请设置stream参数", "whole_replies"],
+  ["Anthropic", "Streaming is required for operations that may take longer than 10 minutes", "whole_replies"],
+  ["a proxy", "stream=false is not supported", "whole_replies"],
+  [
+    "OpenAI",
+    `{"error":{"message":"Invalid schema for function 'f': In context=(), 'additionalProperties' is required to be supplied and to be false.","type":"invalid_request_error","param":"tools[0].function.parameters","code":"invalid_function_parameters"}}`,
+    "tools.strict",
+  ],
+  [
+    "Azure",
+    "Invalid schema for function 'f': In context=('properties', 'a'), 'format' is not permitted.",
+    "tools.strict",
+  ],
+  ["DeepSeek", "All tools must be strict, or none of them.", "tools.strict"],
+  ["a proxy", "Strict mode for tools is not available", "tools.strict"],
 ])("%s: %s", (_server, words, refused) => {
   expect(refusedIn(BODY, 400, words)).toBe(refused);
   expect(refusedIn(BODY, 422, words)).toBe(refused);
+  expect(refusedIn(BODY, 501, words)).toBe(refused);
   expect(refusedIn(BODY, 500, words)).toBeNull();
   const { body, changes } = withoutRefused(BODY, [refused]);
   expect(changes).toEqual([refused]);
@@ -121,5 +139,5 @@ test("a member is left out of messages, tool calls and their functions, and noth
 
 test("refusals of any length are looked at in little time", () => {
   const words = `'messages.1' ${"strict reasoning_content ".repeat(200_000)}`;
-  expect(refusedIn(BODY, 400, words)).toBeNull();
+  expect(refusedIn({ ...BODY, tools: [] }, 400, words)).toBeNull();
 });

@@ -24,8 +24,14 @@ export interface Outcomes {
   readonly latencies?: Latencies;
 }
 
+/** How an endpoint refused a part of a call, which was then made again without that part. */
+export interface Refusal {
+  readonly error: SerializedError;
+  readonly status?: number;
+}
+
 /** `replica`, `fleet_call`: of a call on a fleet, who had it. */
-export type TurnOutcome<Response = ModelResponse> =
+export type TurnOutcome<Response = ModelResponse> = { readonly refusals?: readonly Refusal[] } & (
   | { readonly kind: "answered"; readonly response: Response; readonly fleet_call?: FleetCallNote }
   | { readonly kind: "prompt_too_long" }
   /** Nobody waited for it any longer. */
@@ -39,7 +45,7 @@ export type TurnOutcome<Response = ModelResponse> =
       /** What the endpoint asked for. */
       readonly retry_after_ms: number | null;
       readonly status?: number;
-      /** With another key, or without what the endpoint refuses: none of the tries that are counted. */
+      /** The endpoint has another key by now: the next call is none of the tries that are counted. */
       readonly free?: boolean;
       /** What a reply took that could not be used, as its endpoint counted it. */
       readonly usage?: Usage;
@@ -48,7 +54,8 @@ export type TurnOutcome<Response = ModelResponse> =
       /** It left, and nobody knows what its endpoint made of it. */
       readonly lost?: boolean;
       readonly replica?: string;
-    };
+    }
+);
 
 /** No call left: no replica of its fleet takes one now. It may ask again then (epoch milliseconds). */
 export interface Held {

@@ -13,7 +13,7 @@ import { ENDPOINT_MOVED } from "../../core/billing/charge.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { getEndpoint, keepRefused } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
-import type { TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
+import type { Refusal, TurnCall, TurnOutcome } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
@@ -35,8 +35,8 @@ interface Opened {
 
 export interface EndpointAccess extends Opened {
   readonly send: Send;
-  /** Remembers what else of a request it refuses; false where that cannot be kept. Absent: nothing is remembered. */
-  readonly remember?: (name: string) => Promise<boolean>;
+  /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
+  readonly remember?: (name: string) => Promise<void>;
 }
 
 /** A key that is changed or deleted is used for so much longer, anywhere. */
@@ -92,15 +92,39 @@ export async function reachEndpoint<Response>(
   if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const { remember, ...where } = endpoint;
-    const outcome = await send({ ...where, signal: controller.signal });
-    if (outcome.kind !== "failed") return outcome;
-    const { refuses, ...failed } = outcome;
-    const adapted = refuses !== undefined && (await remember?.(refuses)) === true;
-    const free = adapted || (await givenAnotherKey(outcome, endpoint, open));
-    return { ...failed, error: serializeError(outcome.error), ...(free && { free }) };
+    const { outcome, refusals } = await adaptedCall(endpoint, controller, send);
+    const adapted = refusals.length > 0 ? { refusals } : {};
+    if (outcome.kind !== "failed") return { ...outcome, ...adapted };
+    const { refuses: _, error, ...failed } = outcome;
+    const free = await givenAnotherKey(outcome, endpoint, open);
+    return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/**
+ * The call, made again at once without what the endpoint refuses of it, each time as a call of its own. What was left out
+ * is remembered only when a call without it was answered: words that say less than they seem to change nothing.
+ */
+async function adaptedCall<Response>(
+  { remember, refuses = [], ...where }: EndpointAccess,
+  { signal }: AbortController,
+  send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
+): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {
+  const refusals: Refusal[] = [];
+  const without = [...refuses];
+  for (;;) {
+    const outcome = await send({ ...where, refuses: without, signal });
+    const refused = outcome.kind === "failed" ? outcome.refuses : undefined;
+    const mayAdapt = remember !== undefined && without.length < LIMITS.refusedNames;
+    if (outcome.kind === "failed" && refused !== undefined && mayAdapt && !without.includes(refused)) {
+      refusals.push({ error: serializeError(outcome.error), ...(outcome.status && { status: outcome.status }) });
+      without.push(refused);
+      continue;
+    }
+    if (outcome.kind === "answered") for (const name of without.slice(refuses.length)) await remember?.(name);
+    return { outcome, refusals };
   }
 }
 
@@ -152,17 +176,15 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
 }
 
 /**
- * Further calls leave it out, of this isolate at once and of others as soon as they open the endpoint anew. A call that
- * fails because it could not be remembered is tried again like any other that failed.
+ * Further calls leave it out, of this isolate at once and of others as soon as they open the endpoint anew. Where it
+ * cannot be kept, they find out for themselves.
  */
-async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<boolean> {
+async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<void> {
   try {
-    const kept = await keepRefused(env.DB, scope, { id, base_url, name });
+    await keepRefused(env.DB, scope, { id, base_url, name });
     forgetEndpoint(scope, id);
-    return kept;
   } catch (thrown) {
     logError("what an endpoint refuses could not be kept", idsOf({ scope, endpoint_id: id }), thrown);
-    return false;
   }
 }
 

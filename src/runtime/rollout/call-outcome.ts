@@ -32,7 +32,19 @@ interface Circumstances {
 type Came = TurnOutcome | Unasked | Held;
 
 export function afterCall(rollout: Rollout, outcome: Came, around: Circumstances): Rollout {
-  return eventsOf(rollout, outcome, around).reduce(advance, rollout);
+  const refusals = "refusals" in outcome ? (outcome.refusals ?? []) : [];
+  const noted = refusals.map((refusal): Event => {
+    const as = failedAs({ failure: "provider", ...refusal }, around.at);
+    return { type: "call_failed", not_before: around.at, as, free: true };
+  });
+  return [...noted, ...eventsOf(rollout, outcome, around)].reduce(advance, rollout);
+}
+
+type Noted = Pick<Failed, "failure" | "error" | "status" | "replica">;
+
+function failedAs({ failure, error, status, replica }: Noted, at: number) {
+  const message = shortText(error.message, MESSAGE_CHARACTERS);
+  return { at, failure, error: error.error, message, ...(status && { status }), ...(replica && { replica }) };
 }
 
 function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): readonly Event[] {
@@ -85,19 +97,17 @@ function heldCall(
 
 /** Noted on the rollout, and then tried again or the end of it. */
 function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstances): Event[] {
-  const { failure, status, replica, retryable, free = false, retry_after_ms, usage, unmetered } = failed;
+  const { failure, retryable, free = false, retry_after_ms, usage, unmetered } = failed;
   // What another call may cure another attempt may, too; the endpoint's circuit counts by it.
   const error = { ...failed.error, retryable };
   const took = unmetered === true ? null : usage;
   const failures = rollout.intent?.failures ?? 0;
   const seed = `${spec.rollout_id}:${rollout.turns.length}`;
   const not_before = free ? at : at + backoffMs(failures, retry_after_ms, seed);
-  const message = shortText(error.message, MESSAGE_CHARACTERS);
-  const as = { at, failure, error: error.error, message, ...(status && { status }), ...(replica && { replica }) };
   const noted: Event = {
     type: "call_failed",
     not_before,
-    as,
+    as: failedAs(failed, at),
     free,
     ...(took !== undefined && { usage: took }),
   };

@@ -4,11 +4,13 @@ import { beforeAll, expect, test } from "vitest";
 import type { EndpointView } from "../../../src/contract/endpoint.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
+import { registerEssays, topics, verdict } from "../essays.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { questionScript, script, type Turns } from "../script.ts";
 
 let platform: Door;
 beforeAll(async () => {
+  registerEssays();
   platform = await openPlatform();
 });
 
@@ -59,6 +61,33 @@ test("a server that refuses strict tools is asked without, as a new call, and fr
   const [first, second] = rollouts.map(({ id }) => id);
   expect(keys).toEqual([`${first}:0`, `${first}:0:tools.strict`, `${second}:0:tools.strict`]);
   expect(rollouts.map(({ failed_calls }) => failed_calls.length)).toEqual([1, 0]);
+});
+
+test("a refusal that leaving out does not help fails its call, and nothing is remembered", async () => {
+  const at = await endpoint();
+  const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
+  const { run, rollouts, keys } = await play(at, [{ fault }], 1);
+  expect(run.counts).toMatchObject({ scored: 0, failed: { provider: 1 } });
+  const [id] = rollouts.map((rollout) => rollout.id);
+  expect(keys).toEqual([`${id}:0`, `${id}:0:tools.strict`]);
+  expect(rollouts[0]?.failed_calls).toMatchObject([{ status: 400 }, { status: 400 }]);
+  expect(await refusedBy(at)).toEqual([]);
+});
+
+test("a judge's endpoint that answers streams only is asked for one, without a retry", async () => {
+  const at = await endpoint();
+  const fault = refuses("This model only supports streaming.");
+  const judge = script([{ fault, lacks: '"stream":true', reply: verdict("good") }]);
+  const run = await platform.finish({
+    environment: "essays",
+    dataset: topics(1),
+    model: script(["An essay."]),
+    judges: { default: { endpoint: at.name, model: judge } },
+    limits: { max_retries: 0 },
+  });
+  expect(await requestsOf(judge)).toHaveLength(2);
+  expect(run.counts).toMatchObject({ scored: 1 });
+  expect(await refusedBy(at)).toEqual(["whole_replies"]);
 });
 
 test("a server that answers streams only is asked for one", async () => {
