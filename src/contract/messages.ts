@@ -137,15 +137,24 @@ export type Usage = Readonly<z.infer<typeof Usage>>;
 export const FinishReason = z.enum(["stop", "length", "tool_calls", "abort"]).nullable();
 export type FinishReason = z.infer<typeof FinishReason>;
 
-/** The text of a message: its text parts joined by a space each and trimmed; "" where there is none, or no message. */
-export function textOf(message: Pick<Message, "content"> | undefined): string {
+/** Parts that a text continues behind: another piece of it, or what it quotes (Mistral). */
+const WITHIN_A_TEXT: ReadonlySet<string> = new Set(["text", "reference"]);
+
+/**
+ * The text of a message: its text parts joined and trimmed; "" where there is none, or no message. A model's parts are
+ * pieces of one text, as its server cut it, unless something else stands between them; others are joined by a space each.
+ */
+export function textOf(message: (Pick<Message, "content"> & Partial<Pick<Message, "role">>) | undefined): string {
   const content = message?.content ?? "";
   if (typeof content === "string") return content;
-  const texts = content.map((part) => (part.type === "text" ? String(part["text"]) : null));
-  return texts
-    .filter((text) => text !== null)
-    .join(" ")
-    .trim();
+  const isReply = message?.role === "assistant";
+  const texts = content.flatMap((part, at) => {
+    if (part.type !== "text") return [];
+    const before = content[at - 1];
+    const joined = before === undefined || (isReply && WITHIN_A_TEXT.has(before.type));
+    return [joined ? "" : " ", String(part["text"])];
+  });
+  return texts.join("").trim();
 }
 
 /**

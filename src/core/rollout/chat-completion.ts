@@ -21,6 +21,7 @@ import type { ModelResponse } from "../../contract/trajectory.ts";
 import { holdsMore, Ids, Logprobs, listOf } from "../schema/bounded-lists.ts";
 import { endingOf, finishWord } from "./finish-reason.ts";
 import { errorWords } from "./reply-error.ts";
+import { callsOf, contentOf } from "./reply-shapes.ts";
 
 const Tokens = z.int().nonnegative().max(LIMITS.tokensPerCall).optional().catch(undefined);
 const WireUsage = z.object({
@@ -47,8 +48,8 @@ const WireCall = z
   // A call of another kind of tool (OpenAI's `custom`) has no function.
   .refine(({ type, function: called }) => called !== undefined || (type ?? "function") !== "function");
 const WireMessage = z.looseObject({
-  content: FewLevels.pipe(Content).nullish(),
-  tool_calls: listOf(z.preprocess(fromFlatCall, WireCall), LIMITS.toolCallsPerReply).nullish(),
+  content: FewLevels.optional().transform(contentOf).pipe(Content),
+  tool_calls: z.preprocess(callsOf, listOf(z.preprocess(fromFlatCall, WireCall), LIMITS.toolCallsPerReply)),
   function_call: CalledFunction.nullish().catch(null),
 });
 type WireMessage = z.infer<typeof WireMessage>;
@@ -148,7 +149,7 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
   const content = wire.content || refusal || wire.content;
   const { function_call } = wire;
   const before = function_call == null ? [] : [{ function: function_call }];
-  const calls = wire.tool_calls == null || wire.tool_calls.length === 0 ? before : wire.tool_calls;
+  const calls = wire.tool_calls.length === 0 ? before : wire.tool_calls;
   const tool_calls = withOwnIds(calls.flatMap(readCall), usedIds);
   const characters = textLength(content);
   // A call of another kind of tool cannot be answered and is dropped; it was made all the same.

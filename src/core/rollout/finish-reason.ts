@@ -12,7 +12,8 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
   stop: ["stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "finished", "done"],
   // OpenAI (function_call before 2023-11); Anthropic, Bedrock (tool_use); Cohere (tool_call).
   tool_calls: ["tool_calls", "tool_call", "tool_use", "function_call", "function_calls"],
-  // OpenAI; Mistral (model_length); Gemini, Bedrock, Cohere (MAX_TOKENS); Anthropic (model_context_window_exceeded); Azure.
+  // OpenAI; Mistral (model_length); Gemini, Bedrock, Cohere (MAX_TOKENS, ERROR_LIMIT); Anthropic
+  // (model_context_window_exceeded); Azure.
   length: [
     ...["length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "max_length"],
     ...["model_length", "token_limit", "token_limit_reached", "model_context_window_exceeded", "error_limit"],
@@ -24,7 +25,7 @@ const ENDINGS: Readonly<Record<Exclude<Ending, "unknown">, readonly string[]>> =
     ...["malformed_function_call", "malformed_response", "malformed_tool_use", "malformed_model_output"],
     ...["unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature"],
   ],
-  // OpenAI, Azure; Anthropic (refusal); Gemini; Bedrock (content_filtered, guardrail_intervened); Zhipu (sensitive); Cohere.
+  // OpenAI, Azure; Anthropic (refusal); Gemini (LANGUAGE: a language that it does not support); Bedrock (content_filtered, guardrail_intervened); Zhipu (sensitive); Cohere.
   refused_by_policy: [
     ...[
       "content_filter",

@@ -6,6 +6,7 @@
  */
 import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { callsOf, contentOf } from "./reply-shapes.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 type Mutable = Record<string, unknown>;
@@ -24,7 +25,7 @@ export function mergeDelta(message: Mutable, delta: Members): void {
     if (!isTaken(message, name, value)) continue;
     // A null says that the piece adds nothing; it stays where nothing else comes.
     if (value === null) message[name] ??= null;
-    else if (name === "content") message[name] = joinedContent(message[name], value);
+    else if (name === "content") message[name] = joinedContent(message[name], contentOf(value));
     else if (name === "tool_calls") message[name] = mergeCalls(message[name], value);
     else if (name === "function_call" && isRecord(value)) mergeFunction(ownMembers(message, name), value);
     else message[name] = joined(name, message[name], value);
@@ -84,7 +85,7 @@ function joinPart(whole: Mutable, piece: Members): void {
 
 function mergeCalls(before: unknown, pieces: unknown): unknown[] {
   const calls: Mutable[] = Array.isArray(before) ? before : [];
-  for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
+  for (const piece of callsOf(pieces)) {
     if (!isRecord(piece)) continue;
     const call = callOf(calls, piece) ?? {};
     // One call more than a reply may hold: it is refused as a whole one would be.

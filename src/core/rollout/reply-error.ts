@@ -46,6 +46,15 @@ const STATUS_OF: ReadonlyMap<string, number> = new Map(
   }),
 );
 
+/** Codes of MiniMax's `base_resp`: platform.minimax.io/docs/api-reference/errorcode. Those of moderation say so in words. */
+const STATUS_OF_MINIMAX: ReadonlyMap<unknown, number> = new Map([
+  ...[1000, 1001, 1024, 1033].map((code) => [code, 500] as const),
+  ...[1002, 1039, 1041, 2045, 2056].map((code) => [code, 429] as const),
+  ...[1004, 2049].map((code) => [code, 401] as const),
+  [1008, 402],
+  [2013, 400],
+]);
+
 /** What a reply of status 200 says went wrong; null for one that says no such thing. */
 export function errorIn(body: unknown): ReplyError | null {
   const reply = Array.isArray(body) && body.length === 1 ? body[0] : body;
@@ -57,7 +66,7 @@ export function errorIn(body: unknown): ReplyError | null {
 
 /** The words of an error, whichever shape it has; null where there is no error. */
 export function errorWords(error: unknown): string | null {
-  if (typeof error === "string") return error.trim() === "" ? null : shortText(error, LONGEST_WORDS);
+  if (typeof error === "string") return isWell(error) ? null : shortText(error, LONGEST_WORDS);
   if (!isRecord(error) || saysNothing(error)) return null;
   const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
   const said = words.find((word) => typeof word === "string" && word.trim() !== "");
@@ -67,19 +76,24 @@ export function errorWords(error: unknown): string | null {
   return shortText(typeof said === "string" ? said + raw : JSON.stringify(error), LONGEST_WORDS);
 }
 
+const ALL_IS_WELL = /^(?:0|200|ok|success|succeeded|none|null|)$/i;
+
 /** Some servers send an error with every reply: an empty one, or one that says that all is well. */
-function saysNothing({ code, message, ...error }: Readonly<Record<string, unknown>>): boolean {
-  const isWell = code === 0 && /^(ok|success|succeeded|)$/i.test(String(message ?? ""));
-  return isWell || [code, message, ...Object.values(error)].every((value) => !value);
+function saysNothing(error: Readonly<Record<string, unknown>>): boolean {
+  return Object.values(error).every(isWell);
+}
+
+function isWell(value: unknown): boolean {
+  return !value || ALL_IS_WELL.test(String(value).trim());
 }
 
 /** `error` decides by itself; the other shapes only where there are no choices. */
 function errorOf(reply: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | null {
   const { error, errors, detail, base_resp: base, choices } = reply;
-  if (typeof error === "string" && error.trim() !== "") return { ...reply, error: undefined, message: error };
+  if (typeof error === "string" && !isWell(error)) return { ...reply, error: undefined, message: error };
   if (isRecord(error) && !saysNothing(error)) return error;
   if (Array.isArray(choices) && choices.length > 0) return null;
-  if (isRecord(base) && base["status_code"] !== 0) return base;
+  if (isRecord(base) && base["status_code"] !== 0) return { ...base, code: STATUS_OF_MINIMAX.get(base["status_code"]) };
   if (Array.isArray(errors) && isRecord(errors[0])) return errors[0];
   if (typeof detail === "string") return { ...reply, message: detail };
   if (Array.isArray(detail) && isRecord(detail[0])) return detail[0];

@@ -23,6 +23,18 @@ export function readReplyText(text: string): unknown {
 }
 
 function parseReply(text: string): unknown {
+  try {
+    return parsePlain(text);
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError) || !/NaN|Infinity/.test(text)) throw thrown;
+    return parsePlain(text.replaceAll(NO_NUMBER, (found) => (found.startsWith('"') ? found : "null")));
+  }
+}
+
+/** Python writes a number that JSON has no form for as a word: of a logprob, a time or a count. Strings are passed over. */
+const NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs;
+
+function parsePlain(text: string): unknown {
   const reply: unknown = JSON.parse(text);
   if (!mayBeInexact(text) || !isRecord(reply) || !Array.isArray(reply["choices"])) return reply;
   const choices = reply["choices"];

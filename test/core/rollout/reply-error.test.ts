@@ -29,7 +29,9 @@ test.each<[server: string, body: unknown, status: number | null, message: string
   ["FastAPI", { detail: "not ready" }, null, "not ready"],
   ["FastAPI", { detail: [{ loc: ["body"], msg: "field required" }] }, null, "field required"],
   ["DashScope", { code: "Throttling", message: "limit reached", request_id: "r" }, null, "limit reached"],
-  ["MiniMax", { base_resp: { status_code: 1004, status_msg: "login fail" } }, null, "login fail"],
+  ["MiniMax", { base_resp: { status_code: 1004, status_msg: "login fail" } }, 401, "login fail"],
+  ["MiniMax", { base_resp: { status_code: 1002, status_msg: "rate limit" } }, 429, "rate limit"],
+  ["MiniMax", { base_resp: { status_code: 1026, status_msg: "input new_sensitive" } }, null, "input new_sensitive"],
   ["Baidu", { error_code: 17, error_msg: "daily limit" }, null, "daily limit"],
   [
     "OpenRouter, of its provider",
@@ -54,6 +56,10 @@ test.each<[server: string, body: unknown]>([
   ["MiniMax", { choices: [{ message: { content: "4" } }], base_resp: { status_code: 0, status_msg: "" } }],
   ["a proxy", { choices: [{ message: { content: "4" } }], error: { code: 0, message: "success" } }],
   ["a proxy", { choices: [{ message: { content: "4" } }], error: {}, message: "ok" }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: { code: 200 } }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: { code: "200", message: "OK", type: null } }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: "none" }],
+  ["a proxy", { choices: [{ message: { content: "4" } }], error: false }],
   ["nothing", {}],
   ["a text", "4"],
 ])("%s: %j is none", (_server, body) => {

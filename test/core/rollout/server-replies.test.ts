@@ -4,44 +4,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { ModelError } from "../../../src/contract/errors.ts";
-import type { ModelResponse } from "../../../src/contract/trajectory.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
-import { readReplyText } from "../../../src/core/rollout/reply-text.ts";
-import { streamOf } from "../../fakes/streamed-completion.ts";
-
-type Members = Readonly<Record<string, unknown>>;
-
-const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
-
-function reply(message: Members, choice: Members = {}, top: Members = {}): Members {
-  const said = { role: "assistant", ...message };
-  return {
-    id: "r-1",
-    object: "chat.completion",
-    created: 1,
-    model: "m",
-    choices: [{ index: 0, finish_reason: "stop", message: said, ...choice }],
-    usage: USAGE,
-    ...top,
-  };
-}
-
-const FORMS: Readonly<Record<string, (body: Members) => string>> = {
-  whole: (body) => JSON.stringify(body),
-  streamed: (body) => streamOf(body),
-};
-
-function read(text: string): ModelResponse {
-  return readChatCompletion(readReplyText(text), 1);
-}
-
-/** The same in both forms. */
-function readBoth(body: Members): ModelResponse {
-  const [whole, streamed] = [FORMS["whole"], FORMS["streamed"]].map((form) => read(form?.(body) ?? ""));
-  if (whole === undefined) throw new Error("there are two forms");
-  expect(streamed).toEqual(whole);
-  return whole;
-}
+import { FORMS, type Members, read, readBoth, reply, USAGE } from "./replies.ts";
 
 describe("what stands beside an answer never voids it", () => {
   test.each<[server: string, body: Members]>([
