@@ -3,7 +3,7 @@
  * 0. Numbers that are written out are compared by their digits: two of them may have one double.
  */
 import * as z from "zod";
-import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
+import { plainDecimals, plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 /** Forgives the rounding of doubles. */
@@ -46,8 +46,9 @@ export function closeness(a: number, b: number): number {
   return Math.min(1 - Math.abs(a / 2 - b / 2) / (Math.abs(a) / 2 + Math.abs(b) / 2), BELOW_ONE);
 }
 
-/** Numbers in texts: `1,234.5`, `-3`, `2e5`, `$18`. */
-const NUMBER = /(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?/g;
+/** Numbers in texts: `1,234.5`, `-3`, `2e5`, `$18`, `3/4`. Of `3,14` nobody knows whether it is one number or two. */
+const NUMBER =
+  /(?<!±\s?)(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+(?:,\d+)*)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?(?:\/\d+(?![\d/.]))?/g;
 
 /** A number that was read. `exact`: its digits as a whole number, `decimals` of them behind the point. */
 interface ReadNumber {
@@ -81,21 +82,28 @@ function halfUnit(a: ReadNumber, b: ReadNumber): number {
 function lastNumber(text: string): ReadNumber | null {
   let last: string | undefined;
   // One at a time: a reply may be nothing but numbers.
-  for (const [number] of plainTypography(text).matchAll(NUMBER)) last = number;
+  for (const [number] of plainTypography(plainDecimals(text)).matchAll(NUMBER)) last = number;
   const read = last === undefined ? null : readNumber(last);
   return read !== null && Number.isFinite(read.value) ? read : null;
 }
 
 /** The number that a reference is. */
 function referenceNumber(reference: string): ReadNumber {
-  const plain = plainTypography(reference).trim();
+  const plain = plainTypography(plainDecimals(reference)).trim();
   const read = readNumber(plain.replace(/^\$/, ""));
   if (plain !== "" && Number.isFinite(read.value)) return read;
   throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is no number`);
 }
 
+/** Of a fraction, which is as exact as its double. */
+const MOST_DECIMALS = 300;
+/** Commas where they separate thousands. */
+const GROUPED = /^[-+]?\d{1,3}(?:,\d{3})+(?![\d,])/;
+
 function readNumber(text: string): ReadNumber {
-  const plain = text.replaceAll(",", "");
+  const plain = GROUPED.test(text) ? text.replaceAll(",", "") : text;
+  const [over, under] = plain.split("/");
+  if (under !== undefined) return { value: Number(over) / Number(under), exact: null, decimals: MOST_DECIMALS };
   const [, whole = "", fraction = ""] = DIGITS.exec(plain) ?? [];
   const exact = /\d/.test(whole + fraction) ? BigInt(whole.replace("+", "") + fraction) : null;
   return { value: Number(plain), exact, decimals: exact === null ? 0 : fraction.length };
