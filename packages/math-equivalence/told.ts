@@ -67,7 +67,8 @@ const NUMBER = new RegExp(
 const REFUSES =
   /\b(?:(?:can(?:no|['’])?t|could ?n[o'’]t|unable to|impossible to) (?:tell|say|solve|answer|determine|know|be (?:determined|solved|answered))|do(?: not|n['’]t) know|not sure|give up|no answer|not enough information)\b/i;
 /** A question to the reader is no answer and takes none back. */
-const OFFER = /\b(?:you|anything|questions?|help|assist)\b[^?]{0,200}\?$/i;
+const OFFER =
+  /\b(?:you|anything|questions?|help|assist)\b[^?]{0,200}\?$|^[^\p{L}\d]{0,4}(?:let me know|feel free|i hope|i['’]d be happy|happy to)\b/iu;
 const IS_CUT_OFF =
   /(?:[,:=+*/×÷]|\s-|\b(?:so|and|then|is|are|of|the|an?|to|plus|minus|by|if|because|since|with|for|that))\s{0,3}$/i;
 const CONCLUDES =
@@ -130,6 +131,7 @@ const FIRST = new RegExp(`^(${AMOUNT}(?:\\s(?:hundred|thousand|million|billion|t
 /** A number of these words says under which circumstances the answer is one. */
 const CIRCUMSTANCE =
   /(?:\b(?:at|in|with|from|after|every|per|each of|out of|all of|over|within|during|than|to \p{L}{2,15}|by \p{L}{2,15}ing|(?:for|of)(?<!total of|sum of|cost of|price of|average of|rest of|amount of|number of|profit of))(?:\s(?:the|his|her|their|its|all|these|those|only|just|every|each|another))?|\p{L}{2,15}ing)\s{1,2}$/iu;
+const EACH = /^\S{1,40}\s(?:each|apiece|per|a piece)\b/i;
 const PART_OF = /\d\s(?:\p{L}{1,15}\s){0,2}of\s(?:the\s)?$/u;
 const VAGUE = /\b(?:less than|more than|fewer than|under|below|above|between)\s{1,2}$/i;
 const EITHER = new RegExp(`${AMOUNT}(?:\\s[a-z]{1,15})?\\s(?:or)\\s(?:\\w{1,12}\\s)?\\\\?\\$?\\d`, "i");
@@ -143,7 +145,7 @@ function chosen(clause: string): string | null {
   // One at a time: a line may be nothing but numbers.
   for (const { 0: number, index } of clause.matchAll(NUMBER)) {
     const before = clause.slice(Math.max(0, index - BEFORE), index);
-    const isPrice = /^\\?\$/.test(number) && /\b(?:for|of)\s{1,2}$/i.test(before);
+    const isPrice = /^\\?\$/.test(number) && /\b(?:for|of)\s{1,2}$/i.test(before) && !EACH.test(clause.slice(index));
     const isCircumstance = (CIRCUMSTANCE.test(before) && !isPrice) || PART_OF.test(before);
     last = { number, isVague: VAGUE.test(before) };
     if (!isCircumstance) free = last;

@@ -193,6 +193,11 @@ test.each([
 });
 
 test.each([
+  ["They sold 18 of them for $2 each.", "18"],
+  ["She earns $18.\n\nLet me know if you'd like 2 more examples!", "18"],
+  ["So Tom will be 18 years old in 5 years.", "18"],
+  ["She saved $18 ($6 per week for 3 weeks).", "18"],
+  ["Total eggs: 16\nLeft: 9\nEarnings: $18", "18"],
   ["It is ~1'600.", "1600"],
   ["So she pays 1.600,50 €.", "1600.5"],
   ["Total: 1 600", "1600"],

@@ -3,6 +3,7 @@
  * 0. Numbers that are written out are compared by their digits: two of them may have one double.
  */
 import * as z from "zod";
+import { withoutDenied } from "../../../../packages/math-equivalence/told.ts";
 import { plainDecimals, plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
@@ -78,11 +79,11 @@ function halfUnit(a: ReadNumber, b: ReadNumber): number {
   return Number(`5e-${Math.min(a.decimals, b.decimals) + 1}`);
 }
 
-/** The last number of a text; null when it holds none. A minus after a digit or a letter is no sign. */
+/** The last number of a text that it does not deny ("20, not 18"); null when it holds none. A minus after a digit or a letter is no sign. */
 function lastNumber(text: string): ReadNumber | null {
   let last: string | undefined;
   // One at a time: a reply may be nothing but numbers.
-  for (const [number] of plainTypography(plainDecimals(text)).matchAll(NUMBER)) last = number;
+  for (const [number] of withoutDenied(plainTypography(plainDecimals(text))).matchAll(NUMBER)) last = number;
   const read = last === undefined ? null : readNumber(last);
   return read !== null && Number.isFinite(read.value) ? read : null;
 }
