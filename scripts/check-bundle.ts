@@ -25,7 +25,8 @@ const ROOT = resolve(import.meta.dirname, "..");
 // Answers among money, headings and tags, choices as models write them and typeset numbers came with 5.
 // Leaving a model's thoughts out of its answer, and reading verdicts that are nearly JSON, came with 8.
 // Replies, refusals and full contexts in the words of many servers came with 15, exact numbers and MCP in all its forms with 15.
-const LIMIT_KB = 655;
+// Numbers that prose tells, in the typography of many countries, and verdicts and choices in more forms came with 5.
+const LIMIT_KB = 660;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

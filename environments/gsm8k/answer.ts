@@ -2,19 +2,20 @@
  * Where the final number of a solution stands, and how it is spelled.
  *
  * Two conventions are read: `\boxed{18}`, which the system prompt asks for, and `#### 18`, which the data set itself
- * uses. Numbers elsewhere in the text never count: a reference solution is full of right intermediate results.
+ * uses. Without either the number counts that the reply ends in, and none before it: a solution is full of right
+ * intermediate results.
  */
-import { extractMarkedAnswer, readNumber } from "rollcall";
+import { extractMarkedAnswer, extractToldNumber, readNumber } from "rollcall";
 
-/** The last boxed answer, else what follows the last `####` that is no heading; null when there is neither. */
+/** The last boxed answer, else what follows the last `####` that is no heading, else the number that prose ends in. */
 export function extractAnswer(text: string): string | null {
   const marked = extractMarkedAnswer(text);
-  return marked === null ? null : spelled(marked);
+  return marked === null ? extractToldNumber(text) : spelled(marked);
 }
 
 /** The answer of a data set row: the one it marks, or all of a row that holds the bare answer. */
 export function goldAnswer(solution: string): string {
-  return extractAnswer(solution) ?? spelled(solution);
+  return spelled(extractMarkedAnswer(solution) ?? solution);
 }
 
 /** A number in one spelling, whatever it counts; any other text as it is. */

@@ -39,14 +39,23 @@ test.each([
   "\\boxed{\\frac{36}{2}}",
   "\\boxed{１８}",
   "\\boxed{18}, and once more in \\boxed{}",
+  "18",
+  "The answer is 18.",
+  "She sells 9 eggs.\n\nSo Janet makes **$18** per day. I hope this helps!",
+  "The answer is 17. Wait, one more: it is 18.",
+  "<answer>18 dollars</answer>",
 ])("%j is right", async (reply) => {
   expect(await rewardFor(reply)).toBe(1);
 });
 
 test.each([
-  "18",
-  "The answer is 18.",
   "",
+  "The answer is not 18.",
+  "It is 17, not 18.",
+  "The answer is 18. Wait, it is 17.",
+  "She makes $17 by selling 9 eggs at $18 each.",
+  "18 or 17",
+  "\\boxed{17} and not 18",
   "#### ",
   "\\boxed{}",
   "\\boxed{180}",
@@ -69,7 +78,7 @@ test("thousands separators are one spelling of the same number, on either side",
   expect(await rewardFor("\\boxed{1600}", "so\n#### 1,600")).toBe(1);
   expect(await rewardFor("\\boxed{1,600}", "so\n#### 1600")).toBe(1);
   expect(goldAnswer("bare 7")).toBe("bare 7");
-  expect(extractAnswer("no mark")).toBeNull();
+  expect(extractAnswer("no number")).toBeNull();
 });
 
 test.each(["1{,}600", "1,\\!600", "1\\,600", "1 600", "1\u202f600", "1,600.00", "\\$1,600", "１，６００"])(

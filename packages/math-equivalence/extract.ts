@@ -9,25 +9,23 @@
  */
 import { lastBox, lastTagged } from "./boxes.ts";
 import { lastFormula } from "./formulas.ts";
+import { readNumber } from "./number.ts";
 import { isHeading, isSentence, isTitle, withoutMarks, withoutPart } from "./prose.ts";
-import { plainTypography } from "./typography.ts";
+import { afterCorrections, toldNumber, withoutDenied } from "./told.ts";
+import { plainDecimals, plainTypography } from "./typography.ts";
 
 const MARK = "####";
 /** `Answer: ` */
 const LABEL = /^[A-Za-z ]{1,40}:(?!\/)/;
 /** `So 5` */
-const CONCLUSION = /^(?:so|thus|hence|therefore|then|finally|it['’]s|that['’]s),?\s/i;
+const CONCLUSION = /^(?:(?:so|thus|hence|therefore|then|finally|it['’]s|that['’]s),?\s|(?:=>|->|[→⇒∴=])\s{0,3})/i;
 /** Words before an amount of money. */
 const TOLD_AMOUNT = /^[A-Za-z]{2,}\b[^$]{0,60}(?<!\\)\$\s?[\d.]/;
 /** `Answer:`, `The final answer is`, or either as a title. */
 const ANNOUNCEMENT =
-  /^(?:[-*•]\s{1,3})?(?:(?:so|thus|hence|therefore),?\s)?(?:(?:the|my|our|your)\s)?(?:final\s(?:answer|result|solution|value)|(?:(?:correct|right|numerical|exact)\s)?answer)(?:\s\([^()]{1,40}\))?(?:(?:\s(?:is|equals))?\s{0,3}(?:[:=]\s{0,3}|$)|\s(?:is|equals)\s{1,3})/i;
+  /^(?:最[终終]|正确)?答案[是为為:]{0,2}\s{0,3}|^(?:[-*•]\s{1,3})?(?:(?:so|thus|hence|therefore),?\s)?(?:(?:the|my|our|your)\s)?(?:final\s(?:answer|result|solution|value)|(?:(?:correct|right|numerical|exact)\s)?answer)(?:\s\([^()]{1,40}\))?(?:(?:\s(?:is|equals))?\s{0,3}(?:[:=]\s{0,3}|$)|\s(?:is|equals)\s{1,3})/i;
 /** The value that an explanation follows. */
 const EXPLAINED = /^\S{0,40}?\d\S{0,40}?(?=[,;.]?\s(?:since|because|as|for)\b|[.;]\s)/;
-/** A minus after a digit or a closing bracket subtracts. */
-const NUMBER =
-  /(?:(?<![\w)])-\$?(?=[\d.]))?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\/\d+(?:\.\d+)?)?|\.\d+)%?/g;
-
 /** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
 export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
   const said = plainTypography(reply);
@@ -39,6 +37,29 @@ export function extractMathAnswer(reply: string, strict = false, question = ""):
   return (isPlain ? withoutLabel(withoutMarks(tagged)) : read(tagged)) ?? tagged;
 }
 
+/**
+ * The number that a reply without a box, a tag or `####` gives as its answer: where it says so, else in its last
+ * sentence that holds one. Null where there is none, or no one number.
+ */
+export function extractToldNumber(reply: string): string | null {
+  const said = plainTypography(plainDecimals(reply));
+  const lines = linesOf(afterCorrections(lastTagged(said) ?? said));
+  const left = lines.map(withoutDenied);
+  const announcement = announced(left);
+  if (announcement !== null) return numberIn(announcement);
+  const told = FORMULA.test(lines.at(-1) ?? "") ? null : toldNumber(lines);
+  return told === null ? readNumber(fromLastLine(left, "") ?? "") : readNumber(told);
+}
+
+const FORMULA = /\\[dtc]?frac|\\sqrt|\^/;
+
+/** Words and brackets around a number do not count. */
+function numberIn(text: string): string | null {
+  const isProse = /\p{L}|[([]/u.test(text) && !FORMULA.test(text);
+  const told = isProse ? toldNumber([text]) : null;
+  return readNumber(told ?? text);
+}
+
 /** The answer of a row: what its last box or tag holds, what it says is the answer, or all of it. */
 export function extractMathTarget(answer: string): string {
   const plain = plainTypography(answer);
@@ -47,13 +68,14 @@ export function extractMathTarget(answer: string): string {
 
 /** What the last box holds, else what follows the last `####` that is no heading; null when there is neither. */
 export function extractMarkedAnswer(text: string): string | null {
-  const plain = plainTypography(text);
+  const plain = plainTypography(plainDecimals(text));
   return lastBox(plain) ?? announced(linesOf(plain), true);
 }
 
 function read(text: string, question = ""): string | null {
-  const lines = linesOf(text);
-  return announced(lines) ?? fromLastLine(lines, question) ?? lastNumber(lines);
+  const lines = linesOf(afterCorrections(text));
+  const left = lines.map(withoutDenied);
+  return announced(left) ?? fromLastLine(left, question) ?? toldNumber(lines);
 }
 
 /** The lines that are not blank, without the fences of code and rules. */
@@ -115,7 +137,7 @@ function fromMark(content: string, below: readonly string[], marksOnly: boolean)
 /** The answer behind an announcement; where nothing is, the line below it or what the lines below are read for. */
 function fromBelow(rest: string, below: readonly string[], isFinal: boolean): string | null {
   if (rest !== "") return valueIn(rest, isFinal || below.length === 0);
-  return valueIn(below[0] ?? "", isFinal) ?? fromLastLine(below, "") ?? lastNumber(below);
+  return valueIn(below[0] ?? "", isFinal) ?? fromLastLine(below, "") ?? toldNumber(below);
 }
 
 /** A line that is a value or holds one formula; one that calculates may be the first of several, unless it is final. */
@@ -148,17 +170,11 @@ function fromLastLine(lines: readonly string[], question: string): string | null
   const closes = /^(?:\$\$|\\\])[.,]?$/.test(line);
   const formula = lastFormula(closes ? written.slice(-LINES_OF_FORMULA).join(" ") : line);
   if (formula !== null) return formula;
-  const answer = withoutLabel(withoutMarks(line));
+  const answer = withoutLabel(withoutMarks(line).replace(/^[-*•]\s(?=\p{L})/u, ""));
   if (answer === null || closes || isSentence(answer) || TOLD_AMOUNT.test(answer)) return null;
-  return answer.replace(CONCLUSION, "");
-}
-
-function lastNumber(lines: readonly string[]): string | null {
-  let last: string | null = null;
-  for (const line of lines) {
-    for (const [number] of withoutPart(withoutMarks(line)).matchAll(NUMBER)) last = number;
-  }
-  return last;
+  const concluded = answer.replace(CONCLUSION, "");
+  // `It's 18!`
+  return concluded === answer ? answer : concluded.replace(/!$/, "");
 }
 
 const BOX = "\\boxed{";

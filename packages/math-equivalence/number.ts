@@ -10,13 +10,12 @@ import { Simplifier } from "./simplify.ts";
 import type { Answer, Expression } from "./syntax.ts";
 import type { Token } from "./token.ts";
 import { tokenize } from "./tokens.ts";
+import { plainDecimals } from "./typography.ts";
 
 /** A number with what it counts is shorter, and takes fewer steps to work out. */
 const MOST_CHARACTERS = 1000;
 const MOST_STEPS = 2000;
 
-/** `10,00,000` */
-const GROUPS_OF_TWO = /(?<![\d.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])/g;
 /** `18 m`, `18 dollars a day`: letters behind a blank are words and no factors, unless they are constants. */
 const WORDS = /(?<= )(?:[a-df-hj-zA-Z]|[A-Za-z]{2,30})(?![A-Za-z\\({^_'])/g;
 
@@ -26,7 +25,7 @@ const WORDS = /(?<= )(?:[a-df-hj-zA-Z]|[A-Za-z]{2,30})(?![A-Za-z\\({^_'])/g;
  */
 export function readNumber(text: string): string | null {
   if (text.length > MOST_CHARACTERS) return null;
-  const plain = normalise(text).replace(GROUPS_OF_TWO, (number) => number.replaceAll(",", ""));
+  const plain = normalise(plainDecimals(text));
   const tokens = tokenize(/\d/.test(plain) ? plain.replace(WORDS, "\\text{$&}") : plain);
   return numberAlone(tokens) ?? calculated(tokens.filter(({ text: mark }) => mark !== "%"));
 }
@@ -50,7 +49,7 @@ function shapeOf({ kind, text, upright }: Token): string {
   if (kind === "number") return "N";
   if (kind === "word" || upright === true) return "w";
   if (kind === "name") return /^[A-Z]{2,}$/.test(text) ? "U" : text === "C" || text === "F" ? "c" : "?";
-  if (/^[＄£€¥₹]$/.test(text)) return "$";
+  if (/^[＄£€¥₹₩₽₺₪₱₫₴฿円元원￥]$/.test(text)) return "$";
   return text === "circ" ? "o" : text.length === 1 ? text : "?";
 }
 

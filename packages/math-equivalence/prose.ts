@@ -16,7 +16,7 @@ export function isSentence(line: string, shortest = 1): boolean {
   let before = "";
   // One at a time: a line may be the whole of a long reply.
   for (const [text] of line.matchAll(/\S+/g)) {
-    const word = /^([A-Za-z]+)[,:;.!?]?$/.exec(text)?.[1] ?? "";
+    const word = /^((?:\p{Script=Latin}|\p{Script=Cyrillic})+)[,:;.!?]?$/u.exec(text)?.[1] ?? "";
     const counts = word.length >= shortest && !MATH_WORDS.has(word);
     if (counts && before !== "" && before.length + word.length > 3) return true;
     before = counts ? word : "";

@@ -151,6 +151,11 @@ const MODES = new Map<string, Mode>(
 const WORD = 4;
 const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const GROUPED = /\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?/y;
+/** Brackets around nothing else: `(1,234)` is a point or an interval. */
+const OPENS_POINT = /(?:[([⟨]|\\(?:langle|lbrack)) ?[-+]? ?$/;
+const CLOSES_POINT = / ?(?:[)\]⟩]|\\(?:rangle|rbrack))/y;
+/** Characters before a number in which its bracket stands. */
+const BEFORE_NUMBER = 10;
 const LETTERS = /([A-Za-z]+)('*)/y;
 const COMMAND = /\\([A-Za-z]+|.)/sy;
 const MARK = /<=|>=|!=|./suy;
@@ -162,7 +167,7 @@ const VECTORS = /\\(?:nabla|vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])
 const PROSE = /^[A-Za-z .,'-]+$/;
 const OPENS_MODE = /\s?\{/y;
 
-/** With `grouped` a comma before three digits belongs to the number, otherwise it separates. */
+/** With `grouped` a comma before three digits belongs to the number, unless brackets hold nothing else; else it separates. */
 export function tokenize(text: string, grouped = true): Token[] {
   const reader = new Tokenizer(text, grouped);
   return joinDifferentials(joinNumberWords(reader.read()));
@@ -212,9 +217,19 @@ class Tokenizer {
 
   #readNumber(): boolean {
     const start = this.#at;
-    const number = (this.#grouped ? this.#take(GROUPED) : null) ?? this.#take(NUMBER);
+    const number = (this.#grouped ? this.#takeGrouped() : null) ?? this.#take(NUMBER);
     if (number !== null) this.#push("number", number[0].replaceAll(",", ""), start);
     return number !== null;
+  }
+
+  #takeGrouped(): RegExpExecArray | null {
+    const start = this.#at;
+    const number = this.#take(GROUPED);
+    CLOSES_POINT.lastIndex = this.#at;
+    const before = this.#text.slice(Math.max(0, start - BEFORE_NUMBER), start);
+    if (number === null || !OPENS_POINT.test(before) || !CLOSES_POINT.test(this.#text)) return number;
+    this.#at = start;
+    return null;
   }
 
   #readLetters(mode: Mode): boolean {

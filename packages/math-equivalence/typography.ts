@@ -5,13 +5,34 @@
  * text. Plain ASCII stays as it is, apart from the separators of LaTeX between groups of three digits.
  */
 
+/** Marks between groups of three digits that no list has, and the comma before cents: `1.600,50`, `1 600,50`, `1’600,50`. */
+const GROUPS_AND_CENTS =
+  /(?<![\d.,'’])\d{1,3}(?:(?:\.\d{3}){1,40}|(?:[ '’\u00a0\u2009\u202f]\d{3}){1,40}),\d{1,2}(?![\d,]|\.\d)/g;
+/** `1.234.567` */
+const GROUPS_OF_DOTS = /(?<![\d.,])\d{1,3}(?:\.\d{3}){2,40}(?![\d,]|\.\d)/g;
+/** `10,00,000`, as in India. */
+const GROUPS_OF_TWO = /(?<![\d.,])\d{1,2}(?:,\d{2}){1,40},\d{3}(?![\d,])/g;
+/** Cents beside the sign of a currency that is written so: `18,00 €`. */
+const CENTS = /(?<![\d.,])(\d{1,15}),(\d{2})(?=\s?(?:€|EUR\b|euros?\b|CHF\b|kr\b|zł|Kč|₺))/g;
+const CENTS_BEHIND = /((?:€|\bEUR|\bCHF|R\$)\s?\d{1,15}),(\d{2})(?![\d,])/g;
+
+/** Numbers in the spellings of other countries, where a text holds numbers and no lists of them. */
+export function plainDecimals(text: string): string {
+  return text
+    .replace(GROUPS_AND_CENTS, (number) => number.replace(/[. '’\u00a0\u2009\u202f]/g, "").replace(",", "."))
+    .replace(GROUPS_OF_DOTS, (number) => number.replaceAll(".", ""))
+    .replace(GROUPS_OF_TWO, (number) => number.replaceAll(",", ""))
+    .replace(CENTS, "$1.$2")
+    .replace(CENTS_BEHIND, "$1.$2");
+}
+
 /** What has no width: it may stand inside a number and says nothing. */
 const INVISIBLE = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
 /** No-break, thin, figure, ideographic space and their like. A plain blank is not among them. */
 const SPACE = "[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]";
 const SPACES = new RegExp(SPACE, "g");
 /** Between groups of three digits these are never anything else. A plain blank may be: "in 2024 500 people". */
-const SEPARATOR = `(?:${SPACE}|(?:\\\\text)?\\{,\\}|\\\\[,;: ]|,?\\\\!)`;
+const SEPARATOR = `(?:${SPACE}|['’]|(?:\\\\text)?\\{,\\}|\\\\[,;: ]|,?\\\\!)`;
 /** `1 234 567` before the decimal point, `.141 592 6` behind it. */
 const GROUPS = new RegExp(
   `(?<![\\d.,])\\d{1,3}(?:${SEPARATOR}\\d{3})+(?![\\d/])|(?<=\\.)\\d{3}(?:${SEPARATOR}\\d{3})*${SEPARATOR}\\d{1,3}(?![\\d/])`,

@@ -58,12 +58,12 @@ export function parseDigits(text: string): unknown {
   return parseKeepingNumbers(text, (source) => wholeOf(source) ?? decimalOf(source));
 }
 
-/** Whether a number in it is past 2^53. */
-function holdsLarge(value: unknown): boolean {
+/** Whether a number in it is past 2^53, or raw. */
+export function holdsLarge(value: unknown): boolean {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (typeof next === "number" && Math.abs(next) > Number.MAX_SAFE_INTEGER) return true;
+    if (isRawNumber(next) || (typeof next === "number" && Math.abs(next) > Number.MAX_SAFE_INTEGER)) return true;
     if (typeof next === "object" && next !== null) for (const member of Object.values(next)) open.push(member);
   }
   return false;

@@ -1,6 +1,10 @@
 /** What an author of an environment imports from `rollcall`. */
 
-export { extractBoxedAnswer, extractMarkedAnswer } from "../../packages/math-equivalence/extract.ts";
+export {
+  extractBoxedAnswer,
+  extractMarkedAnswer,
+  extractToldNumber,
+} from "../../packages/math-equivalence/extract.ts";
 export { readNumber } from "../../packages/math-equivalence/number.ts";
 export {
   BrowserSandboxError,

@@ -137,9 +137,9 @@ function countOf(text: string, pattern: RegExp): number {
 
 /** A backslash that escapes nothing is one of LaTeX. */
 const BACKSLASH = /\\(?:["'\\/bfnrt]|u[0-9a-fA-F]{4})|\\/g;
-/** Numbers that JSON has no form for: `7/10`, `+7`. */
+/** Numbers that JSON has no form for: `7/10`, `7 out of 10`, `+7`, `.7`. */
 const NUMBER =
-  /((?:verdict|score)["'”’`]?\s{0,9}:\s{0,9})(\+[\d.]{1,20}|[\d.]{1,20}\s?\/\s?[\d.]{1,20})(?=\s{0,9}[,}\]])/g;
+  /((?:verdict|score)["'”’`]?\s{0,9}:\s{0,9})(\+[\d.]{1,20}|\.\d{1,20}|[\d.]{1,20}\s?(?:\/|(?:out )?of)\s?[\d.]{1,20})(?=\s{0,9}[,}\]])/g;
 
 function repairedObject(near: string, key: string): Fields | null {
   const text = near

@@ -2,8 +2,9 @@
  * What a judge may say, how it is told so, and how its reply is read.
  *
  * Invariants. The reason comes before the verdict. The verdict is the value under one key of a JSON object, found by
- * scanning, so that prose around it does not matter; the example of the form, when it is echoed, is no verdict. Off the
- * menu, missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts);
+ * scanning, so that prose around it does not matter; the example of the form, when it is echoed, is no verdict. Only in
+ * a reply without such an object may another key ("score") or a last line that is a verdict count. Off the menu,
+ * missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts);
  * what the judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
  * Sources: the rules of verifiers' rubric judge (closed menu, off the menu = unscored) and of structured output there.
  */
@@ -13,6 +14,8 @@ import type { Message, Messages } from "../../contract/messages.ts";
 import { withoutThoughts } from "../parsers/thoughts.ts";
 import { cosineOf, type Vector } from "./embeddings.ts";
 import { jsonObjectsWith } from "./verdict-json.ts";
+import { verdictOfProse } from "./verdict-prose.ts";
+import { labelOf, NAME, numberOutOf, numberWithin } from "./verdict-value.ts";
 
 /**
  * What is asked for. Labels are listed worst first; a range includes both ends. A cosine is asked of an embedding
@@ -65,19 +68,49 @@ export function readVerdict(menu: Menu, reply: string): ReadVerdict {
     const empty = reply.trim() === "";
     return empty ? noVerdict("the reply is empty") : { ok: true, value: reply, reason: null };
   }
+  const text = withoutThoughts(reply).replaceAll(exampleOf(menu), "");
   const key = keyOf(menu);
-  const found = jsonObjectsWith(key, withoutThoughts(reply).replaceAll(exampleOf(menu), ""));
+  const none = noVerdict(`the reply holds no JSON object with "${key}"`);
+  const said = readObjects(menu, text, key) ?? (menu.kind === "scores" ? null : readOtherwise(menu, text));
+  return said ?? none;
+}
+
+/** The verdict of the objects that carry the key; null where there are none. */
+function readObjects(menu: Formal, text: string, key: string): ReadVerdict | null {
+  const found = jsonObjectsWith(key, text);
   if (found === null) return noVerdict("the reply is too long to be read");
   const given = found.objects.filter(({ value }) => !isEcho(menu, value[key]));
   if (given.some(({ repeated }) => repeated)) return noVerdict(`the reply says "${key}" twice`);
   if (found.doubtful) return noVerdict(`an object with "${key}" cannot be read`);
-  const read = given.map(({ value }) => readValue(menu, value));
+  return agreed(given.flatMap(({ value }) => readValue(menu, value, key)));
+}
+
+/** One verdict, where all of them are the same. */
+function agreed(read: readonly ReadVerdict[]): ReadVerdict | null {
   const [first, ...others] = read;
-  if (first === undefined) return noVerdict(`the reply holds no JSON object with "${key}"`);
-  if (!first.ok) return first;
+  if (first === undefined || !first.ok) return first ?? null;
   const same = JSON.stringify(first.value);
   const differs = others.some((other) => !other.ok || JSON.stringify(other.value) !== same);
   return differs ? noVerdict("the reply holds more than one verdict") : first;
+}
+
+const OTHER_KEY = new RegExp(`(?<![\\p{L}\\d])(${NAME})["'”’\`]?\\s{0,9}:`, "giu");
+/** Other spellings of the key that are looked for. */
+const MOST_KEYS = 4;
+
+/** A verdict under another name of the key, in full-width JSON, or in prose. */
+function readOtherwise(menu: Exclude<Formal, { kind: "scores" }>, text: string): ReadVerdict | null {
+  const plain = text.normalize("NFKC");
+  const keys = new Set<string>([keyOf(menu)]);
+  for (const [, key = ""] of plain.matchAll(OTHER_KEY)) if (keys.size < MOST_KEYS) keys.add(key);
+  const read = Array.from(keys, (key) => readObjects(menu, plain, key)).filter((each) => each !== null);
+  if (read.length > 0) return agreed(read);
+  const value = verdictOfProse(
+    plain,
+    (said) => (menu.kind === "label" ? labelOf(menu.labels, said) : numberWithin(menu.range, said)),
+    (line) => (menu.kind === "label" ? null : numberOutOf(menu.range, line)),
+  );
+  return value === null ? null : { ok: true, value, reason: null };
 }
 
 /** The verdict that the vectors of two texts come to. */
@@ -98,13 +131,16 @@ function vectorsIn(text: string): readonly Vector[] {
   }
 }
 
-function readValue(menu: Formal, object: Readonly<Record<string, unknown>>): ReadVerdict {
-  const given = object[keyOf(menu)];
-  const value = onTheMenu(menu, given);
-  if (value === null) return noVerdict(`off the menu: ${JSON.stringify(given).slice(0, 80)}`);
-  const { reason } = object;
-  const said = typeof reason === "string" ? reason.slice(0, REASON_CHARACTERS) : null;
-  return { ok: true, value, reason: said };
+/** What the object says under the key, and under other spellings of it. */
+function readValue(menu: Formal, object: Readonly<Record<string, unknown>>, key: string): ReadVerdict[] {
+  const spellings = Object.keys(object).filter((name) => name !== key && /^(?:final[_ ]?)?verdict$/i.test(name));
+  return [key, ...spellings].map((name): ReadVerdict => {
+    const value = onTheMenu(menu, object[name]);
+    if (value === null) return noVerdict(`off the menu: ${JSON.stringify(object[name]).slice(0, 80)}`);
+    const { reason } = object;
+    const said = typeof reason === "string" ? reason.slice(0, REASON_CHARACTERS) : null;
+    return { ok: true, value, reason: said };
+  });
 }
 
 function onTheMenu(menu: Formal, given: unknown): VerdictValue | null {
@@ -116,15 +152,6 @@ function onTheMenu(menu: Formal, given: unknown): VerdictValue | null {
     case "scores":
       return scoresOf(menu, given);
   }
-}
-
-/** The label itself, or the only one that differs from it in case alone. */
-function labelOf(labels: readonly string[], given: unknown): string | null {
-  if (typeof given === "object") return null;
-  const text = String(given).trim();
-  if (labels.includes(text)) return text;
-  const alike = labels.filter((label) => label.toLowerCase() === text.toLowerCase());
-  return alike.length === 1 ? (alike[0] ?? null) : null;
 }
 
 /** Matched by id: every one once, none that was not asked for. */
@@ -145,20 +172,6 @@ function scoresOf(
 
 function fieldsOf(entry: unknown): { readonly id?: unknown; readonly score?: unknown } {
   return typeof entry === "object" && entry !== null ? entry : {};
-}
-
-/** A number, or a text that is one: `"7"`, or `"7/10"` where the range ends at 10. */
-function numberWithin([least, most]: readonly [number, number], given: unknown): number | null {
-  const value = typeof given === "string" ? numberIn(given, most) : given;
-  return typeof value === "number" && value >= least && value <= most ? value : null;
-}
-
-const NUMBER =
-  /^([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?)(?:\s{0,3}\/\s{0,3}(\d{1,30}(?:\.\d{1,30})?))?$/i;
-
-function numberIn(text: string, most: number): number | null {
-  const [, value, of] = NUMBER.exec(text.trim()) ?? [];
-  return value === undefined || (of !== undefined && Number(of) !== most) ? null : Number(value);
 }
 
 function keyOf({ kind }: Formal): "verdict" | "scores" {

@@ -48,8 +48,8 @@ test.each([
 });
 
 test.each([
-  ["prose", "verdict: yes"],
-  ["a key in prose", 'My "verdict": "yes".'],
+  ["prose", "I would say yes"],
+  ["a key in prose", 'It says "verdict": "yes".'],
   ["an object without an opening brace", '"reason": "so", "verdict": "yes"}'],
   ["braces without a key", "{yes}"],
   ["a key with words before it", "{ my verdict: yes }"],

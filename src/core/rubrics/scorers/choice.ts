@@ -7,6 +7,7 @@
  */
 import * as z from "zod";
 import { lastBox, lastTagged } from "../../../../packages/math-equivalence/boxes.ts";
+import { afterCorrections } from "../../../../packages/math-equivalence/told.ts";
 import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
@@ -28,9 +29,17 @@ export const choice = scorer(
       if (wanted.length !== 1 || !choices.includes(wanted)) {
         throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is none of ${choices}`);
       }
-      return chosenLetter(plainTypography(output), choices) === wanted ? 1 : 0;
+      return chosenLetter(plainTypography(output.replace(CIRCLED, bracketed)), choices) === wanted ? 1 : 0;
     },
 );
+
+/** `Ⓒ`, `ⓒ`, `⒞` and `🄒` */
+const CIRCLED = /[\u249c-\u24e9]|[\u{1f110}-\u{1f189}]/gu;
+
+function bracketed(sign: string): string {
+  const letter = sign.normalize("NFKC").replace(/[()]/g, "");
+  return /^[A-Za-z]$/.test(letter) ? `(${letter})` : sign;
+}
 
 /** A letter in capitals; null where several are named and none is chosen; undefined where none is named. */
 type Choice = string | null | undefined;
@@ -46,7 +55,11 @@ function chosenLetter(output: string, choices: string): Choice {
   const contents = [lastBox(output), tagged].filter((content) => content !== null);
   const read = contents.map((content) => last(places(withoutMarks(content).trim(), WHOLE), choices));
   const found = read.find((letter) => letter !== undefined);
-  return found === undefined ? letterOfProse(withoutMarks(tagged ?? output).trim(), choices) : found;
+  if (found !== undefined) return found;
+  const text = withoutMarks(tagged ?? output).trim();
+  const corrected = afterCorrections(text, /[A-Z]/);
+  const letter = corrected === text ? undefined : letterOfProse(withoutDenied(corrected), choices);
+  return letter === undefined ? letterOfProse(withoutDenied(text), choices) : letter;
 }
 
 function letterOfProse(text: string, choices: string): Choice {
@@ -112,6 +125,23 @@ const SMALL = `([a-z])(?![\\w+#]|['’.-]\\w)(?=\\s{0,3}(?:[.):;,!"'”’]|\\n|
 /** One that is asked about is not chosen. */
 const LETTER = `(?:\\(\\s?([A-Za-z])\\s?\\)|\\[\\s?([A-Za-z])\\s?\\]|${CAPITAL}|${SMALL})(?!\\)?\\s?\\?)`;
 
+const DENIED_BEFORE = new RegExp(
+  "(?:n['’]t|\\b(?:cannot|not|never|eliminate[ds]?|eliminating|rule[ds]? out|ruling out|reject(?:s|ed)?|exclude[ds]?|rather than|instead of" +
+    `|wrong:|incorrect:))\\s(?:be\\s)?(?:(?:the|that)\\s)?(?:${NOUN}\\s)?(?:\\([A-Z]\\)|[A-Z](?![\\w+#]|['’-]\\w))(?:,?\\sbut\\s(?:rather\\s)?)?`,
+  "gi",
+);
+const DENIED_BEHIND =
+  /(?<!\w)(?:\([A-Z]\)|[A-Z])[.:)]?\s(?:is|was)(?:n['’]t\b|\s(?:also\s|clearly\s|simply\s)?(?:not\b(?! only)|false|wrong|incorrect|a trap|tempting)\b)/g;
+
+/** Without the letters that are said not to be chosen: "not B but", "rather than B", "(B) is wrong". */
+function withoutDenied(text: string): string {
+  return text
+    .replace(DENIED_BEHIND, "")
+    .replace(DENIED_BEFORE, (denial) =>
+      /(?<![A-Za-z])[A-Z](?![A-Za-z])\)?(?:,?\sbut\s(?:rather\s)?)?$/.test(denial) ? "" : denial,
+    );
+}
+
 const JOINT = "(?:,\\s{0,2}(?:or|and)\\s|,|/|&|\\s(?:or|and)\\s)\\s{0,2}";
 const JOINED_AFTER = new RegExp(
   `^[.)\\]]?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?([A-Z])\\)?(?=\\s{0,3}(?:[.,;:!)/]|\\n|$|(?:or|and|are)\\b))`,
@@ -133,12 +163,16 @@ const ITEM = /^[^\w\n]{0,3}([A-Z])[).:](?!\w)/gm;
 /** What a decision begins with, up to the letter. */
 const DECISION = new RegExp(
   "\\b(?:ans|answer|choice|option|solution|selection|(?:correct|right|best)\\s(?:one|statement|letter))\\b" +
-    "(?:\\s(?:to|for|of|here|among)\\b[^.:?!\\n]{0,80}|,\\s\\w{1,12},)?\\s{0,3}" +
+    "[\"'”’]?(?:\\s(?:to|for|of|here|among)\\b[^.:?!\\n]{0,80}|,\\s\\w{1,12},)?\\s{0,3}" +
     "(?:(?:is|are|was|(?:should|must|would|will|has\\sto|seems\\sto)(?:\\s(?:most\\s)?likely)?\\sbe)\\b" +
-    "\\s{0,3}[:=]?|[:=]|-{1,2}\\s)\\s{0,3}" +
+    "\\s{0,3}[:=]?|[:=]|-{1,2}\\s|[—→])\\s{0,3}" +
     "(?:(?:therefore|thus|hence|then|clearly|indeed|definitely|obviously|simply|still|(?:most\\s)?likely|probably),?\\s)?" +
     "|(?<!n['’]t\\s|\\bnot\\s|\\bnever\\s)\\b" +
-    "(?:choose|chose|pick|picked|select|selected|go\\swith|going\\swith|opt\\sfor|settle\\son)\\s{1,3}" +
+    "(?:(?:I['’]d|I\\swould)\\ssay|choose|chose|pick|picked|select|selected|go\\swith|going\\swith|opt\\sfor|settle\\son)\\s{1,3}" +
+    "|\\bans\\.\\s{1,3}" +
+    "|(?:réponse|respuesta|resposta|risposta|antwort)(?:\\s(?:correcta|correta|corretta|correcte|juste))?\\s{0,3}" +
+    "(?::|(?:est|es|é|è|ist)\\b:?)\\s{0,3}" +
+    "|ответ\\s{0,3}[:—-]?\\s{0,3}|(?:정답|답)[은는이]?\\s{0,3}:?\\s{0,3}|(?:答え|正解)[はわ:]?\\s{0,3}" +
     "|(?:答案|正解|[选選])[项項择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
   "gi",
 );
@@ -153,7 +187,7 @@ function* decisions(text: string): Iterable<Place> {
 }
 
 const IS_CORRECT =
-  /\s(?:is|was|must be|would be|has to be)\s(?:(?:clearly|therefore|indeed|definitely|thus|the|most|only|my)\s){0,3}(?:correct|right|best|answer|choice|option)\b/gi;
+  /\s(?:is|was|must be|would be|has to be)\s(?:(?:clearly|therefore|indeed|definitely|thus|the|most|only|my)\s){0,3}(?:correct|right|best|answer|choice|option|better (?:one|answer|choice|option))\b/gi;
 const SUBJECT = /(?<!\w)(?:\(([A-Za-z])\)|([A-Z])[).:]?)(?:\s\([^()\n]{1,60}\))?\s?$/;
 /** What asks about a letter, or denies it. */
 const ASKED = new RegExp(`\\b(?:nor|neither|whether|if|not|that)\\s(?:${NOUN}\\s)?$`, "i");
@@ -206,10 +240,15 @@ const BOLD = new RegExp(
   "g",
 );
 
+/** Tokens that end a reply where a server leaves them in. */
+const SPECIAL = /<\/s>|<\|[a-z_]{1,20}\|>/g;
+
 /** Without the marks of LaTeX and Markdown; a letter in bold gets brackets. */
 function withoutMarks(text: string): string {
   return text
+    .replace(SPECIAL, "")
     .replace(LATEX, "")
+    .replace(/\[{2}([A-Za-z])\]{2}/g, "[$1]")
     .replace(BOLD, "($1) ")
     .replace(/^[ \t#>]+|[*`]/gm, "")
     .replaceAll("_", " ");

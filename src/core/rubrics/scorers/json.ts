@@ -3,7 +3,7 @@
  * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
-import { isRawNumber, parseDigits } from "../../../contract/exact-json.ts";
+import { holdsLarge, isRawNumber, parseDigits } from "../../../contract/exact-json.ts";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
@@ -90,8 +90,7 @@ function isObject(value: Json): value is JsonObject {
 
 /**
  * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places,
- * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not, and so is a number with more digits than a
- * double keeps. An output that is no JSON scores 0. As autoevals' JSONDiff, which compares values of different kinds as
+ * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not, and so is a number past 2^53. An output that is no JSON scores 0. As autoevals' JSONDiff, which compares values of different kinds as
  * texts; here they are 0.
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
@@ -104,8 +103,8 @@ export const jsonDiff = scorer(z.strictObject({}), () =>
 
 function compareValues(a: Json, b: Json, work: Work): number {
   if (typeof a === "string" && typeof b === "string") return likeness(a, b, work);
+  if (isLarge(a) || isLarge(b)) return typeof a === typeof b && asText(a) === asText(b) ? 1 : 0;
   if (typeof a === "number" && typeof b === "number") return closeness(a, b);
-  if (isRawNumber(a) || isRawNumber(b)) return asText(a) === asText(b) && typeof a === typeof b ? 1 : 0;
   if (Array.isArray(a) && Array.isArray(b)) {
     const longest = Math.max(a.length, b.length);
     return mean(Array.from({ length: longest }, (_, at) => compareBoth(a[at], b[at], work)));
@@ -145,15 +144,15 @@ export const listContains = scorer(
   }),
   ({ allow_extra, pairing }) =>
     withinCharacters((output, reference, work) => {
-      const expected = readReferenceList(reference).map(asText);
+      const expected = readReferenceList(reference).map(entryOf);
       if (expected.length > ENTRIES) {
         throw new MalformedReferenceError(`it has more than ${ENTRIES} entries`);
       }
       const said = readSaid(output);
       if (!isList(said) || said.length > ENTRIES) return 0;
-      const compare = pairing === "exact" ? sameText : likeness;
-      const texts = said.map(asText);
-      const scores = expected.map((wanted) => texts.map((text) => compare(text, wanted, work)));
+      const compare = pairing === "exact" ? sameText : likenessOfEntries;
+      const entries = said.map(entryOf);
+      const scores = expected.map((wanted) => entries.map((entry) => compare(entry, wanted, work)));
       work.spend(pairingSteps(said.length, expected.length), "pairing the entries of two lists");
       const whole = allow_extra ? expected.length : Math.max(expected.length, said.length);
       return whole === 0 ? 1 : bestAssignment(scores) / whole;
@@ -173,8 +172,29 @@ function pairingSteps(a: number, b: number): number {
   return (Math.min(a, b) ** 2 * Math.max(a, b)) / 2;
 }
 
-function sameText(a: string, b: string): number {
-  return a === b ? 1 : 0;
+interface Entry {
+  readonly value: Json;
+  readonly text: string;
+  readonly holdsLarge: boolean;
+}
+
+function entryOf(value: Json): Entry {
+  return { value, text: asText(value), holdsLarge: holdsLarge(value) };
+}
+
+function sameText(a: Entry, b: Entry): number {
+  return a.text === b.text ? 1 : 0;
+}
+
+/** By their texts; a number past 2^53 is equal or not, wherever it stands in an entry. */
+function likenessOfEntries(a: Entry, b: Entry, work: Work): number {
+  const byDigits = a.holdsLarge || b.holdsLarge;
+  if (!byDigits) return likeness(a.text, b.text, work);
+  return isLarge(a.value) || isLarge(b.value) ? sameText(a, b) : compareValues(a.value, b.value, work);
+}
+
+function isLarge(value: Json): boolean {
+  return isRawNumber(value) || (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER);
 }
 
 // Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn
