@@ -20,8 +20,8 @@ interface SourceAccess {
 }
 const { parse, rawJSON, isRawJSON }: SourceAccess = JSON as typeof JSON & SourceAccess;
 
-/** Sixteen digits in a row, or an exponent: without either, each whole number of a text is one that a double holds. */
-const MAY_BE_INEXACT = /\d{16}|\d[eE]/;
+/** Sixteen digits, with a point or without, or an exponent: without either, a double holds each number of a text. */
+const MAY_BE_INEXACT = /\d{16}|[\d.]{17}|\d[eE]/;
 
 /** Whether parsing this text may change one of its numbers. True for some texts whose numbers are all kept. */
 export function mayBeInexact(text: string): boolean {

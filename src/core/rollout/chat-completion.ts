@@ -12,7 +12,12 @@
  * of its content before they are looked at.
  */
 import * as z from "zod";
-import { EmptyModelResponseError, InvalidModelResponseError, PolicyRefusalError } from "../../contract/errors.ts";
+import {
+  EmptyModelResponseError,
+  InvalidModelResponseError,
+  PolicyRefusalError,
+  type RolloutError,
+} from "../../contract/errors.ts";
 import { findOddity, isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { Content, type Message, type ToolCall, type Usage } from "../../contract/messages.ts";
@@ -69,7 +74,7 @@ const Label = z.union([z.string(), z.number()]).nullish().catch(null);
 const WireResponse = z.object({
   id: Label,
   model: Label,
-  choices: listOf(WireChoice, LIMITS.choicesPerReply).nullish(),
+  choices: listOf(z.preprocess(fromChunk, WireChoice), LIMITS.choicesPerReply).nullish(),
   usage: WireUsage.nullish().catch(null),
   prompt_token_ids: OptionalIds,
   weight_version: Label,
@@ -92,7 +97,7 @@ export function readChatCompletion(
   }
   const { choices, usage: wireUsage, ...reply } = parsed.data;
   const choice = choices?.[0];
-  if (choice === undefined) throw new EmptyModelResponseError("the reply has no choices");
+  if (choice === undefined) throw withoutChoice(body);
   if ((choices?.length ?? 0) > 1) {
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
@@ -118,6 +123,15 @@ export function readChatCompletion(
     ...(first && first !== last && { first_policy_version: first }),
     latency_ms,
   };
+}
+
+/** Gemini and Azure leave out the choices where they refuse the prompt, and say so beside them. */
+function withoutChoice(body: unknown): RolloutError {
+  const { prompt_feedback: feedback, promptFeedback = feedback } = isRecord(body) ? body : {};
+  const { block_reason: reason, blockReason = reason } = isRecord(promptFeedback) ? promptFeedback : {};
+  const word = finishWord(blockReason);
+  if (word === null) return new EmptyModelResponseError("the reply has no choices");
+  return new PolicyRefusalError(`the endpoint's content policy refused the prompt (block_reason: ${word})`);
 }
 
 function labelOf(label: z.infer<typeof Label>): string | null {
@@ -213,6 +227,12 @@ function textIn(item: unknown): string {
   if (!isRecord(item)) return "";
   const texts = ["text", "summary", "content", "thinking", "reasoning"].map((name) => item[name]);
   return texts.find((text) => typeof text === "string") ?? "";
+}
+
+/** A choice of a chunk, sent as a whole reply, has its message in `delta`. */
+function fromChunk(choice: unknown): unknown {
+  if (!isRecord(choice) || isRecord(choice["message"]) || !isRecord(choice["delta"])) return choice;
+  return { ...choice, message: choice["delta"] };
 }
 
 /** Flat calls (`{id, name, arguments}`) are read as OpenAI's. */

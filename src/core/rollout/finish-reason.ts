@@ -46,12 +46,25 @@ const ENDING_OF: ReadonlyMap<string, Ending> = new Map(
 
 const LONGEST_REASON = 100;
 
-/** The server's own word; null where it gave none. Some write an object around it. */
+/** Words that nobody has listed, by what they are made of: of a policy first, since `content_filter_error` is both. */
+const SOUNDS_LIKE: readonly (readonly [Ending, RegExp])[] = [
+  [
+    "refused_by_policy",
+    /filter|block(?:ed|list)|unsafe|safety|moderat|guardrail|polic(?:y|ies)|violat|prohibit|sensitive|harmful/,
+  ],
+  [
+    "broken_off",
+    /error|abort|fail|exception|time_?out|timed_out|overload|incomplete|interrupt|cancel|disconnect|unavailable|crash|killed|preempt|shutdown|oom|rate_limit/,
+  ],
+];
+
+/** The server's own word; null where it gave none, or a word for none. Some write an object or a list around it. */
 export function finishWord(reason: unknown): string | null {
-  const given = isRecord(reason) ? (reason["type"] ?? reason["reason"] ?? reason["name"]) : reason;
+  const one: unknown = Array.isArray(reason) ? reason[0] : reason;
+  const given = isRecord(one) ? (one["type"] ?? one["reason"] ?? one["name"]) : one;
   if (typeof given !== "string" && typeof given !== "number") return null;
   const word = shortText(String(given).trim(), LONGEST_REASON);
-  return word === "" ? null : word;
+  return /^(?:null|none|)$/i.test(word) ? null : word;
 }
 
 /** `FinishReason.MAX_TOKENS`, `FINISH_REASON_MAX_TOKENS` and `max-tokens` are the same word. */
@@ -66,5 +79,6 @@ export function endingOf(word: string | null): Ending {
   if (known !== undefined) return known;
   // Gemini's compatibility writes `content_filter: PROHIBITED_CONTENT`.
   const parts = plain.split(/[:;,/|]/).map((part) => ENDING_OF.get(part.replaceAll(/^_+|_+$/g, "")));
-  return parts.find((part) => part === "refused_by_policy" || part === "broken_off") ?? "unknown";
+  const listed = parts.find((part) => part === "refused_by_policy" || part === "broken_off");
+  return listed ?? SOUNDS_LIKE.find(([, words]) => words.test(plain))?.[0] ?? "unknown";
 }

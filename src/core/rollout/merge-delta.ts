@@ -14,6 +14,16 @@ type Mutable = Record<string, unknown>;
 /** Members of a message, or of a part of one, whose pieces follow each other as text. */
 const TEXTS: ReadonlySet<string> = new Set(["reasoning", "reasoning_content", "refusal", "thinking"]);
 const PIECES: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking", "reasoning"]);
+/** How the arguments of a call came: what each new piece is compared with, so that their whole is never searched. */
+interface Pieces {
+  readonly first: string;
+  readonly last: string;
+  readonly count: number;
+  /** Each piece begins with the one before. */
+  readonly grows: boolean;
+}
+const PIECES_OF = new WeakMap<object, Pieces>();
+
 /** Parts that are streamed in pieces without a number. */
 const UNNUMBERED: ReadonlySet<unknown> = new Set(["text", "thinking", "reasoning.text", "reasoning.summary"]);
 /** What a message, a call or a part may have; more is left out. */
@@ -98,7 +108,7 @@ function mergeCalls(before: unknown, pieces: unknown): unknown[] {
 /** The call that a piece goes on with; null where it begins another. */
 function callOf(calls: readonly Mutable[], piece: Members): Mutable | null {
   const { id, index } = piece;
-  const numbered = typeof index === "number";
+  const numbered = index !== undefined && index !== null;
   const call = numbered ? calls.findLast((one) => one["index"] === index) : calls.at(-1);
   if (call === undefined) return null;
   const { name = "" } = functionOf(piece);
@@ -117,14 +127,42 @@ function beginsAnother(call: Members, piece: Members, numbered: boolean): boolea
 }
 
 function looksWhole(call: Members): boolean {
-  const args = functionOf(call)["arguments"];
-  return typeof args === "string" ? args.startsWith("{") && args.endsWith("}") : args !== undefined;
+  const { arguments: args } = functionOf(call);
+  if (typeof args !== "string") return args !== undefined;
+  const { first, last } = PIECES_OF.get(functionOf(call)) ?? { first: args, last: args };
+  return first.startsWith("{") && last.endsWith("}");
 }
 
 /** It has all of its arguments. */
 function isWholeCall(piece: Members): boolean {
   const { arguments: args } = functionOf(piece);
-  return typeof args === "string" ? looksWhole(piece) && isJson(args) : args !== undefined && args !== null;
+  return typeof args === "string" ? isWholeObject(args) : args !== undefined && args !== null;
+}
+
+function isWholeObject(args: string): boolean {
+  return args.startsWith("{") && args.endsWith("}") && isJson(args);
+}
+
+/**
+ * The arguments of all calls, at the end of their stream. Some servers send the whole so far with each piece, the whole once
+ * more at the end, or `{}` before the pieces: put together these are no JSON, and then what was meant is taken.
+ */
+export function settleCalls({ tool_calls: calls }: Members): void {
+  for (const call of Array.isArray(calls) ? calls.filter(isRecord) : []) {
+    const called = functionOf(call);
+    const { arguments: args } = called;
+    const pieces = PIECES_OF.get(called);
+    if (typeof args !== "string" || pieces === undefined || pieces.count < 2 || isJson(args)) continue;
+    const meant = meantOf(args, pieces);
+    if (meant !== null) (called as Mutable)["arguments"] = meant;
+  }
+}
+
+function meantOf(args: string, { last, grows }: Pieces): string | null {
+  const before = args.slice(0, -last.length);
+  if (isWholeObject(last) && (grows || before === last)) return last;
+  const behind = args.slice("{}".length);
+  return args.startsWith("{}") && isWholeObject(behind) ? behind : null;
 }
 
 function isJson(text: string): boolean {
@@ -151,10 +189,19 @@ function mergeFunction(called: Mutable, piece: Members): void {
     if (value === null || !isTaken(called, name, value)) continue;
     const known = called[name];
     const areTexts = typeof known === "string" && typeof value === "string";
-    if (areTexts && name === "arguments") called[name] = known + value;
+    if (name === "arguments" && typeof value === "string") called[name] = joinedArguments(called, known, value);
     else if (areTexts && name === "name") called[name] = joinedName(called, known, value);
     else called[name] = value;
   }
+}
+
+function joinedArguments(called: Mutable, known: unknown, piece: string): unknown {
+  if (piece === "") return known ?? piece;
+  const before = PIECES_OF.get(called);
+  const next = { first: piece, last: piece, count: 1, grows: true };
+  const grows = before?.grows === true && piece.startsWith(before.last);
+  PIECES_OF.set(called, before === undefined ? next : { ...next, first: before.first, count: before.count + 1, grows });
+  return typeof known === "string" ? known + piece : piece;
 }
 
 /** What is the same is said again; what differs before any arguments is the rest of it. */

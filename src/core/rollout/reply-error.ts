@@ -15,6 +15,7 @@ export interface ReplyError {
 }
 
 const LONGEST_WORDS = 4000;
+type Members = Readonly<Record<string, unknown>>;
 
 /** Statuses of errors that say what they are by a word only. Sources: OpenAI's and Anthropic's error types; gRPC's codes. */
 const STATUS_OF: ReadonlyMap<string, number> = new Map(
@@ -43,6 +44,14 @@ const STATUS_OF: ReadonlyMap<string, number> = new Map(
     server_error: 500,
     api_error: 500,
     internal: 500,
+    // DashScope: help.aliyun.com/zh/model-studio/error-code. What stands behind a point is the kind of a kind.
+    invalidapikey: 401,
+    accessdenied: 403,
+    modelnotfound: 404,
+    invalidparameter: 400,
+    datainspectionfailed: 400,
+    throttling: 429,
+    internalerror: 500,
   }),
 );
 
@@ -66,8 +75,9 @@ export function errorIn(body: unknown): ReplyError | null {
 
 /** The words of an error, whichever shape it has; null where there is no error. */
 export function errorWords(error: unknown): string | null {
-  if (typeof error === "string") return isWell(error) ? null : shortText(error, LONGEST_WORDS);
-  if (!isRecord(error) || saysNothing(error)) return null;
+  if (Array.isArray(error)) return errorWords(error.find((one) => errorWords(one) !== null));
+  if (!isRecord(error)) return isWell(error) ? null : shortText(String(error), LONGEST_WORDS);
+  if (saysNothing(error)) return null;
   const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
   const said = words.find((word) => typeof word === "string" && word.trim() !== "");
   const { metadata } = error;
@@ -79,8 +89,9 @@ export function errorWords(error: unknown): string | null {
 const ALL_IS_WELL = /^(?:0|200|ok|success|succeeded|none|null|)$/i;
 
 /** Some servers send an error with every reply: an empty one, or one that says that all is well. */
-function saysNothing(error: Readonly<Record<string, unknown>>): boolean {
-  return Object.values(error).every(isWell);
+function saysNothing(error: Members): boolean {
+  const { code, message } = error;
+  return (code !== undefined && isWell(code) && isWell(message)) || Object.values(error).every(isWell);
 }
 
 function isWell(value: unknown): boolean {
@@ -88,11 +99,18 @@ function isWell(value: unknown): boolean {
 }
 
 /** `error` decides by itself; the other shapes only where there are no choices. */
-function errorOf(reply: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | null {
-  const { error, errors, detail, base_resp: base, choices } = reply;
-  if (typeof error === "string" && !isWell(error)) return { ...reply, error: undefined, message: error };
-  if (isRecord(error) && !saysNothing(error)) return error;
-  if (Array.isArray(choices) && choices.length > 0) return null;
+function errorOf(reply: Members): Members | null {
+  const { error, choices } = reply;
+  const listed: unknown = Array.isArray(error) ? error.find((one) => errorWords(one) !== null) : error;
+  if (isRecord(listed) && !saysNothing(listed)) return listed;
+  if (typeof listed === "string" && !isWell(listed)) return { ...reply, error: undefined, message: listed };
+  if (listed === true || reply["object"] === "error") return { ...reply, error: undefined };
+  return Array.isArray(choices) && choices.length > 0 ? null : errorInPlace(reply);
+}
+
+/** In a reply that has nothing else. */
+function errorInPlace(reply: Members): Members | null {
+  const { errors, detail, base_resp: base } = reply;
   if (isRecord(base) && base["status_code"] !== 0) return { ...base, code: STATUS_OF_MINIMAX.get(base["status_code"]) };
   if (Array.isArray(errors) && isRecord(errors[0])) return errors[0];
   if (typeof detail === "string") return { ...reply, message: detail };
@@ -101,14 +119,19 @@ function errorOf(reply: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return said ? reply : null;
 }
 
-function statusOf(error: Readonly<Record<string, unknown>>, reply: Readonly<Record<string, unknown>>): number | null {
+function statusOf(error: Members, reply: Members): number | null {
   const codes = [error["code"], error["status"], error["http_status"], error["status_code"], reply["code"]];
-  const status = codes.map(Number).find((code) => Number.isInteger(code) && code >= 400 && code < 600);
+  const status = codes.map(statusIn).find((code) => code >= 400 && code < 600);
   if (status !== undefined) return status;
   const words = [error["code"], error["type"], error["status"], error["error_type"], reply["error_type"]];
   for (const word of words) {
-    const known = typeof word === "string" ? STATUS_OF.get(word.toLowerCase()) : undefined;
+    const known = typeof word === "string" ? STATUS_OF.get(word.toLowerCase().replace(/\..*$/, "")) : undefined;
     if (known !== undefined) return known;
   }
   return null;
+}
+
+/** A number, or a text that begins with one: `429 Too Many Requests`. */
+function statusIn(code: unknown): number {
+  return Number(/^\d{3}(?!\d)/.exec(String(code))?.[0] ?? Number.NaN);
 }

@@ -3,14 +3,15 @@
  * list of parts: parts of OpenAI's other APIs (`output_text`, a text as `{value}`), parts without a type, texts as parts, one
  * part without its list, a number or an object where the server parsed the JSON that a model wrote.
  */
+import { isRawNumber } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
 
 /** What has none of these shapes is given back as it is. */
 export function contentOf(content: unknown): unknown {
   if (typeof content === "string") return content;
-  if (content === undefined || content === null || content === false) return null;
+  if (content === undefined || content === null) return null;
   if (Array.isArray(content)) return content.flatMap(partsOf);
-  if (!isRecord(content)) return String(content);
+  if (!isRecord(content) || isRawNumber(content)) return JSON.stringify(content);
   const parts = partsOf(content);
   return parts.every(isPart) ? parts : JSON.stringify(content);
 }
@@ -33,7 +34,7 @@ function isPart(part: unknown): boolean {
 
 /** No calls are null, empty or false; one call may come without a list around it, and several under their numbers. */
 export function callsOf(calls: unknown): readonly unknown[] {
-  if (Array.isArray(calls)) return calls;
+  if (Array.isArray(calls)) return calls.filter((call) => call !== null);
   if (!calls) return [];
   return isRecord(calls) && !("function" in calls || "name" in calls) ? Object.values(calls) : [calls];
 }

@@ -12,8 +12,9 @@ import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
 import { usageIn } from "./chat-completion.ts";
-import { type Members, mergeDelta } from "./merge-delta.ts";
-import { errorIn } from "./reply-error.ts";
+import { endingOf, finishWord } from "./finish-reason.ts";
+import { type Members, mergeDelta, settleCalls } from "./merge-delta.ts";
+import { errorIn, errorWords } from "./reply-error.ts";
 
 /** The completion in a text. Throws SyntaxError and RangeError as `ReplyReader` does. */
 export function readReplyText(text: string): unknown {
@@ -26,13 +27,18 @@ function parseReply(text: string): unknown {
   try {
     return parsePlain(text);
   } catch (thrown) {
-    if (!(thrown instanceof SyntaxError) || !/NaN|Infinity/.test(text)) throw thrown;
-    return parsePlain(text.replaceAll(NO_NUMBER, (found) => (found.startsWith('"') ? found : "null")));
+    // A text that was cut needs no second look.
+    if (!(thrown instanceof SyntaxError) || !/[}\]]\s*$/.test(text.slice(-100)) || !/NaN|Infinity/.test(text))
+      throw thrown;
+    return parsePlain(text.replaceAll(STRING_OR_WORD, (found) => (found.startsWith('"') ? found : "null")));
   }
 }
 
-/** Python writes a number that JSON has no form for as a word: of a logprob, a time or a count. Strings are passed over. */
-const NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs;
+/**
+ * Python writes a number that JSON has no form for as a word: of a logprob, a time or a count. Strings are passed over; one
+ * without an end reaches to the end of the text, so that none of it is looked at twice.
+ */
+const STRING_OR_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\b(?:NaN|Infinity)\b/gs;
 
 function parsePlain(text: string): unknown {
   const reply: unknown = JSON.parse(text);
@@ -47,10 +53,12 @@ function withExactMessages(choices: readonly unknown[], exact: unknown): readonl
   return choices.map((choice, at) => {
     const other: unknown = exactChoices[at];
     if (!isRecord(choice) || !isRecord(other)) return choice;
-    const name = "message" in choice ? "message" : "delta";
+    const name = isRecord(choice["message"]) ? "message" : "delta";
     const [plain, kept] = [choice[name], other[name]];
     if (!isRecord(plain) || !isRecord(kept)) return choice;
-    return { ...choice, [name]: { ...kept, ...("content" in plain && { content: plain["content"] }) } };
+    // Parts are kept as values, and a text has no digits to lose; a number or an object becomes its text.
+    const plainContent = typeof plain["content"] === "string" || Array.isArray(plain["content"]);
+    return { ...choice, [name]: { ...kept, ...(plainContent && { content: plain["content"] }) } };
   });
 }
 
@@ -123,6 +131,7 @@ export class ReplyReader {
     this.#dispatch();
     if (this.#broken !== null) throw this.#broken;
     if (!this.#streamed) return parseReply(this.#plain.join("\n"));
+    for (const line of this.#plain.slice(0, MOST_MEMBERS)) this.#takeStray(line);
     if (this.#error !== null) return { ...this.#reply, error: this.#error };
     return { ...this.#reply, choices: [...this.#choices.values()].map((choice) => this.#wholeChoice(choice)) };
   }
@@ -149,8 +158,19 @@ export class ReplyReader {
   }
 
   #wholeChoice({ message, rest }: Choice): unknown {
-    const ended = this.#done || (rest["finish_reason"] ?? null) !== null;
-    return { message, ...rest, ...(!ended && { error: "the stream ended before the reply did" }) };
+    settleCalls(message);
+    const ended = this.#done || finishWord(rest["finish_reason"]) !== null;
+    return { message, ...(!ended && { error: "the stream ended before the reply did" }), ...rest };
+  }
+
+  /** A line that is no part of the stream may be the error that ended it. */
+  #takeStray(line: string): void {
+    if (!line.trimStart().startsWith("{")) return;
+    try {
+      this.#error ??= errorIn(JSON.parse(line))?.error ?? null;
+    } catch (thrown) {
+      if (!(thrown instanceof SyntaxError || thrown instanceof RangeError)) throw thrown;
+    }
   }
 
   /** Some servers end an event with one line feed, and so each line may be an event of its own. */
@@ -167,8 +187,10 @@ export class ReplyReader {
   #takeEvent(text: string, event: string): void {
     const data = text.trim();
     if (data === "[DONE]") this.#done = true;
+    const isJson = /^[[{"]/.test(data) && data !== "[DONE]";
+    if (event === "error" && !isJson) this.#error ??= { message: data };
     // What is no JSON keeps the connection open.
-    if (this.#broken !== null || !/^[[{"]/.test(data) || data === "[DONE]") return;
+    if (this.#broken !== null || !isJson) return;
     try {
       const parsed = parseReply(data);
       this.#takeParsed(Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed, event);
@@ -207,19 +229,38 @@ export class ReplyReader {
     const choice = this.#choices.get(at) ?? { message: {}, rest: {} };
     this.#choices.set(at, choice);
     this.#count(usage);
-    if (isRecord(delta)) mergeDelta(choice.message, delta);
-    // Some servers end with the whole message, behind its pieces or in their place.
-    const { content, tool_calls: calls } = choice.message;
-    if (isRecord(message) && (content ?? calls) == null) mergeDelta(choice.message, message);
+    takeMessage(choice, delta, message);
     if (isRecord(logprobs) && Array.isArray(logprobs["content"])) {
       choice.rest["logprobs"] = joinedLogprobs(choice.rest["logprobs"], logprobs["content"]);
     }
     for (const [name, value] of Object.entries(chunk)) {
       if (value === null || !isTaken(choice.rest, name)) continue;
       const before = choice.rest[name];
+      // A reply that was broken off or refused stays so, whatever its server says behind that.
+      if (name === "finish_reason" && isLost(before)) continue;
       choice.rest[name] = ID_LISTS.has(name) ? joinedList(before, value) : value;
     }
   }
+}
+
+function takeMessage(choice: Choice, delta: unknown, message: unknown): void {
+  if (isRecord(delta)) {
+    const { error, ...piece } = delta;
+    mergeDelta(choice.message, piece);
+    if (errorWords(error) !== null) choice.rest["error"] ??= error;
+  }
+  // Some servers end with the whole message, behind its pieces or in their place.
+  const { content, tool_calls: calls } = choice.message;
+  if (isRecord(message) && isNothing(content) && isNothing(calls)) mergeDelta(choice.message, message);
+}
+
+function isNothing(part: unknown): boolean {
+  return part === null || part === undefined || part === "" || (Array.isArray(part) && part.length === 0);
+}
+
+function isLost(reason: unknown): boolean {
+  const ending = endingOf(finishWord(reason));
+  return ending === "broken_off" || ending === "refused_by_policy";
 }
 
 /** The last count of what the call took that says so. */
