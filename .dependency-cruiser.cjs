@@ -44,7 +44,7 @@ const OWNERS = {
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
   stemmer: ["src/core"],
-  jsonrepair: ["src/core"],
+  jsonrepair: ["src/core", "src/clients"],
   "@msgpack/msgpack": ["src/core"],
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db"],

@@ -22,10 +22,15 @@ const STREAM = "whole_replies";
  * (405, 406, 415, 501).
  */
 const REFUSING: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 501]);
-/** A call that is made again in vain changes nothing: it is enough that streams are named, and that they are wanted. */
+/** In one sentence streams are named, and that they are wanted. A call that is made again in vain changes nothing. */
 const STREAMS = /(?<![a-z])stream(?:ing|ed)?(?![a-z])(?!_options)|流式/;
 const WANTED =
   /(?<![a-z])(?:only|must|needs?|please|should|ha(?:s|ve) to|require[sd]?|set|enabled?|use|true|false|non)(?![a-z])|[只仅]|请/;
+/** A stream that failed, which is another matter. */
+const FAILED = /upstream|reset|closed|broke|interrupt|disconnect|timed? ?out|try again|retry/;
+/** As a name, or of tools; other things are strict as well. */
+const STRICT =
+  /["'`.]strict\b|\bstrict["'`:=]|\b(?:field|parameter|property|key|argument|member|be|all|non)[ -]strict\b|\bstrict (?:mode|tools?|tool|functions?|schemas?|json)\b/;
 /** A tool that is strict needs a schema that is closed (OpenAI, Azure, Fireworks); without, the same schema may do. */
 const NEEDS_CLOSED_SCHEMA =
   /invalid schema for function[^;]*(?:additionalproperties|required|not permitted|in context)/;
@@ -35,6 +40,8 @@ const UNKNOWN =
   String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
 /** A server that wants the member back says so with its name as well. */
 const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
+/** A server adds a few; each is looked for in its refusals. */
+const MOST_MEMBERS = 100;
 const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
 
 /**
@@ -60,11 +67,12 @@ export function refusedIn(
 }
 
 function wantsStream(said: string): boolean {
-  return STREAMS.test(said) && WANTED.test(said);
+  if (FAILED.test(said)) return false;
+  return said.split(/[.;!。]/).some((sentence) => STREAMS.test(sentence) && WANTED.test(sentence));
 }
 
 function isStrictRefused({ words, fields, codes }: Pick<Said, "words" | "fields" | "codes">): boolean {
-  if (words.some((said) => /\bstrict\b/.test(said) || NEEDS_CLOSED_SCHEMA.test(said))) return true;
+  if (words.some((said) => STRICT.test(said) || NEEDS_CLOSED_SCHEMA.test(said))) return true;
   return codes.some((code) => CLOSED_SCHEMA_CODES.has(code)) || fields.some((field) => /\bstrict\b/i.test(field));
 }
 
@@ -101,7 +109,7 @@ function membersOf({ messages }: Body): readonly string[] {
     ...calls.flatMap((call) => beyond(STANDARD_OF_CALL, call)),
     ...calls.flatMap(({ function: called }) => (isRecord(called) ? beyond(STANDARD_OF_FUNCTION, called) : [])),
   ];
-  return [...new Set(found)].filter((name) => MEMBER.test(name));
+  return [...new Set(found)].filter((name) => MEMBER.test(name)).slice(0, MOST_MEMBERS);
 }
 
 function beyond(standard: ReadonlySet<string>, object: Body): string[] {

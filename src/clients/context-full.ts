@@ -48,6 +48,7 @@ const SERVERS: readonly Server[] = [
       /resulting in a maximum input length of/,
       /parameter=input_tokens/,
       /too long to fit into the model/,
+      /input tokens and requested \d+ output tokens/,
       // It subtracted the prompt from the context. `got 0` is what was asked for.
       /max_tokens must be at least 1, got -\d/,
       /'max_tokens' or 'max_completion_tokens' is too large/,
@@ -87,6 +88,7 @@ const SERVERS: readonly Server[] = [
       /exceeds maximum context length/,
       /exceeded (?:max )?context length by/,
     ],
+    also: 500,
   },
   // LM Studio: lmstudio-ai/lmstudio-bug-tracker#546; anomalyco/opencode#11141; tinyhumansai/openhuman#3550
   {
@@ -103,9 +105,10 @@ const SERVERS: readonly Server[] = [
       /current length is [\d,]+ while limit is [\d,]+/,
     ],
   },
-  // xAI: cline/cline#3120
+  // xAI: cline/cline#3120; UKGovernmentBEIS/inspect_ai#5208
   {
-    says: [/maximum prompt length is \d/],
+    codes: ["input_too_large"],
+    says: [/maximum prompt length is \d/, /message \(\d+ tokens\) exceeds budget/],
   },
   // Anthropic's compatibility layer: docs.anthropic.com/en/api/errors; stackblitz/bolt.new#7422
   {
@@ -210,11 +213,10 @@ const SERVERS: readonly Server[] = [
       /\b(?:prompt|input) and (?:output|completion) tokens exceeds? [^.;]{0,20}\bcontext\b/,
     ],
   },
-  // verifiers' list: PrimeIntellect-ai/verifiers, its list of context length phrases
+  // verifiers' list of phrases: PrimeIntellect-ai/verifiers. Its `context length` alone is among the likely words.
   {
     codes: ["prompt_too_long"],
     says: [
-      /context length/,
       /maximum model length/,
       /exceeded model/,
       /exceeds? the configured limit/,
@@ -241,6 +243,7 @@ const COUNTED = [
 
 /** What a server whose words are in no row is likely to say: the prompt, a verb for too much, and the context. */
 const LIKELY: readonly RegExp[] = [
+  /context length/,
   new RegExp(
     String.raw`${PROMPT}(?: (?:length|size|text|tokens?|token (?:count|length)))?(?: (?:is|are|was|were))? too long\b`,
   ),
@@ -251,7 +254,7 @@ const LIKELY: readonly RegExp[] = [
   /\bmaximum (?:context|sequence) (?:window|length|size)[^.;]{0,40} exceeded\b/,
   new RegExp(String.raw`\bsequence length (?:${MORE})\b`),
   /\b(?:n_ctx|kv cache(?: size)?)(?: is)? (?:exceeded|full|too small)\b/,
-  new RegExp(String.raw`${PROMPT}(?: (?:is|was|are))? (?:longer|larger) than (?:the )?(?:max|limit|allowed)`),
+  new RegExp(`${PROMPT}(?: (?:is|was|are))? (?:longer|larger) than (?:the )?(?:max|limit|allowed)`),
   new RegExp(String.raw`${PROMPT} (?:has|have|is|contains?|of) [\d,]+ tokens[^.;]{0,30} (?:${MORE})\b`),
   /\b(?:request|prompt|inputs?|messages) exceed\w{0,3} (?:the )?max(?:imum)? (?:number of )?tokens\b/,
   /\bmessage (?:you (?:sent|submitted) )?(?:is|was) too long\b/,
@@ -273,7 +276,8 @@ const TOO_MUCH = String.raw`\b(?:exceed\w{0,3}|too (?:large|big|long|many)|large
 const NEVER: readonly RegExp[] = [
   /rate[ _-]?limit|tokens?(?: limit)? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b/,
   /quota|throttl|too many requests/,
-  /please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b|\bcredits?\b/,
+  /please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b/,
+  /\bcredit balance\b|\b(?:insufficient|not enough|out of|more|fewer|add|buy|purchase|requires?|remaining) credits?\b/,
   // Unless it counts the tokens of pictures beside those of the text.
   new RegExp(`${MEDIA}(?:(?!token|text)[^.]){0,60}${TOO_MUCH}`),
   new RegExp(`${TOO_MUCH}[^.]{0,60}${BYTES}`),
@@ -285,6 +289,8 @@ const SMALLER =
 /** A limit on the answer, of an account or of a part. A server known to say so of a prompt has that in its row. */
 const UNLIKELY: readonly RegExp[] = [
   /\bmax_?(?:completion_?|output_?|new_?)?tokens\b|\b(?:output|completion|generated|response) tokens?\b/,
+  /\bmust be (?:a )?(?:positive|integer|number|at least|less)|\bcannot be set\b|\bunsupported parameter\b/,
+  /\bfail(?:ed|s)? to load\b|\b\d+ ?[kmg]i?b\b|\bout of memory\b/,
   /\borgani[sz]ation\b|\bsubscription\b|\baccount\b|\b(?:your|free|current) (?:plan|tier)\b/,
   new RegExp(String.raw`\b(?:${SMALLER})\b[^.;]{0,40}\b(?:${MORE}|too long)\b`),
 ];
@@ -303,7 +309,7 @@ export function isContextFull({ status, body, text }: Refusal): boolean {
   const said = saidInError(body, text);
   if (said.codes.some((code) => CODES.has(code))) return true;
   // One text of the prompt has more characters than any context has room for.
-  if (said.codes.some((code) => TOO_LONG_A_TEXT.has(code))) return said.fields.some(isPrompt);
+  if (said.codes.some((code) => TOO_LONG_A_TEXT.has(code))) return said.fields.some(isTextOfPrompt);
   if (said.codes.some((code) => OTHER_CODES.has(code) || NEVER.some((never) => never.test(code)))) return false;
   const counted = status < 300 ? (said.status ?? 400) : status;
   if (said.fields.includes("input_tokens") && REFUSED.includes(counted)) return true;
@@ -322,8 +328,9 @@ const TOO_LONG_A_TEXT: ReadonlySet<string> = new Set(["string_above_max_length",
 /** OpenRouter's: a budget that credits set, and the answer's limit. */
 const OTHER_CODES: ReadonlySet<string> = new Set(["token_limit_exceeded", "max_tokens_exceeded"]);
 
-function meansFull(words: string, status: number): boolean {
-  if (NEVER.some((never) => never.test(words))) return false;
+function meansFull(said: string, status: number): boolean {
+  const words = said.replaceAll(URL, " ");
+  if (NEVER.some((never) => never.test(words)) || isAnswerTooLong(words)) return false;
   const known = SERVERS.some(
     ({ says, also }) => (REFUSED.includes(status) || status === also) && says.some((pattern) => pattern.test(words)),
   );
@@ -333,6 +340,21 @@ function meansFull(words: string, status: number): boolean {
     !UNLIKELY.some((pattern) => pattern.test(words)) &&
     LIKELY.some((pattern) => pattern.test(words))
   );
+}
+
+/** The answer alone is as long as the context: no prompt would fit, and it is the run's setting that is wrong. */
+function isAnswerTooLong(words: string): boolean {
+  const context = /maximum context length is (\d+)/.exec(words)?.[1];
+  const answer = (/too large: (\d+)/.exec(words) ?? /(\d+) (?:tokens )?(?:in|for) the completion/.exec(words))?.[1];
+  return context !== undefined && answer !== undefined && Number(answer) >= Number(context);
+}
+
+/** A page of documentation, whose address says what it is about. */
+const URL = /https?:\/\/[^\s"'<>]+|www\.[^\s"'<>]+/g;
+
+/** The name of a model is a text as well, and is none of the prompt. */
+function isTextOfPrompt(field: string): boolean {
+  return isPrompt(field) && !/(?:^|\.)model$/.test(field);
 }
 
 /** `messages[3].content` is the prompt's; `messages[0].name` and `tools[0].function.description` are not. */

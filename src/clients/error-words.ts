@@ -35,7 +35,7 @@ const NAMED_FIRST = /^(?:(?:error|invalid|bad|value|parameter|field|for|of|the)[
 export function saidInError(body: unknown, text: string): Said {
   const found: Found = { words: [], codes: [], fields: [], status: null, left: MOST_VALUES };
   if (typeof body === "object" && body !== null) visit(found, body, "body", 0);
-  else take(found, typeof body === "string" ? body : text, "message");
+  else take(found, typeof body === "string" ? body : text, "message", 0);
   for (const words of found.words) found.fields.push(...(NAMED_FIRST.exec(words)?.slice(1) ?? []));
   return found;
 }
@@ -53,7 +53,7 @@ function visit(found: Found, value: unknown, name: string, depth: number): void 
   found.left -= 1;
   if (found.left < 0 || depth > DEEPEST || value === null || value === undefined) return;
   if (FIELDS.test(name)) found.fields.push(...fieldOf(value));
-  else if (typeof value !== "object") take(found, String(value), name);
+  else if (typeof value !== "object") take(found, String(value), name, depth);
   else visitMembers(found, value, name, depth + 1);
 }
 
@@ -66,11 +66,24 @@ function visitMembers(found: Found, holder: object, name: string, depth: number)
   for (const [member, held] of Object.entries(holder)) if (isRead(member)) visit(found, held, member, depth);
 }
 
-function take(found: Found, value: string, name: string): void {
+function take(found: Found, value: string, name: string, depth: number): void {
   if (CODES.test(name)) {
     found.codes.push(value.slice(0, LONGEST).toLowerCase());
     found.status ??= statusOf(value);
-  } else if (WORDS.test(name)) found.words.push(plain(value));
+  } else if (WORDS.test(name)) {
+    found.words.push(plain(value));
+    visitInner(found, value, depth + 1);
+  }
+}
+
+/** A gateway gives the error of the server behind it as a text of JSON. */
+function visitInner(found: Found, text: string, depth: number): void {
+  if (text.length > LONGEST || !/^\s*[{[]/.test(text)) return;
+  try {
+    visit(found, JSON.parse(text), "body", depth);
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError || thrown instanceof RangeError)) throw thrown;
+  }
 }
 
 function isRead(member: string): boolean {

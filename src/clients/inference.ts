@@ -23,15 +23,26 @@ import { isFixedField, type Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
 import type { CallSize } from "../core/billing/allowance.ts";
 import { REASONING, readChatCompletion, usageIn } from "../core/rollout/chat-completion.ts";
-import { errorIn, errorWords, type ReplyError } from "../core/rollout/reply-error.ts";
+import { errorIn } from "../core/rollout/reply-error.ts";
 import { ReplyReader } from "../core/rollout/reply-text.ts";
 import { cutResponse } from "../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../core/rubrics/embeddings.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { refusalText, takeCompletion } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
-import { type Said, saidInError } from "./error-words.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
+import {
+  bodyOf,
+  failureInside,
+  hasPolicyCode,
+  isRefusedPrompt,
+  jsonIn,
+  messageOf,
+  refusalOf,
+  retryAfter,
+  saidBy,
+  textOf,
+} from "./refusal.ts";
 import { refusalKind } from "./refusal-kind.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
@@ -77,6 +88,8 @@ export type CallOutcome<Response = ModelResponse> =
       readonly unmetered?: boolean;
       /** What of the request the endpoint refuses: a call without it may be answered. */
       readonly refuses?: string;
+      /** The request was sent without something that the endpoint is known to refuse. */
+      readonly changed?: boolean;
     };
 
 /** Said by whoever stands before the engine, and gave up waiting for it: it may have done its work. */
@@ -123,8 +136,11 @@ async function postCall<Response>(
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
-    const refuses = thrown instanceof APIError ? refusedIn(body, thrown.status ?? 0, saidBy(thrown)) : null;
-    return { ...withTaken(outcome, answer), ...(refuses !== null && { refuses }) };
+    const failed = withTaken(outcome, answer);
+    // What took tokens, or was refused for its words, would only be paid or refused again.
+    if (!(thrown instanceof APIError) || failed.usage !== undefined || isRefusedPrompt(thrown)) return failed;
+    const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
+    return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
   }
 }
 
@@ -137,28 +153,6 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
   // A server that fails within a reply may have sampled a part of it.
   const unknown = lost === true || (answer !== null && (failed.status ?? 500) >= 500);
   return unknown ? { ...failed, lost: true, ...(answer !== null && { unmetered: true }) } : failed;
-}
-
-/**
- * An error in a reply of status 200, as if it had come with the status that it names. Without one it passes, unless a
- * policy refused the prompt.
- */
-function failureInside({ status, error }: ReplyError, headers: Headers): Error {
-  if (status !== null) return APIError.generate(status, { error }, undefined, headers);
-  const kind = refusalKind({ status: FORBIDDEN, content_type: null, text: jsonOf(error) });
-  return kind === "prompt_refused" ? new PolicyRefusalError(error.message) : new ModelError(error.message);
-}
-
-const FORBIDDEN = 403;
-
-/** What the refusal says of itself, without what it repeats of the request. */
-function saidBy({ message, error }: APIError): Said {
-  return saidInError({ error }, message);
-}
-
-/** As it came, as far as that was kept. */
-function textOf({ message, error }: APIError): string {
-  return error === undefined ? message : jsonOf({ error });
 }
 
 async function post(
@@ -186,26 +180,6 @@ function notConnected(thrown: unknown): APIError {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
   const late = cause.name === "AbortError" || /timed? ?out/i.test(`${cause} ${cause.cause ?? ""}`);
   return late ? new APIConnectionTimeoutError() : new APIConnectionError({ cause });
-}
-
-/** A refusal as the SDK reads it: OpenAI's `error` in a JSON body, the body where it is the error, else the text. */
-function refusalOf({ status, headers }: Response, text: string): APIError {
-  const said = parsed(text);
-  if (!said) return APIError.generate(status, undefined, text, headers);
-  // Databricks says the same of every error of another provider; that provider's words stand beside it.
-  const named = "external_model_message" in Object(said) ? null : Reflect.get(Object(said), "error");
-  const error = typeof said === "object" ? (named ?? said) : undefined;
-  return APIError.generate(status, { error }, undefined, headers);
-}
-
-/** Null for what is no JSON, or nested too deep to be read. */
-function parsed(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
-  try {
-    return parse(text);
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return null;
-    throw thrown;
-  }
 }
 
 function requestBody(call: Parameters<typeof sizeOfCall>[0]): Record<string, unknown> {
@@ -292,7 +266,7 @@ function wireCall({ provider_fields, function: called, ...call }: ToolCall): Rec
 
 /** Members as a server sent them, with the digits of their numbers. What an environment broke has none. */
 function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> {
-  const fields = text === undefined ? null : parsed(text, parseExactJson);
+  const fields = text === undefined ? null : jsonIn(text, parseExactJson);
   return isRecord(fields) ? fields : {};
 }
 
@@ -308,7 +282,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
   const text = textOf(thrown);
-  if (isContextFull({ status, body: { error: thrown.error }, text })) return { kind: "prompt_too_long" };
+  if (isContextFull({ status, body: bodyOf(thrown), text })) return { kind: "prompt_too_long" };
   const refusal = refusalKind({ status, content_type: thrown.headers?.get("content-type") ?? null, text });
   if (refusal === "key_refused") return { ...failure(new AuthenticationError(message), false, null), status };
   if (refusal === "forbidden") return { ...failure(new PermissionDeniedError(message), false, null), status };
@@ -316,43 +290,15 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
     const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
     return failure(new ModelError(moved), false, null);
   }
-  const retryable = status === 408 || status === 409 || status === 429 || status >= 500;
+  const mayPass = status === 408 || status === 409 || status === 429 || status >= 500;
+  // A gateway may hide a policy behind a status of its own.
+  const retryable = mayPass && !hasPolicyCode(thrown);
   const lost = GAVE_UP_WAITING.includes(status) ? { lost: true } : {};
   return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
 }
 
-/** In the words of the SDK, and of the provider behind the server where they stand beside them. */
-function messageOf(thrown: unknown): string {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  const error: unknown = thrown instanceof APIError ? thrown.error : null;
-  const metadata = isRecord(error) ? error["metadata"] : null;
-  const { status } = Object(thrown);
-  return isRecord(metadata) && typeof metadata["raw"] === "string" ? `${status} ${errorWords(error)}` : message;
-}
-
 function failure(error: RolloutError, retryable: boolean, retry_after_ms: number | null): Failed {
   return { kind: "failed", error, retryable, retry_after_ms };
-}
-
-/** Nothing for what is nested deeper than can be written. */
-function jsonOf(body: unknown): string {
-  try {
-    return JSON.stringify(body ?? null);
-  } catch (thrown) {
-    if (thrown instanceof RangeError) return "";
-    throw thrown;
-  }
-}
-
-/** Milliseconds, from either form of `Retry-After`: seconds, or a date. */
-function retryAfter(headers: Headers | undefined): number | null {
-  const exact = Number(headers?.get("retry-after-ms") ?? Number.NaN);
-  if (exact >= 0 && exact < Number.POSITIVE_INFINITY) return exact;
-  const asked = headers?.get("retry-after") ?? null;
-  if (asked === null || asked.trim() === "") return null;
-  const seconds = Number(asked);
-  const ms = Number.isNaN(seconds) ? Date.parse(asked) - Date.now() : seconds * 1000;
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
 
 // The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of

@@ -38,9 +38,24 @@ const KEY_REFUSED_WITH_400: readonly RegExp[] = [
 const ACCESS_POLICY = new RegExp(
   String.raw`\b(?:iam|identity-based|resource(?:-based)?|session|service control|endpoint|organi[sz]ation(?:['’]?s)?|` +
     "org|access(?: control)?|conditional access|bucket|kms|key|trust|vpc|network|firewall|data|privacy|retention|" +
+    "workspace|model|team|project|account|company|enterprise|administrator|admin(?:istrator)? model|" +
     "billing|role|scope|permissions?|password|rate limit)[ -]polic(?:y|ies)",
   "g",
 );
+
+/** An account, a key or an address that is shut out, whatever for. */
+const SHUT_OUT = new RegExp(
+  String.raw`\b(?:account|organi[sz]ation|workspace|project|team|user|api key|key|ip(?: address)?)\b[^.]{0,40}` +
+    String.raw`\b(?:suspended|disabled|banned|deactivated|restricted|terminated|revoked|blocked|block_?list)\b`,
+);
+/** Rights that a caller lacks; some servers begin so where a moderator refused a prompt, and then go on. */
+const NO_RIGHTS = new RegExp(
+  String.raw`\bnot (?:allowed|authori[sz]ed|permitted|entitled) to (?:access|use|call)\b[^.]{0,40}\bmodel|` +
+    String.raw`\b(?:no|not have|lacks?|missing|insufficient) (?:access|permissions?)\b`,
+);
+const MODERATED =
+  /violat|flagged|safety_check_type|content[_ -]filter|\b(?:prompt|input|message|request) (?:was|is|has|contains)\b/;
+const URL = /https?:\/\/[^\s"'<>]+/g;
 
 const ASKED_OR_SAID = "(?:prompt|input|content|message|query|output|response|completion)s?";
 
@@ -49,7 +64,7 @@ const PROMPT_REFUSED: readonly RegExp[] = [
   // OpenRouter: `metadata.reasons`, `flagged_input`.
   /moderat(?:ion|ed|or)|\bflagged|"reasons"\s*:\s*\[\s*"/,
   // OpenAI, Anthropic (usage policy), Azure (ResponsibleAIPolicyViolation), Cloudflare's DLP, gateways.
-  /polic(?:y|ies)\b|policyviolation/,
+  /polic(?:y|ies)(?![a-z])|policyviolation/,
   // Azure OpenAI, Moonshot (content_filter), Azure AI Content Safety.
   /content[ _-]?(?:filter|safety|management|guideline|violat|restrict|inspection)|responsible[ _-]?ai/,
   // xAI.
@@ -59,7 +74,7 @@ const PROMPT_REFUSED: readonly RegExp[] = [
   // OpenAI (safety system), Gemini (SAFETY, PROHIBITED_CONTENT, BLOCKLIST).
   /\bsafety\b|harm_category|harmful|(?:prohibited|disallowed)[ _-]?content|block_?list\b/,
   // Alibaba Model Studio (data_inspection_failed), Moonshot (considered high risk), DeepSeek.
-  /data[ _-]?inspection|inappropriate|high[ -]risk|content exists risk/,
+  /data[ _-]?inspection|\b(?:illegal|dangerous|explicit|violent) (?:content|topics?)|weapons?\b|inappropriate|high[ -]risk|content exists risk/,
   // Volcengine, Z.ai, Baidu; then Zhipu (1301), Alibaba, Baidu and Tencent in Chinese.
   /sensitive[ _-]?(?:content|information|words?|topics?|data)|new_sensitive/,
   /敏感|违规|违法|不安全|审核|内容安全|不当内容|绿网/,
@@ -83,7 +98,8 @@ export function refusalKind({ status, content_type, text }: RefusedReply): Refus
   if (status === 400) return KEY_REFUSED_WITH_400.some((words) => words.test(read)) ? "key_refused" : null;
   if (status !== 403) return null;
   if (isPage(read, content_type)) return "prompt_refused";
-  const said = unescaped(read).toLowerCase().replace(ACCESS_POLICY, "");
+  const said = unescaped(read).toLowerCase().replaceAll(URL, "").replace(ACCESS_POLICY, "");
+  if (SHUT_OUT.test(said) || (NO_RIGHTS.test(said) && !MODERATED.test(said))) return "forbidden";
   return PROMPT_REFUSED.some((words) => words.test(said)) ? "prompt_refused" : "forbidden";
 }
 

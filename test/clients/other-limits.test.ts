@@ -1,6 +1,6 @@
 /** Limits that are none of the context: what they stop is a failure, and is shown. */
 import { expect, test } from "vitest";
-import { error, type Row, readsAsFull } from "./refusals.ts";
+import { error, flat, type Row, readsAsFull } from "./refusals.ts";
 
 const OPENAI = "This model's maximum context length is 8192 tokens.";
 const TPM =
@@ -9,6 +9,26 @@ const BOUND = "string too long. Expected a string with maximum length 64, but go
 
 const NOT_FULL: Row[] = [
   ["a plan's limit", 400, error("token limit exceeded for your plan")],
+  ["an answer", 400, error("max_tokens (200000) must not be larger than the context length of the model")],
+  [
+    "vLLM, an answer",
+    400,
+    flat(
+      "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is 8192 tokens and " +
+        "your request has 20 input tokens",
+    ),
+  ],
+  [
+    "OpenAI, an answer",
+    400,
+    error(
+      "This model's maximum context length is 8192 tokens. However, you requested 9020 (20 in the messages, 9000 in the completion).",
+    ),
+  ],
+  ["memory", 400, error("Failed to load model: context length 131072 needs 40 GiB, 24 GiB are free")],
+  ["a setting", 400, error("context length must be a positive integer")],
+  ["a setting", 400, error("Unsupported parameter: 'options.num_ctx'. The context length cannot be set per request.")],
+  ["FastAPI, a model's name", 422, { detail: [{ type: "string_too_long", loc: ["body", "model"], msg: "too long" }] }],
   [
     "the answer's limit, OpenAI",
     400,

@@ -41,6 +41,8 @@ test.each<[server: string, body: unknown, type?: string]>([
   ["LiteLLM", { error: { message: "Violated OpenAI moderation policy", code: "403" } }],
   ["NVIDIA", { detail: "the input is unsafe: S9" }],
   ["a gateway with its own words", { error: true, message: "refused by policy 12" }],
+  ["a gateway: what it found", { error: { message: "The request was blocked because it contains illegal content." } }],
+  ["a gateway: a topic", { error: { message: "Your request was rejected: dangerous content (weapons)." } }],
   ["a firewall's page", CLOUDFLARE_PAGE, "text/html; charset=UTF-8"],
   ["a page of no known type", "\n<html><body><h1>403 Forbidden</h1>nginx</body></html>", ""],
   ["a page in JSON", { error: { message: CLOUDFLARE_PAGE } }],
@@ -72,6 +74,18 @@ test.each<[server: string, body: unknown, type?: string]>([
   ["Hugging Face", { error: "Access to this gated repo is restricted and you are not in the authorized list" }],
   ["NVIDIA", { status: 403, title: "Forbidden", detail: "Authorization failed" }],
   ["Alibaba", { error: { code: "access_denied", message: "Model access denied." } }],
+  ["a suspended account", { error: { message: "Your account has been suspended for violating our usage policies" } }],
+  ["a blocked address", { error: { message: "Your IP address is on our blocklist" } }],
+  ["a workspace's policy", { error: { message: "Access denied by your workspace policy: model is not enabled" } }],
+  [
+    "LiteLLM: a key's models",
+    { error: { message: "Key not allowed to access model. It can access models=['content-safety-4b']" } },
+  ],
+  ["OpenAI: a moderation model", { error: { message: "You have no access to omni-moderation-latest with this key" } }],
+  [
+    "a page about policies",
+    { error: { message: "This key does not have permission. See https://a.example/acceptable-use-policy" } },
+  ],
   ["Volcengine", { error: { code: "AccountOverdueError", message: "the account has an overdue balance" } }],
 ])("a 403 that may be the key's: %s", (_server, body, type) => {
   expect(kindOf(403, body, type)).toBe("forbidden");

@@ -24,7 +24,7 @@ import { openSealed } from "../kit/sealed-values.ts";
 /** Those that waited do not all come back at once. */
 const SPREAD_MS = 1000;
 
-const TOO_MANY_REQUESTS = 429;
+const [BAD_REQUEST, UNPROCESSABLE, TOO_MANY_REQUESTS] = [400, 422, 429];
 
 interface Opened {
   readonly base_url: string;
@@ -95,7 +95,7 @@ export async function reachEndpoint<Response>(
     const { outcome, refusals } = await adaptedCall(endpoint, controller, send);
     const adapted = refusals.length > 0 ? { refusals } : {};
     if (outcome.kind !== "failed") return { ...outcome, ...adapted };
-    const { refuses: _, error, ...failed } = outcome;
+    const { refuses: _, changed: __, error, ...failed } = outcome;
     const free = await givenAnotherKey(outcome, endpoint, open);
     return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
   } finally {
@@ -105,7 +105,8 @@ export async function reachEndpoint<Response>(
 
 /**
  * The call, made again at once without what the endpoint refuses of it, each time as a call of its own. What was left out
- * is remembered only when a call without it was answered: words that say less than they seem to change nothing.
+ * is remembered only when a call without it was answered: words that say less than they seem to change nothing. Models of
+ * one endpoint differ: where one refuses a call that lacks what was remembered, the call is made as it was asked for.
  */
 async function adaptedCall<Response>(
   { remember, refuses = [], ...where }: EndpointAccess,
@@ -113,20 +114,35 @@ async function adaptedCall<Response>(
   send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
 ): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {
   const refusals: Refusal[] = [];
-  const without = [...refuses];
+  let trial: Trial = { known: refuses, found: [] };
   for (;;) {
-    const outcome = await send({ ...where, refuses: without, signal });
-    const refused = outcome.kind === "failed" ? outcome.refuses : undefined;
-    const mayAdapt = remember !== undefined && without.length < LIMITS.refusedNames;
-    if (outcome.kind === "failed" && refused !== undefined && mayAdapt && !without.includes(refused)) {
-      refusals.push({ error: serializeError(outcome.error), ...(outcome.status && { status: outcome.status }) });
-      without.push(refused);
-      continue;
+    const outcome = await send({ ...where, refuses: [...trial.known, ...trial.found], signal });
+    const next = remember === undefined || outcome.kind !== "failed" ? null : nextTrial(trial, outcome);
+    if (outcome.kind !== "failed" || next === null) {
+      if (outcome.kind === "answered") for (const name of trial.found) await remember?.(name);
+      return { outcome, refusals };
     }
-    if (outcome.kind === "answered") for (const name of without.slice(refuses.length)) await remember?.(name);
-    return { outcome, refusals };
+    const { error, status } = outcome;
+    refusals.push({ error: serializeError(error), ...(status && { status }) });
+    trial = next;
   }
 }
+
+/** What a call leaves out: what its endpoint was known to refuse, and what it has refused since. */
+interface Trial {
+  readonly known: readonly string[];
+  readonly found: readonly string[];
+}
+
+/** The next call; null where none would help. */
+function nextTrial({ known, found }: Trial, { refuses: refused, changed = false, status }: Failed): Trial | null {
+  const isNew = refused !== undefined && !found.includes(refused);
+  if (isNew && known.length + found.length < LIMITS.refusedNames) return { known, found: [...found, refused] };
+  const mayLack = changed && found.length === 0 && (status === BAD_REQUEST || status === UNPROCESSABLE);
+  return mayLack ? { known: [], found } : null;
+}
+
+type Failed = Extract<CallOutcome, { kind: "failed" }>;
 
 async function openedOr(open: OpenEndpoint, fresh: boolean): Promise<EndpointAccess | EndpointUnusable> {
   try {

@@ -159,6 +159,20 @@ test("two calls of one tool without ids have results that tell which is whose", 
   expect(said).toEqual(ids.map((id) => expect.objectContaining({ id })));
 });
 
+test("a model that needs what another model of its endpoint refuses is sent it", async () => {
+  const at = await endpoint({ refuses: ["messages.reasoning_content"] });
+  const message = { content: null, reasoning_content: "so", tool_calls: [QUERY] };
+  const fault = refuses("reasoning_content is missing in assistant tool call message at index 2");
+  const { run, rollouts } = await play(
+    at,
+    [{ fault: says(message, "tool_calls") }, { fault, lacks: '"reasoning_content":"so"', reply: "done" }],
+    1,
+  );
+  expect(run.counts).toMatchObject({ scored: 1, failed: {} });
+  expect(rollouts[0]?.failed_calls).toMatchObject([{ status: 400 }]);
+  expect(await refusedBy(at)).toEqual(["messages.reasoning_content"]);
+});
+
 test("where nothing more can be remembered, the refusal is the failure of its call", async () => {
   const full = Array.from({ length: LIMITS.refusedNames }, (_, at) => `messages.m${at}`);
   const at = await endpoint({ refuses: full });
