@@ -15,18 +15,13 @@ export interface CostPrices {
   readonly call: number;
 }
 
-/** As much of a call as decides what it can take at most. */
+/** What a call can take at most, in tokens. */
 export interface CallSize {
-  /** Of what is sent, as JSON in UTF-8: a token is one byte at least. */
-  readonly bytes: number;
-  readonly messages: number;
+  readonly prompt_tokens: number;
   /** Tokens it may be answered with; null where nobody limits them. */
   readonly most_tokens: number | null;
 }
 
-/** What a chat template may add to a call, and to each of its messages, in tokens. */
-const SLACK_PER_CALL = 1024;
-const SLACK_PER_MESSAGE = 32;
 /** The bound of a call without one: no purse covers it. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
@@ -41,9 +36,8 @@ export function callCost({ input, output, call }: CostPrices, { prompt_tokens, c
   return Number((product + MILLION - 1n) / MILLION) + call;
 }
 
-export function callBound(prices: CostPrices, { bytes, messages, most_tokens }: CallSize): number {
+export function callBound(prices: CostPrices, { prompt_tokens, most_tokens }: CallSize): number {
   if (most_tokens === null) return NO_BOUND;
-  const prompt_tokens = bytes + SLACK_PER_CALL + SLACK_PER_MESSAGE * messages;
   return Math.min(NO_BOUND, callCost(prices, { prompt_tokens, completion_tokens: most_tokens }));
 }
 
@@ -115,8 +109,8 @@ export function wantedFor(prices: CostPrices, size: CallSize): Wanted {
   if (most_tokens === null) return { need, wish: need };
   let wish = 0;
   for (let turn = 0; turn < TURNS_PER_ASK; turn += 1) {
-    const bytes = size.bytes + turn * most_tokens * BYTES_PER_TOKEN;
-    wish += callBound(prices, { bytes, messages: size.messages + 2 * turn, most_tokens });
+    const prompt_tokens = size.prompt_tokens + turn * most_tokens * BYTES_PER_TOKEN;
+    wish += callBound(prices, { prompt_tokens, most_tokens });
   }
   return { need, wish: Math.min(NO_BOUND, wish) };
 }

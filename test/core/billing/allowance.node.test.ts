@@ -26,9 +26,9 @@ test("what a call costs is rounded up, and is exact where a double is not", () =
   expect(callCost(dear, { prompt_tokens: 9_007_199_254_741, completion_tokens: 0 })).toBe(9_007_199_254_741_000);
 });
 
-test("a call's bound takes a token for each byte and what a chat template adds, and is beyond every purse without a limit", () => {
-  const size = { bytes: 1000, messages: 2, most_tokens: 100 };
-  expect(callBound(PRICES, size)).toBe(Math.ceil((1000 + 1024 + 64) * 0.15 + 60) + 12);
+test("a call's bound takes all tokens that it may be asked and answered with, and is beyond every purse without a limit", () => {
+  const size = { prompt_tokens: 1000, most_tokens: 100 };
+  expect(callBound(PRICES, size)).toBe(150 + 60 + 12);
   const unbounded = callBound(PRICES, { ...size, most_tokens: null });
   expect(covers(newPurse(1_000_000_000_000), unbounded)).toBe(false);
 });
