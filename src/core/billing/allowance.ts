@@ -46,6 +46,7 @@ export interface LostCalls {
   readonly calls: number;
   readonly micros: number;
 }
+export const NO_CALLS: LostCalls = { calls: 0, micros: 0 };
 
 /** What one rollout, or one unit while its judges are asked, may spend and has spent. */
 export interface Purse {
@@ -60,7 +61,7 @@ export interface Purse {
 }
 
 export function newPurse(ceiling: number, spent = 0): Purse {
-  return { ceiling, spent, held: 0, open: 0, lost: { calls: 0, micros: 0 } };
+  return { ceiling, spent, held: 0, open: 0, lost: NO_CALLS };
 }
 
 /** Whether another call may leave. */
@@ -80,7 +81,7 @@ export function settleCall(purse: Purse, bound: number, cost: number): Purse {
 
 /** Nobody saw what came of a call. */
 export function loseCall(purse: Purse, bound: number): Purse {
-  const lost = { calls: purse.lost.calls + 1, micros: purse.lost.micros + bound };
+  const lost = withCalls(purse.lost, { calls: 1, micros: bound });
   return { ...settleCall(purse, bound, bound), lost };
 }
 
@@ -88,7 +89,7 @@ export function loseCall(purse: Purse, bound: number): Purse {
 export function loseOpen(purse: Purse): Purse {
   const { held, open, lost } = purse;
   if (open === 0) return purse;
-  const all = { calls: lost.calls + open, micros: lost.micros + held };
+  const all = withCalls(lost, { calls: open, micros: held });
   return { ...purse, spent: purse.spent + held, held: 0, open: 0, lost: all };
 }
 
@@ -117,12 +118,14 @@ export function wantedFor(prices: CostPrices, size: CallSize): Wanted {
 
 /** What a run has counted so far. */
 export interface CapBook {
-  /** What is known of everything that has ended. */
+  /** What is known of everything that has ended, lost calls at their bounds. */
   readonly spent: number;
   /** What is let out: to rollouts that run and units whose judges are asked, what they have spent included. */
   readonly out: number;
+  /** Of what is spent, what is held for lost calls. */
+  readonly lost: LostCalls;
 }
-export const NEW_CAP: CapBook = { spent: 0, out: 0 };
+export const NEW_CAP: CapBook = { spent: 0, out: 0, lost: NO_CALLS };
 
 /** What may still be let out. Below 0 where calls took more than their bounds. */
 export function capRoom(cap: number, { spent, out }: CapBook): number {
@@ -134,9 +137,26 @@ export function letOut(book: CapBook, by: number): CapBook {
   return { ...book, out: book.out + by };
 }
 
-/** What was let out has ended: `spent` of it is gone, the rest is there again. */
-export function closeAllowance({ spent: sum, out }: CapBook, ceiling: number, spent: number): CapBook {
-  return { spent: sum + spent, out: out - ceiling };
+/** What something took out of a run's cap. */
+export interface Spending {
+  /** In micro-dollars, lost calls at their bounds; 0 in a run without a cap. */
+  readonly micros: number;
+  readonly lost: LostCalls;
+}
+
+/** What was let out has ended: what was spent of it is gone, the rest is there again. */
+export function closeAllowance(book: CapBook, ceiling: number, { micros, lost }: Spending): CapBook {
+  return { spent: book.spent + micros, out: book.out - ceiling, lost: withCalls(book.lost, lost) };
+}
+
+/** Somebody of whom nobody had heard says what was spent, in place of what is held for it. */
+export function replaceHold(book: CapBook, hold: LostCalls, { micros, lost }: Spending): CapBook {
+  const others = { calls: book.lost.calls - hold.calls, micros: book.lost.micros - hold.micros };
+  return { ...book, spent: book.spent - hold.micros + micros, lost: withCalls(others, lost) };
+}
+
+export function withCalls(some: LostCalls, more: LostCalls): LostCalls {
+  return { calls: some.calls + more.calls, micros: some.micros + more.micros };
 }
 
 export interface CeilingAsk extends Wanted {

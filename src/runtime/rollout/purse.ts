@@ -14,11 +14,12 @@ import {
   loseOpen,
   newPurse,
   type Purse,
+  type Spending,
   settleCall,
   type Wanted,
 } from "../../core/billing/allowance.ts";
 import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { AllowanceReply, RolloutBudget, Spending } from "../contract/wire.ts";
+import type { AllowanceReply, RolloutBudget } from "../contract/wire.ts";
 
 export interface RolloutPurse extends Purse {
   /** How often it asked its run for more. */

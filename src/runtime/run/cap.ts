@@ -8,13 +8,21 @@
  * any more has spent all that it was let out. Who waits holds nothing back, so something always goes on or the run ends.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { capRoom, ceilingFor, closeAllowance, letOut } from "../../core/billing/allowance.ts";
+import {
+  capRoom,
+  ceilingFor,
+  closeAllowance,
+  letOut,
+  replaceHold,
+  type Spending,
+} from "../../core/billing/allowance.ts";
 import { baseCost, capOf, policyCosts } from "../../core/billing/run-costs.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import type { AllowanceAsk, AllowanceReply, RunSpec, Spending } from "../contract/wire.ts";
+import type { AllowanceAsk, AllowanceReply, RunSpec } from "../contract/wire.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { nameOfRollout } from "./lost-holds.ts";
 import type { NeedyRollouts } from "./needy-rollouts.ts";
 import type { RunHead } from "./schema.ts";
 import { pendingOf, settle, trainsOn } from "./standing.ts";
@@ -88,19 +96,30 @@ export function startableWithin(store: RunStore, spec: RunSpec, count: number): 
 export function closeRollout(
   store: RunStore,
   spec: RunSpec,
-  { ceiling }: RolloutEntry,
+  { seq, ceiling }: RolloutEntry,
   spent: Spending | undefined,
 ): Partial<RolloutEntry> {
   if (capOf(spec) === null) return { lost_calls: spent?.lost.calls ?? 0 };
-  const { micros, lost } = spent ?? allLost(ceiling);
+  const taken = spent ?? holdAll(store, nameOfRollout(seq), ceiling);
+  const { micros, lost } = taken;
   const head = store.head();
-  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, micros) } });
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, taken) } });
   return { ceiling: 0, needs: 0, spent_micros: micros, lost_calls: lost.calls, lost_micros: lost.micros };
 }
 
-/** Of whoever was let out so much, and cannot say what became of it. */
-export function allLost(micros: number): Spending {
-  return { micros, lost: { calls: micros > 0 ? 1 : 0, micros } };
+/** Of whoever was let out so much, and cannot say what became of it: all is held under this name until it does. */
+export function holdAll(store: RunStore, name: string, micros: number): Spending {
+  const lost = { calls: micros > 0 ? 1 : 0, micros };
+  if (micros > 0) store.lostHolds.add(name, lost);
+  return { micros, lost };
+}
+
+/** Whoever could not be heard says after all what was spent: it counts in place of what was held. Told twice, once. */
+export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
+  const hold = spent === undefined ? null : store.lostHolds.take(name);
+  if (spent === undefined || hold === null) return;
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...replaceHold(head.cap, hold, spent) }, row_current: false });
 }
 
 /** What is left to be let out; infinity in a run without a cap. */

@@ -146,8 +146,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
-    if (of !== undefined) endClaim(this.#store, of);
-    this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
+    this.#change((spec) => {
+      if (of !== undefined) endClaim(this.#store, of);
+      takeScores(this.#store, spec, members, this.now(), samples);
+    });
   }
 
   requestJudgements(requests: readonly JudgementRequest[]): void {

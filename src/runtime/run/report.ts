@@ -132,7 +132,8 @@ export class LiveViews {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
     const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
-    const capped = capOf(spec) === null ? {} : { counted_micros: head.cap.spent };
+    const { spent: counted_micros, lost: lost_holds } = head.cap;
+    const capped = capOf(spec) === null ? {} : { counted_micros, lost_holds };
     return { ...report, usage, ...capped, ...platformTime(head) };
   }
 

@@ -8,12 +8,14 @@ import {
   closeAllowance,
   covers,
   holdCall,
+  type LostCalls,
   letOut,
   loseCall,
   loseOpen,
   NEW_CAP,
   newPurse,
   type Purse,
+  replaceHold,
   settleCall,
 } from "../../../src/core/billing/allowance.ts";
 
@@ -48,6 +50,8 @@ class Played {
   /** What every call ever made has taken in truth, lost ones too. */
   taken = 0;
   readonly rollouts: { purse: Purse; ceiling: number; turns: number; waits: number; over: boolean }[];
+  /** Rollouts that could not be heard, and what is held for each. */
+  unheard: { purse: Purse; hold: LostCalls }[] = [];
 
   constructor(cap: number, rollouts: number, turns: number) {
     this.cap = cap;
@@ -61,6 +65,7 @@ class Played {
     expect(this.book.out).toBe(outstanding);
     expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
     expect(this.taken).toBeLessThanOrEqual(this.book.spent + this.book.out);
+    expect(this.book.lost.micros).toBeLessThanOrEqual(this.book.spent);
   }
 
   /** One step of one rollout; `lucky` and `share` decide what comes of its call, `killed` what becomes of the answer. */
@@ -98,9 +103,21 @@ class Played {
   }
 
   end(rollout: Played["rollouts"][number], unheard: boolean): void {
-    const spent = unheard ? rollout.ceiling : loseOpen(rollout.purse).spent;
-    this.book = closeAllowance(this.book, rollout.ceiling, spent);
+    const { spent, lost } = loseOpen(rollout.purse);
+    const hold = { calls: 1, micros: rollout.ceiling };
+    const taken = unheard ? { micros: hold.micros, lost: hold } : { micros: spent, lost };
+    this.book = closeAllowance(this.book, rollout.ceiling, taken);
+    if (unheard) this.unheard.push({ purse: rollout.purse, hold });
     rollout.over = true;
+  }
+
+  /** The first that could not be heard reports after all. */
+  report(): void {
+    const late = this.unheard.shift();
+    if (late === undefined) return;
+    const { spent, lost } = loseOpen(late.purse);
+    this.book = replaceHold(this.book, late.hold, { micros: spent, lost });
+    this.holds();
   }
 
   /** Everybody goes on by turns: the run ends, by itself or since nothing fits. */
@@ -132,7 +149,10 @@ test("whatever is asked, spent, lost, killed and ended in whatever order: spent 
       fc.array(step, { maxLength: 200 }),
       (cap, rollouts, steps) => {
         const run = new Played(cap, rollouts, 6);
-        for (const { at, bound, share, what } of steps) run.step(at, bound, share, what);
+        for (const { at, bound, share, what } of steps) {
+          run.step(at, bound, share, what);
+          if (at % 5 === 0) run.report();
+        }
         run.finish(100);
         run.holds();
       },

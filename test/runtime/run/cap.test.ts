@@ -113,6 +113,7 @@ test("an answer that a kill swallowed is lost usage: it counts at its bound, and
   expect(lost?.micros).toBeGreaterThan(256);
   expect(lost?.micros).toBeLessThan(1024);
   expect(ended.report.counted_micros).toBe(prompt_tokens + 2 * completion_tokens + (lost?.micros ?? 0));
+  expect(ended.report.lost_holds).toEqual(lost);
 });
 
 test("in a run without a cap lost calls are counted, and what they cost nobody knows", async () => {
@@ -120,6 +121,7 @@ test("in a run without a cap lost calls are counted, and what they cost nobody k
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(resetOnce) });
   expect(run.report.usage.lost).toEqual({ calls: 1, micros: null });
   expect(run.report.counted_micros).toBeUndefined();
+  expect(run.report.lost_holds).toBeUndefined();
 });
 
 test("a refused call costs nothing", async () => {
