@@ -98,7 +98,9 @@ export function capText({ max_cost_micros, report: { counted_micros, lost_holds 
   if (max_cost_micros === null) return "";
   const { calls = 0, micros = 0 } = lost_holds ?? {};
   const held = calls === 0 ? "" : `, ${dollarsText(micros)} of it held for ${callsText(calls)} that were lost`;
-  return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${held}`;
+  const { released } = lost_holds ?? {};
+  const freed = released === undefined ? "" : `, ${dollarsText(released.micros)} for such calls released`;
+  return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${held}${freed}`;
 }
 
 function callsText(calls: number): string {

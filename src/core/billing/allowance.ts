@@ -124,10 +124,12 @@ export interface CapBook {
   readonly out: number;
   /** Of what is spent, what is held for lost calls. */
   readonly lost: LostCalls;
+  /** What was held for lost calls until it was released: it counts no more. */
+  readonly released: LostCalls;
 }
-export const NEW_CAP: CapBook = { spent: 0, out: 0, lost: NO_CALLS };
+export const NEW_CAP: CapBook = { spent: 0, out: 0, lost: NO_CALLS, released: NO_CALLS };
 
-/** What may still be let out. Below 0 where calls took more than their bounds. */
+/** What may still be let out. Below 0 where calls took more than their bounds, or what was released was used after all. */
 export function capRoom(cap: number, { spent, out }: CapBook): number {
   return cap - spent - out;
 }
@@ -146,11 +148,26 @@ export interface Spending {
 
 /** What was let out has ended: what was spent of it is gone, the rest is there again. */
 export function closeAllowance(book: CapBook, ceiling: number, { micros, lost }: Spending): CapBook {
-  return { spent: book.spent + micros, out: book.out - ceiling, lost: withCalls(book.lost, lost) };
+  return { ...book, spent: book.spent + micros, out: book.out - ceiling, lost: withCalls(book.lost, lost) };
 }
 
-/** Somebody of whom nobody had heard says what was spent, in place of what is held for it. */
-export function replaceHold(book: CapBook, hold: LostCalls, { micros, lost }: Spending): CapBook {
+/** Lost calls count no more; those of whoever is still let out something are not among them. */
+export function releaseHolds(book: CapBook): CapBook {
+  const { spent, lost, released } = book;
+  return { ...book, spent: spent - lost.micros, lost: NO_CALLS, released: withCalls(released, lost) };
+}
+
+/** What is held for somebody of whom nobody has heard. */
+export interface LostHold extends LostCalls {
+  readonly released: boolean;
+}
+
+/**
+ * Somebody of whom nobody had heard says what was spent, in place of what is held for it. Behind a release that is added,
+ * though it may be more than is left: but not the bounds of its own lost calls, which were released with the hold.
+ */
+export function replaceHold(book: CapBook, hold: LostHold, { micros, lost }: Spending): CapBook {
+  if (hold.released) return { ...book, spent: book.spent + micros - lost.micros };
   const others = { calls: book.lost.calls - hold.calls, micros: book.lost.micros - hold.micros };
   return { ...book, spent: book.spent - hold.micros + micros, lost: withCalls(others, lost) };
 }
@@ -174,7 +191,7 @@ export function ceilingFor(
   { spent, need, wish }: CeilingAsk,
   sharers: number,
 ): { readonly ceiling: number; readonly granted: boolean } {
-  if (spent + need <= before) return { ceiling: before, granted: true };
+  if (room >= 0 && spent + need <= before) return { ceiling: before, granted: true };
   const most = room + before - spent;
   if (need > most) return { ceiling: spent, granted: false };
   const share = Math.floor(most / Math.max(1, sharers));

@@ -90,6 +90,11 @@ export function mayCall(purse: RolloutPurse, bound: number): boolean {
   return covers(purse, bound);
 }
 
+/** It pays for no other call before it has asked. */
+export function withoutRest(purse: RolloutPurse): RolloutPurse {
+  return { ...purse, ceiling: Math.min(purse.ceiling, purse.spent + purse.held) };
+}
+
 /** It asks for more, and gives back what it has not spent: to be written before the ask leaves. */
 export function asking(purse: RolloutPurse): RolloutPurse {
   const { spent } = loseOpen(purse);

@@ -76,7 +76,7 @@ export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean,
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
-  if (store.needy.sum().count > 0) return 0;
+  if (store.needy.sum().count > 0 || roomOf(store, spec) < 0) return 0;
   const { running, cap } = store.head();
   const { input, output, call } = policyCosts(spec);
   // Where its calls cost nothing, nobody ever asks.
@@ -114,7 +114,7 @@ export function holdAll(store: RunStore, name: string, micros: number): Spending
   return { micros, lost };
 }
 
-/** Whoever could not be heard says after all what was spent: it counts in place of what was held. Told twice, once. */
+/** Whoever could not be heard says after all what was spent: it counts in place of what is held. Told twice, once. */
 export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
   const hold = spent === undefined ? null : store.lostHolds.take(name);
   if (spent === undefined || hold === null) return;
@@ -133,7 +133,10 @@ function roomForRollouts(store: RunStore, spec: RunSpec): number {
   return roomOf(store, spec) - store.judging.neededByUnclaimed();
 }
 
-/** Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. */
+/**
+ * Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. Where
+ * more is let out than there is, those that do not wait are to ask before their next call.
+ */
 export class Wakes {
   readonly #env: Env;
   readonly #store: RunStore;
@@ -148,14 +151,26 @@ export class Wakes {
   /** One that cannot be told asks again by itself. Never throws. */
   async send(spec: RunSpec): Promise<void> {
     if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
-    const rows = this.#due(roomForRollouts(this.#store, spec));
+    const over = roomOf(this.#store, spec) < 0;
+    const rows = over ? this.#holding() : this.#due(roomForRollouts(this.#store, spec));
     await new Subrequests().objectAll([...Map.groupBy(rows, ({ host }) => host ?? 0)], async ([host, of]) => {
       try {
-        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(of.map(({ id }) => id));
+        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(
+          of.map(({ id }) => id),
+          over,
+        );
       } catch (thrown) {
         logError("rollouts that wait do not hear", idsOf(spec), thrown);
       }
     });
+  }
+
+  #holding(): ReturnType<NeedyRollouts["holding"]> {
+    const rows = this.#store.needy
+      .holding(LIMITS.sliceObjects)
+      .filter(({ seq, asked }) => this.#told.get(seq) !== asked);
+    for (const { seq, asked } of rows) this.#told.set(seq, asked);
+    return rows;
   }
 
   #due(room: number): ReturnType<NeedyRollouts["first"]> {
@@ -200,7 +215,8 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
   store.transaction(() => {
     if (head.stop === null) {
-      store.saveHead({ ...head, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
+      const cap = { ...head.cap, reopens: false };
+      store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
       // Those of a run that fails go on till then: nobody else has told them to stop.
       for (const { seq } of store.needy.going(LIMITS.maxConcurrent))

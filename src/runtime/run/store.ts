@@ -112,6 +112,7 @@ export class RunStore {
     this.#seq = null;
     this.#inFlight.forget();
     this.announcements.forget();
+    this.lostHolds.forget();
     this.hosts.forget();
   }
 
@@ -136,6 +137,7 @@ export class RunStore {
       this.#head = before;
       this.#inFlight.forget();
       this.announcements.forget();
+      this.lostHolds.forget();
       this.#seq = null;
       this.hosts.forget();
       throw thrown;

@@ -8,13 +8,14 @@ import {
   closeAllowance,
   covers,
   holdCall,
-  type LostCalls,
+  type LostHold,
   letOut,
   loseCall,
   loseOpen,
   NEW_CAP,
   newPurse,
   type Purse,
+  releaseHolds,
   replaceHold,
   settleCall,
 } from "../../../src/core/billing/allowance.ts";
@@ -51,7 +52,7 @@ class Played {
   taken = 0;
   readonly rollouts: { purse: Purse; ceiling: number; turns: number; waits: number; over: boolean }[];
   /** Rollouts that could not be heard, and what is held for each. */
-  unheard: { purse: Purse; hold: LostCalls }[] = [];
+  unheard: { purse: Purse; hold: LostHold }[] = [];
 
   constructor(cap: number, rollouts: number, turns: number) {
     this.cap = cap;
@@ -63,8 +64,9 @@ class Played {
   holds(): void {
     const outstanding = this.rollouts.reduce((sum, { ceiling, over }) => sum + (over ? 0 : ceiling), 0);
     expect(this.book.out).toBe(outstanding);
-    expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
-    expect(this.taken).toBeLessThanOrEqual(this.book.spent + this.book.out);
+    const { spent, out, released } = this.book;
+    if (released.micros === 0) expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
+    expect(this.taken).toBeLessThanOrEqual(spent + out + released.micros);
     expect(this.book.lost.micros).toBeLessThanOrEqual(this.book.spent);
   }
 
@@ -86,6 +88,9 @@ class Played {
     const running = this.rollouts.filter(({ over }) => !over).length;
     const answer = ceilingFor(room, rollout.ceiling, { spent, need, wish: 4 * need }, running);
     this.book = letOut(this.book, answer.ceiling - rollout.ceiling);
+    // Where more is let out than there is, nothing more is.
+    expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(Math.min(0, room));
+    if (answer.granted) expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
     rollout.ceiling = answer.ceiling;
     rollout.waits = answer.granted ? 0 : need;
     // A lost reply: it knows of nothing, and asks again.
@@ -104,11 +109,19 @@ class Played {
 
   end(rollout: Played["rollouts"][number], unheard: boolean): void {
     const { spent, lost } = loseOpen(rollout.purse);
-    const hold = { calls: 1, micros: rollout.ceiling };
-    const taken = unheard ? { micros: hold.micros, lost: hold } : { micros: spent, lost };
+    const hold = { calls: 1, micros: rollout.ceiling, released: false };
+    const taken = unheard ? { micros: hold.micros, lost: { calls: 1, micros: hold.micros } } : { micros: spent, lost };
     this.book = closeAllowance(this.book, rollout.ceiling, taken);
     if (unheard) this.unheard.push({ purse: rollout.purse, hold });
     rollout.over = true;
+  }
+
+  release(): void {
+    const { out, spent, lost } = this.book;
+    this.book = releaseHolds(this.book);
+    this.unheard = this.unheard.map(({ purse, hold }) => ({ purse, hold: { ...hold, released: true } }));
+    expect(this.book).toMatchObject({ out, spent: spent - lost.micros });
+    this.holds();
   }
 
   /** The first that could not be heard reports after all. */
@@ -141,17 +154,19 @@ const step = fc.record({
   what: fc.constantFrom("answered", "answered", "answered", "lost", "refused", "killed", "unheard" as const),
 });
 
-test("whatever is asked, spent, lost, killed and ended in whatever order: spent and let out are within the cap, and the run ends", () => {
+test("whatever is asked, spent, lost, killed, released and ended in whatever order: spent and let out are within the cap but for what was released, and the run ends", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 20_000 }),
       fc.integer({ min: 1, max: 12 }),
       fc.array(step, { maxLength: 200 }),
-      (cap, rollouts, steps) => {
+      fc.boolean(),
+      (cap, rollouts, steps, releases) => {
         const run = new Played(cap, rollouts, 6);
         for (const { at, bound, share, what } of steps) {
           run.step(at, bound, share, what);
           if (at % 5 === 0) run.report();
+          if (releases && at % 7 === 6) run.release();
         }
         run.finish(100);
         run.holds();

@@ -65,7 +65,7 @@ test("a run whose cap is reached ends what waits and dispatches nothing more; no
   expect(seen).toHaveLength(run.report.calls);
   const retried = await platform.post(`/v1/runs/${run.id}/retry`, {});
   const { error } = await retried.json<{ error: { code: string; message: string } }>();
-  const message = `${run.id} has reached its max_cost_micros: start another run`;
+  const message = `${run.id} has reached its max_cost_micros: release its lost calls, or start another run`;
   expect([retried.status, error]).toMatchObject([409, { code: "conflict", message }]);
 });
 

@@ -108,6 +108,12 @@ function LostCalls({ report: { usage, lost_holds } }: Pick<RunView, "report">) {
           {dollarsText(lost_holds.micros)} of the cap is held for {callsText(lost_holds.calls)} that were lost.
         </p>
       )}
+      {lost_holds?.released !== undefined && (
+        <p className="soft">
+          {dollarsText(lost_holds.released.micros)} that was held for {callsText(lost_holds.released.calls)} is
+          released.
+        </p>
+      )}
     </>
   );
 }
