@@ -53,6 +53,7 @@ export async function withAudit(
     return;
   }
   const entry = await begin(context, operation);
+  context.set("auditEntry", entry);
   await carryOut();
   if (entry === null) return;
   const { status, headers } = context.res;
@@ -113,6 +114,7 @@ async function listAuditLog(context: ApiContext): Promise<Response> {
   return context.json({ ...pageOf(entries.map(viewOf), limit), dropped });
 }
 
-function viewOf({ id, at, ...entry }: StoredAuditEntry): AuditEntry {
-  return { object: "audit_entry", id: String(id), at: Math.floor(at / 1000), ...entry };
+function viewOf({ id, at, released, ...entry }: StoredAuditEntry): AuditEntry {
+  const amount = released === null ? {} : { released: JSON.parse(released) };
+  return { object: "audit_entry", id: String(id), at: Math.floor(at / 1000), ...entry, ...amount };
 }

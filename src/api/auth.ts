@@ -195,15 +195,17 @@ export class Guard {
     }
   }
 
-  #allow(context: ApiContext, caller: Caller, { permission, trainer }: Operation): void {
+  #allow(context: ApiContext, caller: Caller, { permission, trainer, whole }: Operation): void {
     if (caller.runId !== null) {
       allowTrainer(context, caller.runId, trainer === true);
       return;
     }
     if (permission === "caller" || permission === "anybody") return;
     const needed = [permission].flat();
-    if (needed.some((one) => permits(caller.permissions, one))) return;
-    const message = `this key lacks the scope ${needed.join(" or ")}`;
+    const permitted = needed.some((one) => permits(caller.permissions, one));
+    if (permitted && !(whole === true && caller.projectId !== null)) return;
+    const lacks = `this key lacks the scope ${needed.join(" or ")}`;
+    const message = permitted ? "this key is for one project, and this takes a key of the whole organisation" : lacks;
     throw new Refusal({ code: "forbidden", message, param: null });
   }
 

@@ -61,7 +61,7 @@ export const ledgerOperations: readonly Operation[] = [
     headers: IDEMPOTENCY_HEADER,
     body: { schema: PriceListRequest },
     reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },
-    errors: ["conflict", "idempotency_conflict"],
+    errors: ["url_not_allowed", "conflict", "idempotency_conflict"],
     handle: createPrices,
   },
   {

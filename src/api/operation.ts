@@ -25,6 +25,8 @@ export interface ApiTypes {
     /** The project; nobody's for an operation about an organisation. */
     scope: Scope;
     caller: Caller;
+    /** The number of what the audit log says of this change; null where it could not be written. */
+    auditEntry: number | null;
     /** Whether the caller would still be let in. */
     stillAllowed: () => Promise<boolean>;
     /** What the reply says of the limit on requests. */
@@ -82,6 +84,8 @@ export interface Operation {
   readonly proof?: "report_link";
   /** What it is about; `project` when absent. */
   readonly reach?: "organization";
+  /** True: it is about a project, and not for a key of one project. */
+  readonly whole?: true;
   /** True: the token of the run's trainer is good for it, as a key is. */
   readonly trainer?: true;
   /** True: it limits damage, so it is carried out even where the audit log cannot be written. */

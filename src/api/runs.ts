@@ -164,6 +164,18 @@ export const runOperations: readonly Operation[] = [
     },
   },
   {
+    id: "releaseLostCalls",
+    route: "POST /v1/runs/{id}/release-lost-calls",
+    permission: "billing:write",
+    whole: true,
+    summary: "Release what a run's cap holds for lost calls: an owner says that they cost nothing",
+    description:
+      "For a key of the whole organisation. What is held for rollouts and judges that have ended counts against `max_cost_micros` no more; what is under way keeps what it was let out. The audit log says who released how much. A run that its cap ended may be retried afterwards. If it turns out later what such a call took, that counts as spent, even beyond the cap, and nothing more begins.",
+    headers: NOT_NEEDED,
+    reply: theRun("The run; with nothing held it stays as it is"),
+    handle: releaseOne,
+  },
+  {
     id: "rescoreRun",
     route: "POST /v1/runs/{id}/rescore",
     permission: "runs:write",
@@ -243,6 +255,12 @@ async function listRunPage(context: ApiContext): Promise<Response> {
     order: query.order,
   });
   return context.json(pageOf(records.map(runViewOf), query.limit));
+}
+
+async function releaseOne(context: ApiContext): Promise<Response> {
+  const { auditEntry: entry } = context.var;
+  if (entry === null) throw new Error("a release has an entry in the audit log");
+  return await answer(context, context.var.services.releaseLostCalls, entry);
 }
 
 async function rescoreOne(context: ApiContext): Promise<Response> {

@@ -21,7 +21,6 @@ import { isRecord } from "../contract/json.ts";
 import type { Message, Messages, ToolCall, ToolDefinition, Usage } from "../contract/messages.ts";
 import { isFixedField, type Sampling } from "../contract/sampling.ts";
 import type { ModelResponse } from "../contract/trajectory.ts";
-import type { CallSize } from "../core/billing/allowance.ts";
 import { REASONING, readChatCompletion, usageIn } from "../core/rollout/chat-completion.ts";
 import { errorIn } from "../core/rollout/reply-error.ts";
 import { ReplyReader } from "../core/rollout/reply-text.ts";
@@ -182,7 +181,10 @@ function notConnected(thrown: unknown): APIError {
   return late ? new APIConnectionTimeoutError() : new APIConnectionError({ cause });
 }
 
-function requestBody(call: Parameters<typeof sizeOfCall>[0]): Record<string, unknown> {
+/** As much of a call as its body is made of. */
+export type AskedOfModel = Pick<ModelCall, "model" | "messages" | "tools" | "sampling">;
+
+export function requestBody(call: AskedOfModel): Record<string, unknown> {
   const { extra_body, ...asked } = call.sampling;
   const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
   return {
@@ -197,48 +199,6 @@ function requestBody(call: Parameters<typeof sizeOfCall>[0]): Record<string, unk
 /** What is paid for is what the run names: `extra_body` changes neither the model nor what it is sent. */
 function withoutFixed(extra_body: Sampling["extra_body"]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra_body ?? {}).filter(([field]) => !isFixedField(field)));
-}
-
-/** Tokens that a picture or a sound may stand for beside its bytes: they may be elsewhere. */
-const TOKENS_PER_PART = 65_536;
-/** Parts whose tokens can be bounded. A file may unfold into any number, and so may what only the endpoint knows. */
-const BOUNDED_PARTS = ["image_url", "input_audio"];
-
-/** What a call can take at most. */
-export function sizeOfCall(call: Pick<ModelCall, "model" | "messages" | "tools" | "sampling">): CallSize {
-  const body = requestBody(call);
-  const { length: messages } = call.messages;
-  const parts = call.messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
-  const opaque = parts.filter(({ type }) => type !== "text");
-  const bounded = opaque.every(({ type }) => BOUNDED_PARTS.includes(type));
-  const bytes = bytesOf(body) + opaque.length * TOKENS_PER_PART;
-  return { bytes, messages, most_tokens: bounded ? mostTokens(body) : null };
-}
-
-/** The same of a call of an embedding model, which answers with no tokens. */
-export function sizeOfEmbeddings({ texts }: Pick<EmbeddingCall, "texts">): CallSize {
-  return { bytes: bytesOf(texts), messages: texts.length, most_tokens: 0 };
-}
-
-function bytesOf(body: unknown): number {
-  return new TextEncoder().encode(JSON.stringify(body)).length;
-}
-
-/**
- * Engines differ in which of the limits they heed, and sample as many replies as they are asked for. Null without a limit,
- * and with one that engines may read in another way, such as -1 or a text.
- */
-function mostTokens(body: Readonly<Record<string, unknown>>): number | null {
-  const given = (...fields: string[]) => fields.map((field) => body[field] ?? null).filter((value) => value !== null);
-  const limits = given("max_tokens", "max_completion_tokens");
-  const replies = given("n", "best_of");
-  if (limits.length === 0 || ![...limits, ...replies].every(isPositive)) return null;
-  const most = Math.max(...limits.map(Number)) * Math.max(1, ...replies.map(Number));
-  return isPositive(most) ? most : null;
-}
-
-function isPositive(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) > 0;
 }
 
 /** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */

@@ -20,6 +20,10 @@ export const AuditEntry = named("AuditEntry", {
     .nullable()
     .describe("of the reply; null while it is under way, and for good where the platform stopped in the middle")
     .meta({ example: 200 }),
+  released: z
+    .object({ calls: Count, micros: Count })
+    .optional()
+    .describe("what was released of the holds of a run's lost calls, in micro-dollars; absent where nothing was"),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 

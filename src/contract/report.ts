@@ -82,6 +82,19 @@ export const RunReport = named("RunReport", {
   counted_micros: Count.optional().describe(
     "what counts against max_cost_micros so far: of rollouts that have ended, and of lost calls what they can have taken at most; absent without a cap",
   ),
+  lost_holds: z
+    .object({
+      calls: Count.meta({ example: 2 }),
+      micros: Count.meta({ example: 1480 }),
+      released: z
+        .object({ calls: Count, micros: Count })
+        .optional()
+        .describe("what an owner released of such holds: it counts no more; absent where nothing was"),
+    })
+    .optional()
+    .describe(
+      "of counted_micros, what is held for lost calls of rollouts and judges that have ended, in micro-dollars; absent without a cap",
+    ),
   latency: z
     .object({ platform_ms: z.object({ p50: MaybeNumber, p99: MaybeNumber }) })
     .optional()

@@ -190,6 +190,11 @@ export class RollcallClient extends EndpointsClient {
     return this.requests.post(`/runs/${encodeURIComponent(runId)}/retry`, request, options);
   }
 
+  /** What its cap holds for lost calls counts no more. For owners: it takes `billing:write` in the whole organisation. */
+  releaseLostCalls(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(`/runs/${encodeURIComponent(runId)}/release-lost-calls`, {}, options);
+  }
+
   /** A new run that scores what an ended one left behind, with another rubric. No model of its own is called. */
   rescoreRun(runId: string, request: RescoreRequestInput = {}, options: PostOptions = {}): Promise<RunView> {
     return this.requests.post(`/runs/${encodeURIComponent(runId)}/rescore`, request, options);

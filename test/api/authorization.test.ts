@@ -10,6 +10,7 @@ import { OPERATIONS } from "../../src/api/app.ts";
 import { isOpen, type Operation, placeOf } from "../../src/api/operation.ts";
 import { type Asker, callersOf } from "./authorization/callers.ts";
 import {
+  BY_WHOLE_KEYS,
   FOR_TRAINERS,
   mayDo,
   NOT_BY_SESSION,
@@ -173,7 +174,7 @@ function inOrganization(id: string, caller: Asker, { thing, target }: Aim): numb
 }
 
 function mayDoThis(id: string, { may, trains, bound }: Asker): boolean {
-  if (bound !== null && OF_ALL_PROJECTS.includes(id)) return false;
+  if (bound !== null && [...OF_ALL_PROJECTS, ...BY_WHOLE_KEYS].includes(id)) return false;
   return trains === undefined ? mayDo(may ?? [], TAKES[id] ?? []) : FOR_TRAINERS.includes(id);
 }
 

@@ -1,8 +1,10 @@
 /** Prices, the balance, the ledger and what an operator posts to it, against the organisation's own books. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import type { Caller } from "../../src/contract/identity.ts";
 import { DEFAULT_PRICES } from "../../src/core/billing/default-prices.ts";
 import { accountObject } from "../../src/runtime/kit/names.ts";
+import { createPriceList } from "../../src/runtime/service/prices.ts";
 import { openTenant, type Tenant } from "./tenant.ts";
 
 const FEES = { ...DEFAULT_PRICES.fees, rollout_micros: 70 };
@@ -240,6 +242,26 @@ test("prices are read by any key, and a list that is added never changes and com
   expect([same.status, same.body.error.param]).toEqual([409, "effective_from"]);
   expect((await add({ version: DEFAULT_PRICES.version, effective_from: now + 300 })).status).toBe(409);
   await env.DB.prepare("delete from price_lists where version in (?, ?)").bind(soon, later).run();
+});
+
+test("a deployment takes no prices of models at addresses that it would not call", async () => {
+  const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
+  const { other } = await withOperator();
+  const caller: Caller = {
+    ...{ orgId: other.scope.orgId, projectId: null, permissions: ["operator"], who: "key_1", runId: null },
+    ...{ expiresAt: null, perMinute: { own: null, organization: null } },
+  };
+  const tokens = { input_per_mtok_micros: 1, cached_input_per_mtok_micros: 1, output_per_mtok_micros: 1 };
+  const options = { idempotencyKey: null, requestHash: "", now: other.clock.now };
+  for (const base_url of ["http://169.254.169.254/v1", "https://10.0.0.7/v1", "http://gpu.example/v1"]) {
+    const models = [
+      { base_url: "https://gpu.example/v1", model: "m", ...tokens },
+      { base_url, model: "n", ...tokens },
+    ];
+    const list = { version: crypto.randomUUID(), effective_from: null, fees: FEES, models };
+    const refused = { ok: false, error: { code: "url_not_allowed", param: "models.1.base_url" } };
+    expect(await createPriceList(deployed, caller, list, options)).toMatchObject(refused);
+  }
 });
 
 test("prices without a time are in force from the second they are made in", async () => {

@@ -169,6 +169,7 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/runs/preview",
       "POST /v1/runs/{id}/cancel",
       "POST /v1/runs/{id}/pause",
+      "POST /v1/runs/{id}/release-lost-calls",
       "POST /v1/runs/{id}/report-links",
       "POST /v1/runs/{id}/rescore",
       "POST /v1/runs/{id}/resume",

@@ -20,6 +20,7 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
   const report = {
     ...RUN.report,
     counted_micros: 7,
+    lost_holds: { calls: 1, micros: 3 },
     usage: { ...RUN.report.usage, charged_micros: 8, cost_micros: 9 },
   };
   const run = runRow(endpoint, {
@@ -64,7 +65,9 @@ test("a link shows anybody the report, and nothing of prompts, addresses, keys o
     "report",
     "status",
   ]);
-  expect(text).not.toMatch(/9f2c|hidden|base_url|https?:|charged_micros|counted_micros|"cost_micros":\d|ep_|key_/);
+  expect(text).not.toMatch(
+    /9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_holds|"cost_micros":\d|ep_|key_/,
+  );
   const [stored] = (await env.DB.prepare("select * from report_links where run_id = ?").bind(id).all()).results;
   expect(stored).toMatchObject({ hash: sha256Hex(tokenOf(body.url)) });
   const listed = (await call(token, `GET /v1/runs/${id}/report-links`)).body.data;

@@ -41,11 +41,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
     json: {
       ...SUMMARY,
       ...{ steps: 2, policy_version: 2, before: ESTIMATE_OF_16, after: ESTIMATE_OF_16 },
-      ...{
-        max_lag: expect.any(Number),
-        max_off_policy_steps: 2,
-        batches: { shipped: 2, acked: 2, voided: 0 },
-      },
+      ...{ max_lag: expect.any(Number), max_off_policy_steps: 2, batches: { shipped: 2, acked: 2, voided: 0 } },
       rollouts: expect.objectContaining({ unscored: 0, failed: 0 }),
       samples: expect.objectContaining({ untrainable: 0 }),
       first_step: { ratio_max_abs_error: expect.closeTo(0, 4), kl: expect.closeTo(0, 6) },
@@ -74,6 +70,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "run resume": { json: RUN },
   "run update": { json: { ...RUN, max_concurrent: 8, name: "renamed" } },
   "run retry": { text: /^run_\w+: completed, 0 in flight/, json: RUN },
+  "run release-lost-calls": { text: /^run_\w+: it has no cap\n/, json: RUN },
   "run audit": {
     text: /^record +says[\s\S]*counters +planned 4, dispatched 4, scored 4\n[\s\S]*run_\w+ holds\n/,
     json: { object: "audit", holds: true, violations: [] },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callEmbeddings, callModel, sizeOfCall } from "../../src/clients/inference.ts";
+import { callEmbeddings, callModel } from "../../src/clients/inference.ts";
 import type { Messages } from "../../src/contract/messages.ts";
 import { type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 
@@ -79,36 +79,4 @@ test("extra_body changes neither the model of a call nor what it is sent, in any
     { model: "cheap", messages: [], dimensions: 2 },
     { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
   ]);
-});
-
-const most = (extra_body: Record<string, unknown>) =>
-  sizeOfCall({ model: "m", messages: [], tools: [], sampling: { max_tokens: 100, extra_body } }).most_tokens;
-
-test.each([
-  { max_tokens: -1 },
-  { max_tokens: 0 },
-  { max_completion_tokens: "100000" },
-  { max_tokens: 1e308, n: 10 },
-  { max_tokens: 2 ** 52, n: 4 },
-  { n: "50" },
-  { n: 1.5 },
-  { max_tokens: null },
-])("a call with a limit that engines may read in another way has no bound: %o", (extra_body) => {
-  expect(most(extra_body)).toBeNull();
-});
-
-test("a call may be answered with the largest of its limits, as often as it asks for", () => {
-  expect(most({ n: null, max_completion_tokens: null })).toBe(100);
-  expect(most({ max_completion_tokens: 200, n: 2, best_of: 3 })).toBe(600);
-});
-
-test("a picture counts for what the largest ones take, and a part that only the endpoint can measure has no bound", () => {
-  const sized = (type: string) => {
-    const messages: Messages = [{ role: "user", content: [{ type, [type]: {} }] }];
-    return sizeOfCall({ model: "m", messages, tools: [], sampling: { max_tokens: 7 } });
-  };
-  expect(sized("image_url")).toMatchObject({ most_tokens: 7 });
-  expect(sized("image_url").bytes).toBeGreaterThan(65_536);
-  expect(sized("file")).toMatchObject({ most_tokens: null });
-  expect(sized("video_url")).toMatchObject({ most_tokens: null });
 });

@@ -15,6 +15,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   resumeRun: (client) => client.resumeRun("x/y"),
   updateRun: (client) => client.updateRun("x/y", { max_concurrent: 4 }),
   retryRun: (client) => client.retryRun("x/y"),
+  releaseLostCalls: (client) => client.releaseLostCalls("x/y"),
   rescoreRun: (client) => client.rescoreRun("x/y"),
   auditRun: (client) => client.auditRun("x/y"),
   compareRuns: (client) => client.compareRuns("x/y", { baseline: "b" }),

@@ -2,7 +2,7 @@
 import type { AuditEntry } from "../../contract/audit-log.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { gather, onPlatform } from "../on-platform.ts";
-import { timeText } from "../terminal/format.ts";
+import { dollarsText, timeText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
 
 const HEADER = ["entry", "at", "who", "action", "target", "status"];
@@ -37,6 +37,7 @@ export const AUDIT_LOG = command({
   },
 });
 
-function rowOf({ id, at, who, action, target, made, status }: AuditEntry): string[] {
-  return [id, timeText(at), who, action, target ?? made ?? "", status === null ? "–" : String(status)];
+function rowOf({ id, at, who, action, target, made, status, released }: AuditEntry): string[] {
+  const amount = released === undefined ? "" : `, ${dollarsText(released.micros)} released`;
+  return [id, timeText(at), who, action, `${target ?? made ?? ""}${amount}`, status === null ? "–" : String(status)];
 }

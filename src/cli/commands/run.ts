@@ -11,7 +11,7 @@ import { followRun, hasEnded } from "../follow.ts";
 import { gather, onPlatform, question, type Session } from "../on-platform.ts";
 import { Display, doneOf } from "../terminal/display.ts";
 import { countText, endedCounts, estimateText, namedCounts, timeText } from "../terminal/format.ts";
-import { type EndedRun, RewardTally, resultsTable, resultsText } from "../terminal/results.ts";
+import { capText, type EndedRun, RewardTally, resultsTable, resultsText } from "../terminal/results.ts";
 import { columns, listText, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
 import { trainingFields } from "../train/summary.ts";
@@ -189,6 +189,16 @@ const RESUME = question({
   text: changedText,
 });
 
+const RELEASE = question({
+  name: "run release-lost-calls",
+  takes: "<run>",
+  says: "release what a run's cap holds for lost calls",
+  more: "For owners. The audit log says who released how much.",
+  what: "a run",
+  ask: (client, id, options) => client.releaseLostCalls(id, options),
+  text: (run) => `${run.id}: ${capText(run) || "it has no cap"}`,
+});
+
 const UPDATE = command({
   name: "run update",
   takes: "<run>",
@@ -276,4 +286,4 @@ function auditText({ run_id, holds, sources, notes, violations }: RunAudit): str
   return [table, "", result, ...broken, ...notes.map((note) => `  ${safeLine(note)}`)].join("\n");
 }
 
-export const RUN_COMMANDS = [LIST, SHOW, WATCH, CANCEL, PAUSE, RESUME, UPDATE, RETRY, AUDIT] as const;
+export const RUN_COMMANDS = [LIST, SHOW, WATCH, CANCEL, PAUSE, RESUME, UPDATE, RETRY, RELEASE, AUDIT] as const;

@@ -93,14 +93,21 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): str
   return parts.filter((part) => part !== "").join("; ");
 }
 
-/** Their cost is apart from the policy's. */
 /** What counts against the run's own cap; nothing for a run without one. */
-export function capText({ max_cost_micros, report: { counted_micros, usage } }: RunView): string {
+export function capText({ max_cost_micros, report: { counted_micros, lost_holds } }: RunView): string {
   if (max_cost_micros === null) return "";
-  const lost = usage.lost === undefined ? "" : `; ${countText(usage.lost.calls)} calls lost`;
-  return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${lost}`;
+  const { calls = 0, micros = 0 } = lost_holds ?? {};
+  const held = calls === 0 ? "" : `, ${dollarsText(micros)} of it held for ${callsText(calls)} that were lost`;
+  const { released } = lost_holds ?? {};
+  const freed = released === undefined ? "" : `, ${dollarsText(released.micros)} for such calls released`;
+  return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${held}${freed}`;
 }
 
+function callsText(calls: number): string {
+  return `${countText(calls)} ${calls === 1 ? "call" : "calls"}`;
+}
+
+/** Their cost is apart from the policy's. */
 function judgesText({ report: { usage } }: RunView): string {
   if (usage.judge === undefined) return "";
   const { calls, total_tokens } = usage.judge;

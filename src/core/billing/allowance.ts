@@ -15,18 +15,13 @@ export interface CostPrices {
   readonly call: number;
 }
 
-/** As much of a call as decides what it can take at most. */
+/** What a call can take at most, in tokens. */
 export interface CallSize {
-  /** Of what is sent, as JSON in UTF-8: a token is one byte at least. */
-  readonly bytes: number;
-  readonly messages: number;
+  readonly prompt_tokens: number;
   /** Tokens it may be answered with; null where nobody limits them. */
   readonly most_tokens: number | null;
 }
 
-/** What a chat template may add to a call, and to each of its messages, in tokens. */
-const SLACK_PER_CALL = 1024;
-const SLACK_PER_MESSAGE = 32;
 /** The bound of a call without one: no purse covers it. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
@@ -41,9 +36,8 @@ export function callCost({ input, output, call }: CostPrices, { prompt_tokens, c
   return Number((product + MILLION - 1n) / MILLION) + call;
 }
 
-export function callBound(prices: CostPrices, { bytes, messages, most_tokens }: CallSize): number {
+export function callBound(prices: CostPrices, { prompt_tokens, most_tokens }: CallSize): number {
   if (most_tokens === null) return NO_BOUND;
-  const prompt_tokens = bytes + SLACK_PER_CALL + SLACK_PER_MESSAGE * messages;
   return Math.min(NO_BOUND, callCost(prices, { prompt_tokens, completion_tokens: most_tokens }));
 }
 
@@ -52,6 +46,7 @@ export interface LostCalls {
   readonly calls: number;
   readonly micros: number;
 }
+export const NO_CALLS: LostCalls = { calls: 0, micros: 0 };
 
 /** What one rollout, or one unit while its judges are asked, may spend and has spent. */
 export interface Purse {
@@ -66,7 +61,7 @@ export interface Purse {
 }
 
 export function newPurse(ceiling: number, spent = 0): Purse {
-  return { ceiling, spent, held: 0, open: 0, lost: { calls: 0, micros: 0 } };
+  return { ceiling, spent, held: 0, open: 0, lost: NO_CALLS };
 }
 
 /** Whether another call may leave. */
@@ -86,7 +81,7 @@ export function settleCall(purse: Purse, bound: number, cost: number): Purse {
 
 /** Nobody saw what came of a call. */
 export function loseCall(purse: Purse, bound: number): Purse {
-  const lost = { calls: purse.lost.calls + 1, micros: purse.lost.micros + bound };
+  const lost = withCalls(purse.lost, { calls: 1, micros: bound });
   return { ...settleCall(purse, bound, bound), lost };
 }
 
@@ -94,7 +89,7 @@ export function loseCall(purse: Purse, bound: number): Purse {
 export function loseOpen(purse: Purse): Purse {
   const { held, open, lost } = purse;
   if (open === 0) return purse;
-  const all = { calls: lost.calls + open, micros: lost.micros + held };
+  const all = withCalls(lost, { calls: open, micros: held });
   return { ...purse, spent: purse.spent + held, held: 0, open: 0, lost: all };
 }
 
@@ -115,22 +110,26 @@ export function wantedFor(prices: CostPrices, size: CallSize): Wanted {
   if (most_tokens === null) return { need, wish: need };
   let wish = 0;
   for (let turn = 0; turn < TURNS_PER_ASK; turn += 1) {
-    const bytes = size.bytes + turn * most_tokens * BYTES_PER_TOKEN;
-    wish += callBound(prices, { bytes, messages: size.messages + 2 * turn, most_tokens });
+    const prompt_tokens = size.prompt_tokens + turn * most_tokens * BYTES_PER_TOKEN;
+    wish += callBound(prices, { prompt_tokens, most_tokens });
   }
   return { need, wish: Math.min(NO_BOUND, wish) };
 }
 
 /** What a run has counted so far. */
 export interface CapBook {
-  /** What is known of everything that has ended. */
+  /** What is known of everything that has ended, lost calls at their bounds. */
   readonly spent: number;
   /** What is let out: to rollouts that run and units whose judges are asked, what they have spent included. */
   readonly out: number;
+  /** Of what is spent, what is held for lost calls. */
+  readonly lost: LostCalls;
+  /** What was held for lost calls until it was released: it counts no more. */
+  readonly released: LostCalls;
 }
-export const NEW_CAP: CapBook = { spent: 0, out: 0 };
+export const NEW_CAP: CapBook = { spent: 0, out: 0, lost: NO_CALLS, released: NO_CALLS };
 
-/** What may still be let out. Below 0 where calls took more than their bounds. */
+/** What may still be let out. Below 0 where calls took more than their bounds, or what was released was used after all. */
 export function capRoom(cap: number, { spent, out }: CapBook): number {
   return cap - spent - out;
 }
@@ -140,9 +139,41 @@ export function letOut(book: CapBook, by: number): CapBook {
   return { ...book, out: book.out + by };
 }
 
-/** What was let out has ended: `spent` of it is gone, the rest is there again. */
-export function closeAllowance({ spent: sum, out }: CapBook, ceiling: number, spent: number): CapBook {
-  return { spent: sum + spent, out: out - ceiling };
+/** What something took out of a run's cap. */
+export interface Spending {
+  /** In micro-dollars, lost calls at their bounds; 0 in a run without a cap. */
+  readonly micros: number;
+  readonly lost: LostCalls;
+}
+
+/** What was let out has ended: what was spent of it is gone, the rest is there again. */
+export function closeAllowance(book: CapBook, ceiling: number, { micros, lost }: Spending): CapBook {
+  return { ...book, spent: book.spent + micros, out: book.out - ceiling, lost: withCalls(book.lost, lost) };
+}
+
+/** Lost calls count no more; those of whoever is still let out something are not among them. */
+export function releaseHolds(book: CapBook): CapBook {
+  const { spent, lost, released } = book;
+  return { ...book, spent: spent - lost.micros, lost: NO_CALLS, released: withCalls(released, lost) };
+}
+
+/** What is held for somebody of whom nobody has heard. */
+export interface LostHold extends LostCalls {
+  readonly released: boolean;
+}
+
+/**
+ * Somebody of whom nobody had heard says what was spent, in place of what is held for it. Behind a release that is added,
+ * though it may be more than is left: but not the bounds of its own lost calls, which were released with the hold.
+ */
+export function replaceHold(book: CapBook, hold: LostHold, { micros, lost }: Spending): CapBook {
+  if (hold.released) return { ...book, spent: book.spent + micros - lost.micros };
+  const others = { calls: book.lost.calls - hold.calls, micros: book.lost.micros - hold.micros };
+  return { ...book, spent: book.spent - hold.micros + micros, lost: withCalls(others, lost) };
+}
+
+export function withCalls(some: LostCalls, more: LostCalls): LostCalls {
+  return { calls: some.calls + more.calls, micros: some.micros + more.micros };
 }
 
 export interface CeilingAsk extends Wanted {
@@ -160,7 +191,7 @@ export function ceilingFor(
   { spent, need, wish }: CeilingAsk,
   sharers: number,
 ): { readonly ceiling: number; readonly granted: boolean } {
-  if (spent + need <= before) return { ceiling: before, granted: true };
+  if (room >= 0 && spent + need <= before) return { ceiling: before, granted: true };
   const most = room + before - spent;
   if (need > most) return { ceiling: spent, granted: false };
   const share = Math.floor(most / Math.max(1, sharers));

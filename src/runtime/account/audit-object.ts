@@ -9,6 +9,7 @@ import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, StoredAuditEntry } from "../contract/account-wire.ts";
 import type { AuditRpc, Serves } from "../contract/rpc.ts";
+import { type Migration, migrate } from "../kit/migrate.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 
 /** Each has an index. */
@@ -22,6 +23,11 @@ create index if not exists entries_by_action on entries (action, id);
 create index if not exists entries_by_target on entries (target, id);
 create index if not exists entries_by_project on entries (project_id, id)`;
 
+const MIGRATIONS: readonly Migration[] = [
+  // JSON: what was released of the holds of a run's lost calls.
+  { name: "released", statements: ["alter table entries add column released text"] },
+];
+
 export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
@@ -34,13 +40,17 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     this.#storage = state.storage;
     this.#sql = state.storage.sql;
     this.#tombstone = new Tombstone(state.storage);
+    if (!this.#isNew()) migrate(this.#storage, MIGRATIONS);
   }
 
   /** The number of the entry; null once its organisation is gone. */
   begin({ at, who, action, project_id, target, request_id }: AuditChange): number | null {
     if (this.#tombstone.stands) return null;
     return this.#storage.transactionSync(() => {
-      if (this.#isNew()) this.#sql.exec(TABLES);
+      if (this.#isNew()) {
+        this.#sql.exec(TABLES);
+        migrate(this.#storage, MIGRATIONS);
+      }
       const values = [at, who, action, project_id, target, request_id];
       const [made] = this.#sql
         .exec<{ id: number }>(
@@ -54,12 +64,15 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     });
   }
 
-  /** What came of the change. The first outcome stays. */
-  end(id: number, { status, made }: AuditOutcome): void {
+  /** What came of the change. The first outcome stays, and so does what was released. */
+  end(id: number, { status, made, released }: AuditOutcome): void {
     if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
     if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
     else this.#sql.exec("update entries set status = ?, made = ? where id = ? and status is null", status, made, id);
+    if (released === undefined) return;
+    const text = JSON.stringify(released);
+    this.#sql.exec("update entries set released = ? where id = ? and released is null", text, id);
   }
 
   /** Newest first, at most `limit` that came before the entry `before`. */
@@ -71,7 +84,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     const values = [before ?? Number.MAX_SAFE_INTEGER, ...given.map((column) => asked[column]), limit];
     const entries = this.#sql
       .exec<StoredAuditEntry>(
-        `select id, at, who, action, project_id, target, made, request_id, status from entries
+        `select id, at, who, action, project_id, target, made, request_id, status, released from entries
           where ${conditions} order by id desc limit ?`,
         ...values,
       )

@@ -41,6 +41,8 @@ export interface AuditOutcome {
   readonly status: number;
   /** What was made; null if nothing was. */
   readonly made: string | null;
+  /** What was released of the holds of a run's lost calls: micro-dollars, and for how many calls. */
+  readonly released?: { readonly calls: number; readonly micros: number };
 }
 
 export interface AuditQuery {
@@ -65,6 +67,8 @@ export type StoredAuditEntry = {
   readonly request_id: string;
   /** Of the reply; null while the change is under way, and for good where the platform stopped in the middle. */
   readonly status: number | null;
+  /** JSON. */
+  readonly released: string | null;
 };
 
 export interface AuditPage {

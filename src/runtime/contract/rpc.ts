@@ -201,6 +201,8 @@ export interface RunRpc {
   setMaxConcurrent(rollouts: number): Promise<void>;
   /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
   retry(order: RetryOrder): Promise<RetryRefusal | null>;
+  /** Holds of lost calls count against its cap no more. `entry`: of the audit log. False: nobody created this run. */
+  releaseLostCalls(entry: number): Promise<boolean>;
   /** Asks one rollout to stop. False: there is none in this place. */
   cancelRollout(place: RolloutSlot): Promise<boolean>;
   /** Its endpoint would grant it something else now; or whoever else it is. */
@@ -254,8 +256,11 @@ export interface RolloutRpc {
   /** How they stand, in the order asked for; wakes those that should be running and are not. */
   ask(ids: readonly string[]): Promise<RolloutStanding[]>;
   cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]>;
-  /** There may be enough for the calls that these wait to pay for: they ask again. */
-  askAgain(ids: readonly string[]): Promise<void>;
+  /**
+   * There may be enough for the calls that these wait to pay for: they ask again. `first`: there may not be, and they make no
+   * other call before they have asked.
+   */
+  askAgain(ids: readonly string[], first?: boolean): Promise<void>;
   /** The rollout as stored so far, or null when there is none. */
   read(id: string): Promise<Rollout | null>;
   /** Of its turns stored so far those that are asked for, as its trajectory will have them. */

@@ -11,7 +11,7 @@ import type { Usage } from "../../contract/messages.ts";
 import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { CeilingAsk, CostPrices, LostCalls } from "../../core/billing/allowance.ts";
+import type { CeilingAsk, CostPrices, Spending } from "../../core/billing/allowance.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Latencies } from "./latency.ts";
@@ -78,13 +78,6 @@ export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
 export interface AllowanceReply {
   readonly ceiling: number | null;
   readonly over?: boolean;
-}
-
-/** What something took out of a run's cap. */
-export interface Spending {
-  /** In micro-dollars, lost calls at their bounds; 0 in a run without a cap. */
-  readonly micros: number;
-  readonly lost: LostCalls;
 }
 
 /** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */

@@ -46,7 +46,7 @@ import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
 import { fleetReach } from "./fleet-call.ts";
 import { callSizer, endpointReach, modelCaller, type Reach } from "./model-call.ts";
-import { spendingOf } from "./purse.ts";
+import { spendingOf, withoutRest } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
@@ -136,9 +136,10 @@ export class HostedRollout {
   }
 
   /** It waits for what is left of its run's cap no longer; one that waits for anything else goes on waiting. */
-  async askAgain(): Promise<void> {
+  async askAgain(first: boolean): Promise<void> {
     const purse = this.#store.purse();
-    if (purse.again_at <= this.#host.now()) return;
+    if (first) this.#store.setPurse(withoutRest(purse));
+    if (first || purse.again_at <= this.#host.now()) return;
     this.#store.setPurse({ ...purse, again_at: 0 });
     await this.#host.wake();
   }

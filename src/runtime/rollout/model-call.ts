@@ -5,7 +5,7 @@
  * Invariants. `leave` makes the intent durable and is called right before the call leaves; a call that could not leave was
  * none. Retries are not decided here, but in call-outcome.ts.
  */
-import { sizeOfCall } from "../../clients/inference.ts";
+import { sizeOfCall } from "../../clients/call-size.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
 import type { CallSize } from "../../core/billing/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";

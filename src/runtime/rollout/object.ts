@@ -114,9 +114,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return await this.ask(orders.map(({ rollout_id }) => rollout_id));
   }
 
-  async askAgain(ids: readonly string[]): Promise<void> {
+  async askAgain(ids: readonly string[], first = false): Promise<void> {
     for (const id of ids) {
-      if (this.#isUnderWay(id) && this.#isReadable(id)) await this.#rollout(id).askAgain();
+      if (this.#isUnderWay(id) && this.#isReadable(id)) await this.#rollout(id).askAgain(first);
     }
     this.#retireSoon();
   }

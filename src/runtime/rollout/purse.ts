@@ -14,11 +14,12 @@ import {
   loseOpen,
   newPurse,
   type Purse,
+  type Spending,
   settleCall,
   type Wanted,
 } from "../../core/billing/allowance.ts";
 import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { AllowanceReply, RolloutBudget, Spending } from "../contract/wire.ts";
+import type { AllowanceReply, RolloutBudget } from "../contract/wire.ts";
 
 export interface RolloutPurse extends Purse {
   /** How often it asked its run for more. */
@@ -87,6 +88,11 @@ function answered(purse: Purse, { usage }: Pick<Turn, "usage">, budget: RolloutB
 
 export function mayCall(purse: RolloutPurse, bound: number): boolean {
   return covers(purse, bound);
+}
+
+/** It pays for no other call before it has asked. */
+export function withoutRest(purse: RolloutPurse): RolloutPurse {
+  return { ...purse, ceiling: Math.min(purse.ceiling, purse.spent + purse.held) };
 }
 
 /** It asks for more, and gives back what it has not spent: to be written before the ask leaves. */

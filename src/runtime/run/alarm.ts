@@ -14,6 +14,8 @@ export interface RunClock {
   readonly rowFailures: number;
   /** When webhooks are to be told what happened; null when they know. */
   readonly tellAt: number | null;
+  /** When the audit log is to hear what was released; null when it knows. */
+  readonly releaseAt: number | null;
   /** Rollouts that must still be told to stop. */
   readonly untold: boolean;
   /** True when rollouts could be dispatched now and were not. */
@@ -39,8 +41,8 @@ const LONGEST_ROW_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const { askAt, tellAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
-  const all = [askAt, tellAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
+  const { askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
+  const all = [askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
   const due = all.filter((at) => at !== null);
   if (clock.untold || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));

@@ -8,13 +8,21 @@
  * any more has spent all that it was let out. Who waits holds nothing back, so something always goes on or the run ends.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { capRoom, ceilingFor, closeAllowance, letOut } from "../../core/billing/allowance.ts";
+import {
+  capRoom,
+  ceilingFor,
+  closeAllowance,
+  letOut,
+  replaceHold,
+  type Spending,
+} from "../../core/billing/allowance.ts";
 import { baseCost, capOf, policyCosts } from "../../core/billing/run-costs.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
-import type { AllowanceAsk, AllowanceReply, RunSpec, Spending } from "../contract/wire.ts";
+import type { AllowanceAsk, AllowanceReply, RunSpec } from "../contract/wire.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { nameOfRollout } from "./lost-holds.ts";
 import type { NeedyRollouts } from "./needy-rollouts.ts";
 import type { RunHead } from "./schema.ts";
 import { pendingOf, settle, trainsOn } from "./standing.ts";
@@ -68,7 +76,7 @@ export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean,
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
-  if (store.needy.sum().count > 0) return 0;
+  if (store.needy.sum().count > 0 || roomOf(store, spec) < 0) return 0;
   const { running, cap } = store.head();
   const { input, output, call } = policyCosts(spec);
   // Where its calls cost nothing, nobody ever asks.
@@ -88,19 +96,30 @@ export function startableWithin(store: RunStore, spec: RunSpec, count: number): 
 export function closeRollout(
   store: RunStore,
   spec: RunSpec,
-  { ceiling }: RolloutEntry,
+  { seq, ceiling }: RolloutEntry,
   spent: Spending | undefined,
 ): Partial<RolloutEntry> {
   if (capOf(spec) === null) return { lost_calls: spent?.lost.calls ?? 0 };
-  const { micros, lost } = spent ?? allLost(ceiling);
+  const taken = spent ?? holdAll(store, nameOfRollout(seq), ceiling);
+  const { micros, lost } = taken;
   const head = store.head();
-  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, micros) } });
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, taken) } });
   return { ceiling: 0, needs: 0, spent_micros: micros, lost_calls: lost.calls, lost_micros: lost.micros };
 }
 
-/** Of whoever was let out so much, and cannot say what became of it. */
-export function allLost(micros: number): Spending {
-  return { micros, lost: { calls: micros > 0 ? 1 : 0, micros } };
+/** Of whoever was let out so much, and cannot say what became of it: all is held under this name until it does. */
+export function holdAll(store: RunStore, name: string, micros: number): Spending {
+  const lost = { calls: micros > 0 ? 1 : 0, micros };
+  if (micros > 0) store.lostHolds.add(name, lost);
+  return { micros, lost };
+}
+
+/** Whoever could not be heard says after all what was spent: it counts in place of what is held. Told twice, once. */
+export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
+  const hold = spent === undefined ? null : store.lostHolds.take(name);
+  if (spent === undefined || hold === null) return;
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...replaceHold(head.cap, hold, spent) }, row_current: false });
 }
 
 /** What is left to be let out; infinity in a run without a cap. */
@@ -114,7 +133,10 @@ function roomForRollouts(store: RunStore, spec: RunSpec): number {
   return roomOf(store, spec) - store.judging.neededByUnclaimed();
 }
 
-/** Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. */
+/**
+ * Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. Where
+ * more is let out than there is, those that do not wait are to ask before their next call.
+ */
 export class Wakes {
   readonly #env: Env;
   readonly #store: RunStore;
@@ -129,14 +151,26 @@ export class Wakes {
   /** One that cannot be told asks again by itself. Never throws. */
   async send(spec: RunSpec): Promise<void> {
     if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
-    const rows = this.#due(roomForRollouts(this.#store, spec));
+    const over = roomOf(this.#store, spec) < 0;
+    const rows = over ? this.#holding() : this.#due(roomForRollouts(this.#store, spec));
     await new Subrequests().objectAll([...Map.groupBy(rows, ({ host }) => host ?? 0)], async ([host, of]) => {
       try {
-        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(of.map(({ id }) => id));
+        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(
+          of.map(({ id }) => id),
+          over,
+        );
       } catch (thrown) {
         logError("rollouts that wait do not hear", idsOf(spec), thrown);
       }
     });
+  }
+
+  #holding(): ReturnType<NeedyRollouts["holding"]> {
+    const rows = this.#store.needy
+      .holding(LIMITS.sliceObjects)
+      .filter(({ seq, asked }) => this.#told.get(seq) !== asked);
+    for (const { seq, asked } of rows) this.#told.set(seq, asked);
+    return rows;
   }
 
   #due(room: number): ReturnType<NeedyRollouts["first"]> {
@@ -181,7 +215,8 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
   store.transaction(() => {
     if (head.stop === null) {
-      store.saveHead({ ...head, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
+      const cap = { ...head.cap, reopens: false };
+      store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
       // Those of a run that fails go on till then: nobody else has told them to stop.
       for (const { seq } of store.needy.going(LIMITS.maxConcurrent))

@@ -12,6 +12,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
 import { RunTelling } from "./announcements.ts";
 import { deadlineOf } from "./control.ts";
+import { ReleaseTelling } from "./releases.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
 
@@ -21,7 +22,7 @@ const FREE_AGAIN_MS = 3600_000;
 
 type ChoreClock = Pick<
   RunClock,
-  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "tellAt" | "freeAt" | "deadlineAt"
+  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "tellAt" | "releaseAt" | "freeAt" | "deadlineAt"
 >;
 
 export class RunChores {
@@ -30,6 +31,7 @@ export class RunChores {
   readonly #views: LiveViews;
   readonly #now: () => number;
   readonly #telling: RunTelling;
+  readonly #releases: ReleaseTelling;
   #rowTriedAt = 0;
   #rowFailures = 0;
   #freeAgainAt = 0;
@@ -40,6 +42,7 @@ export class RunChores {
     this.#views = views;
     this.#now = now;
     this.#telling = new RunTelling(env, store.announcements, (spec) => views.of(spec), now);
+    this.#releases = new ReleaseTelling(env, store.lostHolds, now);
   }
 
   /** D1 is told at once of what changes now. */
@@ -57,6 +60,7 @@ export class RunChores {
       rowTriedAt: this.#rowTriedAt,
       rowFailures: this.#rowFailures,
       tellAt: this.#telling.nextAt(),
+      releaseAt: this.#releases.nextAt(),
       freeAt: this.#freeAt(),
     };
   }
@@ -74,9 +78,10 @@ export class RunChores {
     this.#rowTriedAt = this.#now();
   }
 
-  /** Whoever listens hears what happened. Never throws. */
+  /** Whoever listens hears what happened, and the audit log what was released. Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#telling.tell(spec, subrequests);
+    await this.#releases.tell(spec, subrequests);
   }
 
   async free(spec: RunSpec, subrequests: Subrequests): Promise<void> {

@@ -77,9 +77,10 @@ export class RunClosing {
     return true;
   }
 
-  /** The books of its organisation have all of it, and webhooks what happened. */
+  /** The books of its organisation have all of it, webhooks what happened, and the audit log what was released. */
   #isTold(spec: RunSpec): boolean {
-    return this.#settling.isSettled(spec) && !this.#store.announcements.some;
+    const { announcements, lostHolds } = this.#store;
+    return this.#settling.isSettled(spec) && !announcements.some && lostHolds.untold === null;
   }
 
   decay(now: number): Promise<boolean> {

@@ -4,7 +4,7 @@
  *
  * Invariants. A paused run lets what runs finish and dispatches nothing. An ended rollout never changes: another attempt
  * is another rollout in the same slot, and `planned` grows by it. A run that was cancelled stays so,
- * and one whose own cap ended it.
+ * and one whose own cap ended it, until holds of its lost calls are released.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
@@ -127,12 +127,12 @@ function grow(store: RunStore, spec: RunSpec, added: number, now: number): void 
   else if (pendingOf(spec, grown) > 0) reopen(store, grown, now);
 }
 
-function refusedRetry({ training }: RunSpec, { stop, settled_at }: RunHead): RetryRefusal | null {
+function refusedRetry({ training }: RunSpec, { stop, settled_at, cap }: RunHead): RetryRefusal | null {
   // Its groups are closed with what they have: another attempt would belong to none.
   if (training !== undefined) return "training";
   if (stop?.kind === "cancel" && stop.reason === "user") return "cancelled";
-  // What it may cost in all is spent, and never raised.
-  if (stop?.kind === "cancel" && stop.reason === "budget") return "capped";
+  // What it may cost in all is spent, and never raised; but lost calls may have been released.
+  if (stop?.kind === "cancel" && stop.reason === "budget" && cap.reopens !== true) return "capped";
   return stop !== null && settled_at === null ? "draining" : null;
 }
 

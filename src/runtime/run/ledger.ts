@@ -24,8 +24,9 @@ import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contract/wire.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
-import { ceilingAtStart, closeRollout } from "./cap.ts";
+import { ceilingAtStart, closeRollout, takeLate } from "./cap.ts";
 import { chargedBy } from "./charging.ts";
+import { nameOfRollout } from "./lost-holds.ts";
 import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
@@ -152,7 +153,10 @@ export function answer(
   return store.transaction(() => {
     const row = store.rollout(report);
     if (row === null) return { known: false, unit: null };
-    if (row.status !== "running") return { known: true, unit: null };
+    if (row.status !== "running") {
+      takeLate(store, nameOfRollout(row.seq), report.spent);
+      return { known: true, unit: null };
+    }
     store.hosts.leave(row.host);
     const columns = { ...columnsOf(report), ...closeRollout(store, spec, row, report.spent) };
     const head = store.head();

@@ -29,6 +29,15 @@ export class NeedyRollouts {
     );
   }
 
+  /** Those that do not wait, and may spend something. */
+  holding(limit: number): NeedyRow[] {
+    return this.#rows.all<NeedyRow>(
+      `select seq, id, host, asked, needs from rollouts
+        where status != 'done' and status = 'running' and needs = 0 and ceiling > 0 limit ?`,
+      limit,
+    );
+  }
+
   /** Those that nobody has asked to stop. */
   going(limit: number): Pick<RolloutEntry, "seq">[] {
     return this.#rows.all<Pick<RolloutEntry, "seq">>(

@@ -41,6 +41,7 @@ import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { lookAt } from "./lists/look.ts";
 import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
+import { releaseLostCalls } from "./releases.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { RunRounds } from "./rounds.ts";
@@ -146,8 +147,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
-    if (of !== undefined) endClaim(this.#store, of);
-    this.#change((spec) => takeScores(this.#store, spec, members, this.now(), samples));
+    this.#change((spec) => {
+      if (of !== undefined) endClaim(this.#store, of);
+      takeScores(this.#store, spec, members, this.now(), samples);
+    });
   }
 
   requestJudgements(requests: readonly JudgementRequest[]): void {
@@ -228,6 +231,13 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#chores.writeRowSoon();
     if (this.#readable() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
+  }
+
+  async releaseLostCalls(entry: number): Promise<boolean> {
+    if ((await this.#control(() => releaseLostCalls(this.#store, entry))) === null) return false;
+    const spec = this.#store.spec();
+    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
+    return true;
   }
 
   async cancelRollout(place: RolloutSlot): Promise<boolean> {

@@ -44,6 +44,10 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
 
+function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "counted_micros" | "lost_holds"> {
+  return { counted_micros: spent, lost_holds: { ...lost, ...(released.calls > 0 && { released }) } };
+}
+
 /** Nothing before a rollout has answered. */
 function platformTime({ platform }: RunHead): Pick<RunReport, "latency"> {
   if (platform === undefined) return {};
@@ -132,7 +136,7 @@ export class LiveViews {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
     const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
-    const capped = capOf(spec) === null ? {} : { counted_micros: head.cap.spent };
+    const capped = capOf(spec) === null ? {} : countedOf(head.cap);
     return { ...report, usage, ...capped, ...platformTime(head) };
   }
 

@@ -10,6 +10,7 @@ import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import { ANNOUNCEMENTS_SCHEMA } from "./announcements.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
+import { LOST_HOLDS_SCHEMA, RELEASES_SCHEMA } from "./lost-holds.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
@@ -104,6 +105,8 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
   { name: "task text", statements: ["alter table rollouts add column task_text text"] },
   // Turns whose reply did not say what it took.
   { name: "unmetered", statements: ["alter table rollouts add column unmetered integer not null default 0"] },
+  { name: "lost holds", statements: LOST_HOLDS_SCHEMA },
+  { name: "releases", statements: RELEASES_SCHEMA },
 ];
 
 /** The run's own row: what changes as it goes. Kept as one JSON value. */
@@ -197,6 +200,8 @@ export type EndpointRefusals = Readonly<Record<string, Refusals>>;
 export interface CapState extends CapBook {
   /** What rollouts asked for when they asked first: the latest that was heard. Null: none has asked. */
   readonly first: Wanted | null;
+  /** Since its cap ended it something was released: it may be retried. */
+  readonly reopens?: boolean;
 }
 
 /** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */

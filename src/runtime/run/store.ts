@@ -16,6 +16,7 @@ import { Announcements } from "./announcements.ts";
 import { EndedRows } from "./ended-rows.ts";
 import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
+import { LostHolds } from "./lost-holds.ts";
 import { NeedyRollouts } from "./needy-rollouts.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
@@ -45,6 +46,7 @@ export class RunStore {
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
   readonly needy: NeedyRollouts;
+  readonly lostHolds: LostHolds;
   readonly ended: EndedRows;
   readonly announcements: Announcements;
   readonly training: TrainingStore;
@@ -67,6 +69,7 @@ export class RunStore {
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
     this.needy = new NeedyRollouts(storage.sql);
+    this.lostHolds = new LostHolds(storage.sql);
     this.ended = new EndedRows(storage.sql);
     this.announcements = new Announcements(storage.sql);
     this.training = new TrainingStore(storage.sql);
@@ -93,8 +96,13 @@ export class RunStore {
 
   head(): RunHead {
     // A head that was stored before a member was added has its first value.
-    this.#head ??= { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    this.#head ??= this.#storedHead();
     return this.#head;
+  }
+
+  #storedHead(): RunHead {
+    const head = { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    return { ...head, cap: { ...NEW_HEAD.cap, ...head.cap } };
   }
 
   /** To be called when the storage is freed. */
@@ -104,6 +112,7 @@ export class RunStore {
     this.#seq = null;
     this.#inFlight.forget();
     this.announcements.forget();
+    this.lostHolds.forget();
     this.hosts.forget();
   }
 
@@ -128,6 +137,7 @@ export class RunStore {
       this.#head = before;
       this.#inFlight.forget();
       this.announcements.forget();
+      this.lostHolds.forget();
       this.#seq = null;
       this.hosts.forget();
       throw thrown;

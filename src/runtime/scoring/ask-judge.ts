@@ -4,7 +4,8 @@
  * `JudgeCache` keeps results that were paid for.
  */
 
-import { callEmbeddings, callModel, sizeOfCall, sizeOfEmbeddings } from "../../clients/inference.ts";
+import { sizeOfCall, sizeOfEmbeddings } from "../../clients/call-size.ts";
+import { callEmbeddings, callModel } from "../../clients/inference.ts";
 import { AuthenticationError, PermissionDeniedError } from "../../contract/errors.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";

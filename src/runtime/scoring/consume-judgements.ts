@@ -17,6 +17,7 @@ import {
   loseOpen,
   newPurse,
   type Purse,
+  type Spending,
   settleCall,
 } from "../../core/billing/allowance.ts";
 import { judgeCosts } from "../../core/billing/run-costs.ts";
@@ -24,7 +25,7 @@ import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
-import type { Delivery, JudgementMessage, Spending } from "../contract/wire.ts";
+import type { Delivery, JudgementMessage } from "../contract/wire.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";

@@ -1,5 +1,5 @@
 /** What keeps a run from having a cap of its own: calls that have no bound, and tokens that have no price. */
-import { sizeOfCall } from "../../clients/inference.ts";
+import { sizeOfCall } from "../../clients/call-size.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";

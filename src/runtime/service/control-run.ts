@@ -23,6 +23,11 @@ export function resumeRun(env: Env, scope: Scope, id: string): Promise<Result<Ru
   return ask(env, scope, id, (run) => run.pause(false));
 }
 
+/** `entry`: of the audit log, which is to say how much was released. */
+export async function releaseLostCalls(env: Env, scope: Scope, id: string, entry: number): Promise<Result<RunView>> {
+  return await ask(env, scope, id, (run) => run.releaseLostCalls(entry));
+}
+
 /** The row first: an object that is not there yet is created from it. */
 export async function changeRun(env: Env, scope: Scope, id: string, patch: RunPatch): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
@@ -86,7 +91,11 @@ function refusal(id: string, refused: RetryRefusal): Result<never> {
     case "cancelled":
       return refuse("conflict", `${id} was cancelled and stays so: start another run`, "id");
     case "capped":
-      return refuse("conflict", `${id} has reached its max_cost_micros: start another run`, "id");
+      return refuse(
+        "conflict",
+        `${id} has reached its max_cost_micros: release its lost calls, or start another run`,
+        "id",
+      );
     case "draining":
       return refuse("in_progress", `${id} is ending: ask again when its rollouts are in`, "id");
     case "training":

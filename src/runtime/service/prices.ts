@@ -5,6 +5,7 @@ import type { PriceList, PriceListRequest } from "../../contract/money.ts";
 import { ofOrganization } from "../../contract/scope.ts";
 import { findPriceList, insertPriceList, pricesFrom } from "../../db/price-lists.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { refusedUrl } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { isSameModel } from "./offered.ts";
 import { forgetPrices } from "./run-money.ts";
@@ -32,6 +33,10 @@ export async function createPriceList(
   const effective_from = asked ?? Math.floor(now / 1000);
   const when = refusedTime(effective_from, Math.floor(now / 1000));
   if (when !== null) return when;
+  for (const [at, { base_url }] of models.entries()) {
+    const refused = refusedUrl(env, null, base_url);
+    if (refused !== null) return refuse("url_not_allowed", refused, `models.${at}.base_url`);
+  }
   const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
   if (twice !== undefined) {
     return refuse("invalid_request", `models: names ${twice.model} at ${twice.base_url} twice`, "models");

@@ -109,7 +109,7 @@ function sharedReportOf(
 }
 
 /** What endpoints ask for tokens is their owner's business, as what the platform charges is. */
-function withoutMoney({ counted_micros: _, usage, ...report }: RunReport): RunReport {
+function withoutMoney({ counted_micros: _, lost_holds: __, usage, ...report }: RunReport): RunReport {
   const { charged_micros: _charged, cost_micros: _cost, judge, lost, ...used } = usage;
   return {
     ...report,

@@ -12,7 +12,7 @@ import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
-import { cancelRollout, cancelRun, changeRun, pauseRun, resumeRun, retryRun } from "./control-run.ts";
+import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
 import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
@@ -67,6 +67,7 @@ export const services = {
   pauseRun,
   resumeRun,
   changeRun,
+  releaseLostCalls,
   retryRun,
   rescoreRun,
   auditRun,

@@ -76,6 +76,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   pauseRun: ["runs:write"],
   resumeRun: ["runs:write"],
   retryRun: ["runs:write"],
+  releaseLostCalls: ["billing:write"],
   rescoreRun: ["runs:write"],
   auditRun: ["runs:read"],
   auditCharges: ["runs:read"],
@@ -186,6 +187,9 @@ export const OF_ALL_PROJECTS: readonly string[] = [
   ...["listStatements", "getStatement", "getStatementCsv"],
   "deleteOrganization",
 ];
+
+/** What is about a project, and not for a key of one project. */
+export const BY_WHOLE_KEYS: readonly string[] = ["releaseLostCalls"];
 
 /** What is there only for whoever made it: another's is not, unless for whoever has one of these. */
 export const OTHERS_TAKE: Readonly<Record<string, readonly Permission[]>> = { revokeSession: ["admin"] };

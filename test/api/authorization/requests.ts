@@ -135,6 +135,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
     anew: async ({ door }) => ({ run: (await door.finish(PLAYED)).id }),
   },
   retryRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/retry`, body: {} }) },
+  releaseLostCalls: { ask: ({ run }) => ({ path: `/v1/runs/${run}/release-lost-calls` }) },
   rescoreRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rescore`, body: {} }) },
   forkRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0 } }) },
   createEndpoint: {

@@ -65,7 +65,7 @@ test("a run whose cap is reached ends what waits and dispatches nothing more; no
   expect(seen).toHaveLength(run.report.calls);
   const retried = await platform.post(`/v1/runs/${run.id}/retry`, {});
   const { error } = await retried.json<{ error: { code: string; message: string } }>();
-  const message = `${run.id} has reached its max_cost_micros: start another run`;
+  const message = `${run.id} has reached its max_cost_micros: release its lost calls, or start another run`;
   expect([retried.status, error]).toMatchObject([409, { code: "conflict", message }]);
 });
 
@@ -110,8 +110,10 @@ test("an answer that a kill swallowed is lost usage: it counts at its bound, and
   expect(ended.counts.scored).toBe(1);
   const { lost, prompt_tokens, completion_tokens } = ended.report.usage;
   expect(lost?.calls).toBe(1);
-  expect(lost?.micros).toBeGreaterThan(1024);
+  expect(lost?.micros).toBeGreaterThan(256);
+  expect(lost?.micros).toBeLessThan(1024);
   expect(ended.report.counted_micros).toBe(prompt_tokens + 2 * completion_tokens + (lost?.micros ?? 0));
+  expect(ended.report.lost_holds).toEqual(lost);
 });
 
 test("in a run without a cap lost calls are counted, and what they cost nobody knows", async () => {
@@ -119,6 +121,7 @@ test("in a run without a cap lost calls are counted, and what they cost nobody k
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(resetOnce) });
   expect(run.report.usage.lost).toEqual({ calls: 1, micros: null });
   expect(run.report.counted_micros).toBeUndefined();
+  expect(run.report.lost_holds).toBeUndefined();
 });
 
 test("a refused call costs nothing", async () => {

@@ -95,6 +95,7 @@ const SETTLED: RunClock = {
   now: NOW,
   askAt: null,
   tellAt: null,
+  releaseAt: null,
   rowStale: false,
   rowTriedAt: NOW - 200,
   rowFailures: 0,

@@ -2,12 +2,13 @@
  * What judging takes out of a run's cap: each claim of a unit is let out the bound of what it may ask, all tries included,
  * and gives back what its claimant says it has not spent. A claim that nobody closes has spent all of it.
  */
-import { closeAllowance, letOut } from "../../../core/billing/allowance.ts";
+import { closeAllowance, letOut, type Spending, withCalls } from "../../../core/billing/allowance.ts";
 import { capOf } from "../../../core/billing/run-costs.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
-import type { RunSpec, Spending } from "../../contract/wire.ts";
-import { allLost, roomOf } from "../cap.ts";
+import type { RunSpec } from "../../contract/wire.ts";
+import { holdAll, roomOf } from "../cap.ts";
 import type { JudgingEntry } from "../judging-store.ts";
+import { nameOfClaim } from "../lost-holds.ts";
 import type { RunStore } from "../store.ts";
 
 /** Whether what is left covers the next claim of a unit; those that are on their way to be claimed come first. */
@@ -31,14 +32,15 @@ export function openClaim(store: RunStore, spec: RunSpec, entry: JudgingEntry): 
 export function closeClaim(store: RunStore, { unit }: Pick<JudgingEntry, "unit">, spent: Spending | undefined): void {
   const entry = store.judging.unit(unit);
   if (entry === null || entry.allowance === 0) return;
-  const { micros, lost } = spent ?? allLost(entry.allowance);
+  const taken = spent ?? holdAll(store, nameOfClaim(unit, entry.claim), entry.allowance);
+  const lost = withCalls({ calls: entry.lost_calls, micros: entry.lost_micros }, taken.lost);
   const head = store.head();
-  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, entry.allowance, micros) } });
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, entry.allowance, taken) } });
   store.judging.setUnit(unit, {
     allowance: 0,
-    spent_micros: entry.spent_micros + micros,
-    lost_calls: entry.lost_calls + lost.calls,
-    lost_micros: entry.lost_micros + lost.micros,
+    spent_micros: entry.spent_micros + taken.micros,
+    lost_calls: lost.calls,
+    lost_micros: lost.micros,
   });
 }
 

@@ -25,9 +25,11 @@ import { latenciesOf } from "../../contract/latency.ts";
 import type { Delivery, RunSpec } from "../../contract/wire.ts";
 import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
+import { takeLate } from "../cap.ts";
 import { cancelReasonOf, stopsJudging } from "../control.ts";
 import { JUDGED_LOOK_MS, type JudgingEntry, type VerdictEntry } from "../judging-store.ts";
 import { giveUp } from "../ledger.ts";
+import { nameOfClaim } from "../lost-holds.ts";
 import { afterAnswer, afterForbidden, taskOf } from "../refusals.ts";
 import type { RunStore } from "../store.ts";
 import { reasonOf } from "../take-scores.ts";
@@ -64,6 +66,7 @@ function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, n
   const members = wholeUnit(store, spec, unit);
   const given = entry !== null && isClaim(entry, claim);
   if (given) closeClaim(store, entry, request.spent);
+  else if (claim !== undefined) takeLate(store, nameOfClaim(unit, claim), request.spent);
   if (members.length === 0) {
     dropUnit(store, unit);
   } else if (entry === null && claim === undefined) {
@@ -135,8 +138,11 @@ export function takeUnit(
 
 /** Whoever asks its judges is done with them, and says what that took. */
 export function endClaim(store: RunStore, { unit, claim, spent }: ClaimSpending): void {
-  const entry = store.judging.unit(unit);
-  if (entry !== null && isClaim(entry, claim)) store.transaction(() => closeClaim(store, entry, spent));
+  store.transaction(() => {
+    const entry = store.judging.unit(unit);
+    if (entry !== null && isClaim(entry, claim)) closeClaim(store, entry, spent);
+    else takeLate(store, nameOfClaim(unit, claim), spent);
+  });
 }
 
 /** Takes in what came of asking for some of a unit's judgements. With no asks it only says how the unit stands. */

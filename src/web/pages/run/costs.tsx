@@ -36,7 +36,6 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
 }
 
 export function CostByRole({ run }: { readonly run: RunView }) {
-  const { lost } = run.report.usage;
   const roles = rolesOf(run);
   const text = (n: number | null) => (n === null ? NOTHING : countText(n));
   return (
@@ -89,14 +88,38 @@ export function CostByRole({ run }: { readonly run: RunView }) {
             </p>
           ),
       )}
+      <LostCalls report={run.report} />
+    </section>
+  );
+}
+
+function LostCalls({ report: { usage, lost_holds } }: Pick<RunView, "report">) {
+  const { lost } = usage;
+  return (
+    <>
       {lost !== undefined && (
         <p className="soft">
-          {countText(lost.calls)} calls were lost: nobody knows what they took
+          {callsText(lost.calls)} {lost.calls === 1 ? "was" : "were"} lost: nobody knows what they took
           {lost.micros !== null && `, ${dollarsText(lost.micros)} at most`}.
         </p>
       )}
-    </section>
+      {lost_holds !== undefined && lost_holds.calls > 0 && (
+        <p className="soft">
+          {dollarsText(lost_holds.micros)} of the cap is held for {callsText(lost_holds.calls)} that were lost.
+        </p>
+      )}
+      {lost_holds?.released !== undefined && (
+        <p className="soft">
+          {dollarsText(lost_holds.released.micros)} that was held for {callsText(lost_holds.released.calls)} is
+          released.
+        </p>
+      )}
+    </>
   );
+}
+
+function callsText(calls: number): string {
+  return `${countText(calls)} ${calls === 1 ? "call" : "calls"}`;
 }
 
 export function LatencyByRole({ run: { report } }: { readonly run: RunView }) {

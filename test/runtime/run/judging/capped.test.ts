@@ -74,8 +74,8 @@ test("a judge's reply that never came is lost usage", async () => {
 
 test("rollouts whose judges the cap does not cover end cancelled: budget, and those it covers are scored", async () => {
   const judge = script([GOOD]);
-  // Three tries of some 1,500 tokens each are let out to a claim, which takes 120.
-  const request = essays(judge, { dataset: topics(12), max_cost_micros: 7000 });
+  // Three tries of some 1,060 tokens each are let out to a claim, which takes 120.
+  const request = essays(judge, { dataset: topics(12), max_cost_micros: 3900 });
   const run = await platform.finish(request);
   expectLaw(run.counts);
   expect(run.counts.scored).toBeGreaterThan(0);
