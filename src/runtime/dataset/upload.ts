@@ -21,7 +21,7 @@ import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { outlive } from "../kit/outlive.ts";
-import { Semaphore } from "../kit/places.ts";
+import { Places } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
 import { keyedHashes, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -50,10 +50,10 @@ type Uploaded = Result<{ dataset: DatasetView; replayed: boolean }>;
 type Body = ReadableStream<Uint8Array> | null;
 
 const OPERATION = "createDataset";
-const TOO_MANY = `${LIMITS.uploadsAtOnce} datasets are being uploaded here: send it again`;
+const TOO_MANY = `datasets are being uploaded here, ${LIMITS.uploadsAtOnce} at most for all: send it again`;
 
 /** Whoever sends nothing for longer has been given up. */
-const uploads = new Semaphore(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
+const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
   env: Env,
@@ -62,7 +62,7 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  const place = uploads.take(Date.now());
+  const place = uploads.take(scope.orgId, Date.now());
   if (place === null) return refuse("rate_limited", TOO_MANY, null);
   const watched = { ...options, heard: () => place.stay(Date.now()) };
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
@@ -270,7 +270,7 @@ class BodyTooLarge extends Error {
 
 function refusalOfBody(thrown: unknown): Result<never> {
   if (thrown instanceof BodyTooLarge) return refuse("too_large", thrown.message, null);
-  if (thrown instanceof BrokenBodyError) return refuse("invalid_request", thrown.message, null);
+  if (thrown instanceof BrokenBodyError && !thrown.slow) return refuse("invalid_request", thrown.message, null);
   throw thrown;
 }
 
