@@ -6,6 +6,7 @@
  * Organisations share both (src/runtime/kit/places.ts).
  */
 import { LIMITS } from "../contract/limits.ts";
+import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../runtime/kit/fair-turns.ts";
 import { Places, UnreadPages } from "../runtime/kit/places.ts";
 import { pulledStream } from "../runtime/kit/pulled-stream.ts";
 import { Refusal } from "./errors.ts";
@@ -33,7 +34,7 @@ export async function linesReply(context: ApiContext, make: () => Promise<Lines>
   try {
     const { rows, next } = await make();
     const { now } = context.var;
-    const page = await unread.wait(org, [...piecesOf(rows)], LIMITS.pageWaitMs, { now });
+    const page = await unread.wait(org, await piecesOf(org, rows), LIMITS.pageWaitMs, { now });
     if (page === null) throw tooMany();
     if (next !== null) context.header("link", linkToNext(context.req.url, next));
     return context.body(pulledStream({ next: () => page.next(), end: () => page.drop() }), 200, {
@@ -50,11 +51,18 @@ function tooMany(): Refusal {
 }
 
 /** Copies: a piece that is sent must not keep the others. */
-function* piecesOf(rows: Lines["rows"]): Generator<Uint8Array> {
+export async function piecesOf(
+  org: string,
+  rows: Lines["rows"],
+  turns: FairTurns = PROCESS_TURNS,
+): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
   for (const text of textsOf(rows)) {
+    await turns.spend(org, stepsOfText(text.length));
     const bytes = ENCODER.encode(text);
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) pieces.push(bytes.slice(at, at + PIECE_BYTES));
   }
+  return pieces;
 }
 
 /** Lines, several short ones at once. */

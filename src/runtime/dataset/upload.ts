@@ -17,6 +17,7 @@ import { keyReused, projectGone, type Refusal, type Result, refuse } from "../co
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
+import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
@@ -40,6 +41,8 @@ export interface UploadOptions {
   readonly now: number;
   /** `LIMITS.datasetBytes` unless a test wants less. */
   readonly maxBytes?: number;
+  /** Who computes next; those of the process unless a test has its own. */
+  readonly turns?: FairTurns;
   /** Called for each piece that comes. */
   readonly heard?: () => void;
   /** Asked once all has come: whether its sender may still store it. */
@@ -162,17 +165,19 @@ class Reception {
   async #readRows(body: Body): Promise<Refusal | null> {
     let refusal: Refusal | null = null;
     for await (const chunk of bytesOf(body, this.#options)) {
-      refusal ??= this.#check(() => this.#lines.push(chunk));
+      refusal ??= await this.#check(() => this.#lines.push(chunk));
       if (refusal === null) await this.#file.write(chunk);
     }
-    refusal ??= this.#check(() => this.#lines.end());
+    refusal ??= await this.#check(() => this.#lines.end());
     if (refusal !== null || this.#rows > 0) return refusal;
     return { code: "invalid_request", message: "the file has no rows", param: null };
   }
 
-  #check(read: () => Iterable<RowLine>): Refusal | null {
+  async #check(read: () => Iterable<RowLine>): Promise<Refusal | null> {
+    const { turns = PROCESS_TURNS } = this.#options;
     try {
       for (const line of read()) {
+        await turns.spend(this.#scope.orgId, stepsOfText(line.bytes.length));
         const refusal = refusedLine(this.#against, line);
         if (refusal !== null) return refusal;
         this.#index.note(line.row, line.offset, line.bytes.length);
