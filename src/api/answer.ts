@@ -27,12 +27,12 @@ export function readQuery<Schema extends z.ZodType>({ req }: ApiContext, schema:
 
 /** `parse` as in `readJson`. A POST may carry an Idempotency-Key, which is held to its form here and not needed. */
 export async function readBody<Schema extends z.ZodType>(
-  { req }: ApiContext,
+  context: ApiContext,
   schema: Schema,
   parse?: (text: string) => Json,
 ): Promise<z.output<Schema>> {
-  if (req.method === "POST") idempotencyKeyOf(req.raw);
-  return parseAs(schema, await readJson(req.raw, parse));
+  if (context.req.method === "POST") idempotencyKeyOf(context.req.raw);
+  return parseAs(schema, await readJson(context, parse));
 }
 
 /** What a service says of the object that the path names. */
@@ -84,7 +84,7 @@ export async function readCreation<Schema extends z.ZodType>(
   schema: Schema,
 ): Promise<{ request: z.output<Schema>; options: CreateOptions }> {
   const idempotencyKey = idempotencyKeyOf(context.req.raw);
-  const body = await readJson(context.req.raw);
+  const body = await readJson(context);
   const request = parseAs(schema, body);
   // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
   const [requestHash, ...requestHashesBefore] = keyedHashes(context.env, canonicalJson(body));

@@ -8,12 +8,13 @@ import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../contract/primitive
 import type { Scope } from "../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { readToEnd } from "../runtime/kit/body-chunks.ts";
+import { BrokenBodyError, readToEnd } from "../runtime/kit/body-chunks.ts";
 import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
+import { brokenBody, idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
+import { linesReply } from "./lines.ts";
 import type { ApiContext, Operation } from "./operation.ts";
-import { linkToNext, listReply, PageQuery } from "./page.ts";
+import { listReply, PageQuery } from "./page.ts";
 
 const UploadQuery = z.strictObject({
   name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
@@ -110,7 +111,7 @@ async function uploadDataset(context: ApiContext): Promise<Response> {
     return await receiveDataset(context);
   } catch (thrown) {
     if (raw.body !== null && !raw.body.locked) await readToEnd(raw.body, LIMITS.datasetBytes);
-    throw thrown;
+    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
   }
 }
 
@@ -154,7 +155,8 @@ function argsOf(environment: string | undefined, text: string | undefined): Json
 
 async function readRows(context: ApiContext): Promise<Response> {
   const { after = null, limit } = readQuery(context, RowQuery);
-  const { lines, next } = await ask(context, context.var.services.readDatasetRows, { after, limit });
-  if (next !== null) context.header("link", linkToNext(context.req.url, next));
-  return context.body(lines.join(""), 200, { "content-type": "application/jsonl" });
+  return await linesReply(context, async () => {
+    const { lines, next } = await ask(context, context.var.services.readDatasetRows, { after, limit });
+    return { rows: lines, next };
+  });
 }

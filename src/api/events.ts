@@ -4,17 +4,19 @@
  * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) goes on where a stream broke off. A
  * stream that is quiet says so every 15 s. It ends after the run's last event; or after 5 minutes, or too many reads,
  * or a failed one, with a `retry:` line that makes the client come back. It ends within 5 s for a caller who is let in no
- * longer. Once nothing will ever follow, the answer is 204, which tells a browser's EventSource to stop asking.
+ * longer. Organisations share the streams that a process has. Once nothing will ever follow, the answer is 204, which tells a browser's EventSource to stop asking.
  */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
 import { wholeNumber } from "../contract/primitives.ts";
 import { RunEvent } from "../contract/run-events.ts";
 import type { StoredEvent } from "../runtime/contract/run-records.ts";
+import { type Place, Places } from "../runtime/kit/places.ts";
+import { pulledStream } from "../runtime/kit/pulled-stream.ts";
 import { readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { headerAs } from "./input.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { type ApiContext, type Operation, pathParam, sharerOf } from "./operation.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
@@ -22,6 +24,10 @@ const STREAM_MS = 5 * 60_000;
 const LOOK_MS = 2500;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
+const TOO_MANY = "too many streams of events are open here: ask again";
+
+/** Shared by organisation. A quiet stream is heard of every `QUIET_MS`. */
+const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
@@ -112,22 +118,24 @@ async function streamEvents(context: ApiContext): Promise<Response> {
   // Read once before answering: a run that is not there must be a 404, not a stream that breaks.
   const first = await feed.read(after, 0);
   if (first.ended && first.events.length === 0) return context.body(null, 204);
-  return context.body(streamOf(framesOf(feed, first, after)), 200, {
+  const place = streams.take(sharerOf(context), now());
+  if (place === null) throw new Refusal({ code: "rate_limited", message: TOO_MANY, param: null });
+  return context.body(streamOf(framesOf(feed, first, after), place, now), 200, {
     "content-type": "text/event-stream",
     "cache-control": "no-store",
   });
 }
 
-/** Pulls a frame only when the client has room for it, and stops when the client has gone. */
-function streamOf(frames: AsyncGenerator<string, void>): ReadableStream<Uint8Array> {
+function streamOf(frames: AsyncGenerator<string, void>, place: Place, now: () => number): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
+  return pulledStream({
+    next: async () => {
+      place.stay(now());
       const frame = await frames.next();
-      if (frame.done) controller.close();
-      else controller.enqueue(encoder.encode(frame.value));
+      return frame.done ? null : encoder.encode(frame.value);
     },
-    async cancel() {
+    end: async () => {
+      place.leave();
       await frames.return();
     },
   });

@@ -9,7 +9,9 @@ import { findLost } from "../contract/lost-json.ts";
 import { mediaTypeOf } from "../contract/media-type.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
+import { type Place, Places, waitFor } from "../runtime/kit/places.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
+import { type ApiContext, sharerOf } from "./operation.ts";
 
 /** As long as a column of most databases. */
 export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
@@ -84,9 +86,10 @@ function refuseLost(text: string, value: Json, name: string): void {
  * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
  * text in a way of its own, and throws a SyntaxError as `JSON.parse` does.
  */
-export async function readJson(request: Request, parse?: (text: string) => Json): Promise<Json> {
-  refuseOtherTypes(request);
-  const { text, body } = parseJson(await readBytes(request).catch(refuseBroken), parse ?? JSON.parse);
+export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
+  refuseOtherTypes(context.req.raw);
+  const bytes = await readBytes(context.req.raw, sharerOf(context));
+  const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
     throw new Refusal({ code: "invalid_request", message, param: null });
@@ -96,10 +99,13 @@ export async function readJson(request: Request, parse?: (text: string) => Json)
   return body;
 }
 
-/** The same body as the text that was sent, to the last character: its sender signed that. */
-export async function readText(request: Request): Promise<string> {
+/**
+ * The same body as the text that was sent, to the last character: its sender signed that. `org`: whose share of the
+ * process it takes.
+ */
+export async function readText(request: Request, org: string): Promise<string> {
   refuseOtherTypes(request);
-  const bytes = await readBytes(request).catch(refuseBroken);
+  const bytes = await readBytes(request, org);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -173,22 +179,56 @@ export function headerAs<Schema extends z.ZodType>(
   throw refusedParameter(name, parsed.error.issues[0]?.message ?? "invalid");
 }
 
+/** Memory for bodies on their way in: those of one organisation leave room for those of others. */
+const bodies = new Places(LIMITS.bodiesBytes, 2 * LIMITS.bodyPauseMs);
+/** What a body's memory begins with: most are over before it is full. */
+const FIRST_BYTES = 4096;
+
 /** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */
-async function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
-  const bytes = new Uint8Array(LIMITS.requestBodyBytes);
+  if (request.body === null) return new Uint8Array(0);
+  const place = await waitFor((now) => bodies.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
+  if (place === null) throw tooManyBodies();
+  try {
+    return await receive(request.body, place);
+  } catch (thrown) {
+    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
+  } finally {
+    place.leave();
+  }
+}
+
+async function receive(body: ReadableStream<Uint8Array>, place: Place): Promise<Uint8Array> {
+  let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
-  for await (const chunk of request.body === null ? [] : receivedChunks(request.body)) {
-    if (length + chunk.byteLength > bytes.byteLength) throw tooLarge();
+  for await (const chunk of receivedChunks(body)) {
+    const after = length + chunk.byteLength;
+    if (after > LIMITS.requestBodyBytes) throw tooLarge();
+    if (after > bytes.byteLength) bytes = await grown(bytes, after, place);
+    place.stay(Date.now());
     bytes.set(chunk, length);
-    length += chunk.byteLength;
+    length = after;
   }
   return bytes.subarray(0, length);
 }
 
-function refuseBroken(thrown: unknown): never {
-  if (!(thrown instanceof BrokenBodyError)) throw thrown;
-  throw new Refusal({ code: "invalid_request", message: thrown.message, param: null });
+async function grown(bytes: Uint8Array, least: number, place: Place): Promise<Uint8Array<ArrayBuffer>> {
+  const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
+  const by = larger.byteLength - bytes.byteLength;
+  if ((await waitFor((now) => place.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
+  larger.set(bytes);
+  return larger;
+}
+
+/** As a refusal: 408 where too little of it came. */
+export function brokenBody({ message, slow }: BrokenBodyError): Refusal {
+  return new Refusal({ code: "invalid_request", message, param: null }, slow ? { status: 408 } : {});
+}
+
+function tooManyBodies(): Refusal {
+  const message = "too many bodies are on their way here: send it again";
+  return new Refusal({ code: "rate_limited", message, param: null });
 }
 
 function tooLarge(): Refusal {

@@ -5,7 +5,7 @@ import { IDEMPOTENCY_HEADER, readCreation } from "./answer.ts";
 import { logDone } from "./audit-log.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, readText } from "./input.ts";
-import type { ApiContext, Operation } from "./operation.ts";
+import { type ApiContext, type Operation, sharerOf } from "./operation.ts";
 import { refuseStranger } from "./strangers.ts";
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
@@ -57,7 +57,7 @@ async function receiveEvent(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const signature = context.req.header("stripe-signature") ?? "";
   const { services, now } = context.var;
-  const payload = await readText(context.req.raw);
+  const payload = await readText(context.req.raw, sharerOf(context));
   const received = await services.receiveStripeEvent(context.env, { payload, signature, now: now() });
   if (!received.ok && UNSIGNED.includes(received.error.code))
     await refuseStranger(context, new Refusal(received.error));

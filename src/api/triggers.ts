@@ -205,7 +205,8 @@ async function receive(context: ApiContext): Promise<Response> {
   if (trigger === null) {
     return await refuseStranger(context, new Refusal({ code: "not_found", message: `no trigger ${id}`, param: "id" }));
   }
-  const body = await readText(context.req.raw).catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
+  const read = readText(context.req.raw, trigger.org_id);
+  const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
   const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };
   const received = await services.receiveDelivery(context.env, trigger, posted);
   if (!received.ok && UNSIGNED.includes(received.error.code)) {

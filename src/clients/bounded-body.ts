@@ -87,12 +87,15 @@ function toldLength(headers: Headers): number | null {
   return told === null || other ? null : Number(told);
 }
 
-/** The next piece of a body. Throws PausedBodyError when it is not there in `LIMITS.bodyPauseMs`. */
-export async function withinPause<T>(piece: Promise<T>, after: After = inTime): Promise<T> {
+/** The next piece of a body. Throws PausedBodyError when it is not there in so many milliseconds. */
+export async function withinPause<T>(
+  piece: Promise<T>,
+  after: After = inTime,
+  ms: number = LIMITS.bodyPauseMs,
+): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const seconds = LIMITS.bodyPauseMs / 1000;
-  const cancel = after(LIMITS.bodyPauseMs, () => {
-    reject(new PausedBodyError(`it paused for ${seconds} s before its end`));
+  const cancel = after(ms, () => {
+    reject(new PausedBodyError(`it paused for ${LIMITS.bodyPauseMs / 1000} s before its end`));
   });
   try {
     return await Promise.race([piece, promise]);
@@ -101,7 +104,7 @@ export async function withinPause<T>(piece: Promise<T>, after: After = inTime): 
   }
 }
 
-const inTime: After = (ms, late) => {
+export const inTime: After = (ms, late) => {
   const timer = setTimeout(late, ms);
   return () => clearTimeout(timer);
 };

@@ -46,8 +46,9 @@ export const LIMITS = {
   streamedBytes: 32 * MIB,
   /** What is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
-  /** Milliseconds between two pieces of a body that has begun. */
+  /** Milliseconds between two pieces of a body that has begun; of a request's body so many bytes must come in that time. */
   bodyPauseMs: MINUTE,
+  bodyProgressBytes: 32 * KIB,
   /** In one reply of a model; more is an unusable reply, as is one that says it took more tokens. */
   toolCallsPerReply: 128,
   choicesPerReply: 128,
@@ -75,6 +76,9 @@ export const LIMITS = {
   /** A judge's reply that is its verdict as it stands. */
   verdictCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
+  /** Memory of one process for such bodies while they come; an organisation waits so long for its part of that. */
+  bodiesBytes: 32 * MIB,
+  bodyWaitMs: 10_000,
   /** In a JSON body. */
   valuesPerRequest: 100_000,
   datasetBytes: 1024 * MIB,
@@ -172,6 +176,8 @@ export const LIMITS = {
   sliceObjects: 250,
   sliceRows: 1000,
   eventsPerRun: 10_000,
+  /** Streams of events at once in one process. */
+  streamsAtOnce: 1000,
   /** Changes an organisation's audit log keeps; the oldest go. About 0.5 kB each, indexes included. */
   auditEntries: 5_000_000,
   segmentRollouts: 100,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
+import { BrokenBodyError } from "../../src/runtime/kit/body-chunks.ts";
 import { openDoor } from "./door.ts";
 import { DATASET } from "./examples.ts";
 
@@ -104,6 +105,15 @@ test("a body that says it is over the limit is 413 before a byte of it is read",
   expect(reply.status).toBe(413);
   expect(await reply.json()).toMatchObject({ error: { code: "too_large", param: null } });
   expect(calls).toEqual([]);
+});
+
+test("an upload that makes no progress is 408 and told why", async () => {
+  const slow = new BrokenBodyError("the body brought too little", true, null);
+  const { ask } = await openDoor({ createDataset: () => Promise.reject(slow) });
+  const headers = { "content-type": "application/jsonl" };
+  const reply = await ask("/v1/datasets", { method: "POST", body: "{}", headers });
+  expect(reply.status).toBe(408);
+  expect(await reply.json()).toMatchObject({ error: { code: "invalid_request", message: slow.message } });
 });
 
 test("rows come as lines with a link to the rows behind them, which keeps the rest of the query", async () => {

@@ -135,6 +135,21 @@ test("a client goes on after the id it names, and the header counts before the q
   expect(await reply.json()).toMatchObject({ error: { param: "Last-Event-ID" } });
 });
 
+test("one organisation's open streams leave some for another, and each that ends makes room", async () => {
+  const [greedy, fair] = [await doorWith(quiet), await doorWith(quiet)];
+  const open = ({ ask }: typeof greedy) => ask("/v1/runs/run_x/events");
+  const streams: Response[] = [];
+  for (let reply = await open(greedy); reply.status === 200; reply = await open(greedy)) streams.push(reply);
+  expect(streams.length).toBeGreaterThan(1);
+  expect(streams.length).toBeLessThanOrEqual(LIMITS.streamsAtOnce / 2);
+  const refused = await open(greedy);
+  expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
+  const theirs = await open(fair);
+  expect(theirs.status).toBe(200);
+  for (const { body } of streams.splice(0, 2)) await body?.cancel();
+  expect((await open(greedy)).status).toBe(200);
+});
+
 test("a client that has seen the end is told with 204 to stop asking", async () => {
   const { ask } = await doorWith({ events: [], ended: true });
   expect((await ask("/v1/runs/run_x/events?after=6")).status).toBe(204);

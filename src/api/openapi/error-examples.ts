@@ -10,7 +10,7 @@ interface ErrorExample {
 
 const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   invalid_request: {
-    when: "a field is missing or wrong, or the body is no JSON; 405 where the path does not take the method, 415 for another content type",
+    when: "a field is missing or wrong, or the body is no JSON; 405 where the path does not take the method, 408 for a body that comes too slowly, 415 for another content type",
     message: "limit: Too big: expected number to be <=100",
     param: "limit",
   },
@@ -145,7 +145,14 @@ export function whenAnswered(code: ErrorCode): string {
 
 /** The reply to a body of another type than the one an operation reads. */
 export function wrongTypeExample(contentType: string): ApiError {
-  const message = `send the body as content-type: ${contentType}`;
+  return invalidRequest(`send the body as content-type: ${contentType}`);
+}
+
+export function slowBodyExample(): ApiError {
+  return invalidRequest("the body brought fewer than 32768 bytes in 60 s: send it again");
+}
+
+function invalidRequest(message: string): ApiError {
   const [, type] = STATUS_OF.invalid_request;
   return { error: { code: "invalid_request", message, param: null, type } };
 }

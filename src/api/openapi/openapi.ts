@@ -13,7 +13,7 @@ import { BatchStep } from "../batches.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
 import { isOpen, type Operation, placeOf } from "../operation.ts";
-import { errorExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
+import { errorExample, slowBodyExample, whenAnswered, wrongTypeExample } from "./error-examples.ts";
 import { GUIDE, NOUNS } from "./guide.ts";
 import { type JsonSchema, SchemaCollection } from "./json-schema.ts";
 
@@ -312,8 +312,11 @@ class Description {
       this.#failure(codes, (code) => errorExample(code, missing)),
     ]);
     const wrongType = () => wrongTypeExample(body?.contentType ?? "application/json");
-    const otherType = body && { "415": this.#failure(["invalid_request"], wrongType) };
-    return { ...Object.fromEntries(replies), ...otherType };
+    const ofBody = body && {
+      "408": this.#failure(["invalid_request"], slowBodyExample),
+      "415": this.#failure(["invalid_request"], wrongType),
+    };
+    return { ...Object.fromEntries(replies), ...ofBody };
   }
 
   #failure(codes: readonly ErrorCode[], exampleOf: (code: ErrorCode) => ApiError): DocumentedReply {
@@ -351,7 +354,7 @@ function codesOf(operation: Operation, path: string): ErrorCode[] {
       ...may(body !== undefined, "too_large"),
       ...may(!open, "unauthorized"),
       ...may(!open && operation.permission !== "caller", "forbidden"),
-      ...may(!open, "rate_limited"),
+      ...may(!open || body !== undefined, "rate_limited"),
       ...may(ofRun.test(path), "run_unreadable"),
       ...may(!open, "storage_full"),
       "internal" as const,

@@ -17,11 +17,12 @@ import { keyReused, projectGone, type Refusal, type Result, refuse } from "../co
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
+import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { outlive } from "../kit/outlive.ts";
-import { Semaphore } from "../kit/places.ts";
+import { Places } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
 import { keyedHashes, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -40,6 +41,8 @@ export interface UploadOptions {
   readonly now: number;
   /** `LIMITS.datasetBytes` unless a test wants less. */
   readonly maxBytes?: number;
+  /** Who computes next; those of the process unless a test has its own. */
+  readonly turns?: FairTurns;
   /** Called for each piece that comes. */
   readonly heard?: () => void;
   /** Asked once all has come: whether its sender may still store it. */
@@ -50,10 +53,10 @@ type Uploaded = Result<{ dataset: DatasetView; replayed: boolean }>;
 type Body = ReadableStream<Uint8Array> | null;
 
 const OPERATION = "createDataset";
-const TOO_MANY = `${LIMITS.uploadsAtOnce} datasets are being uploaded here: send it again`;
+const TOO_MANY = `datasets are being uploaded here, ${LIMITS.uploadsAtOnce} at most for all: send it again`;
 
 /** Whoever sends nothing for longer has been given up. */
-const uploads = new Semaphore(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
+const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
   env: Env,
@@ -62,7 +65,7 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  const place = uploads.take(Date.now());
+  const place = uploads.take(scope.orgId, Date.now());
   if (place === null) return refuse("rate_limited", TOO_MANY, null);
   const watched = { ...options, heard: () => place.stay(Date.now()) };
   // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
@@ -162,17 +165,19 @@ class Reception {
   async #readRows(body: Body): Promise<Refusal | null> {
     let refusal: Refusal | null = null;
     for await (const chunk of bytesOf(body, this.#options)) {
-      refusal ??= this.#check(() => this.#lines.push(chunk));
+      refusal ??= await this.#check(() => this.#lines.push(chunk));
       if (refusal === null) await this.#file.write(chunk);
     }
-    refusal ??= this.#check(() => this.#lines.end());
+    refusal ??= await this.#check(() => this.#lines.end());
     if (refusal !== null || this.#rows > 0) return refusal;
     return { code: "invalid_request", message: "the file has no rows", param: null };
   }
 
-  #check(read: () => Iterable<RowLine>): Refusal | null {
+  async #check(read: () => Iterable<RowLine>): Promise<Refusal | null> {
+    const { turns = PROCESS_TURNS } = this.#options;
     try {
       for (const line of read()) {
+        await turns.spend(this.#scope.orgId, stepsOfText(line.bytes.length));
         const refusal = refusedLine(this.#against, line);
         if (refusal !== null) return refusal;
         this.#index.note(line.row, line.offset, line.bytes.length);
@@ -270,7 +275,7 @@ class BodyTooLarge extends Error {
 
 function refusalOfBody(thrown: unknown): Result<never> {
   if (thrown instanceof BodyTooLarge) return refuse("too_large", thrown.message, null);
-  if (thrown instanceof BrokenBodyError) return refuse("invalid_request", thrown.message, null);
+  if (thrown instanceof BrokenBodyError && !thrown.slow) return refuse("invalid_request", thrown.message, null);
   throw thrown;
 }
 

@@ -1,5 +1,5 @@
 /** The bytes of a request or of a stored object, in chunks worth the asking. */
-import { type After, PausedBodyError, withinPause } from "../../clients/bounded-body.ts";
+import { type After, inTime, PausedBodyError, withinPause } from "../../clients/bounded-body.ts";
 import { LIMITS } from "../../contract/limits.ts";
 
 /** Read without a buffer of one's own, the runtime hands out 4 KiB at a time, at five times the cost. */
@@ -8,9 +8,19 @@ const CHUNK_BYTES = 256 * 1024;
 /** A request's body that does not come to its end: what is wrong with it is its sender's, and the message is for them. */
 export class BrokenBodyError extends Error {
   override readonly name = "BrokenBodyError";
+  /** It was given up, since too little of it came. */
+  readonly slow: boolean;
+
+  constructor(message: string, slow: boolean, cause: unknown) {
+    super(message, { cause });
+    this.slow = slow;
+  }
 }
 
-type Next = <Piece>(piece: Promise<Piece>) => Promise<Piece>;
+interface Read {
+  readonly value?: Uint8Array | undefined;
+}
+type Next = <Piece extends Read>(piece: Promise<Piece>) => Promise<Piece>;
 
 /**
  * A chunk is good until the next one is asked for: they share their memory. Whoever stops early cancels the rest. The
@@ -34,17 +44,51 @@ export async function* chunksOf(
   }
 }
 
+/** The clock and the timers by which a body makes progress. Replaced by tests. */
+export interface Transport {
+  readonly now: () => number;
+  readonly after: After;
+}
+const REAL: Transport = { now: () => Date.now(), after: inTime };
+
 /**
- * The same of a request's body. Throws BrokenBodyError where it breaks off, is no body of HTTP, or pauses for longer than
- * `LIMITS.bodyPauseMs`.
+ * The same of a request's body. Throws BrokenBodyError where it breaks off, is no body of HTTP, or makes no progress: in
+ * `LIMITS.bodyPauseMs` of waiting for it fewer than `LIMITS.bodyProgressBytes` came, and not its end either.
  */
-export async function* receivedChunks(body: ReadableStream<Uint8Array>, after?: After): AsyncGenerator<Uint8Array> {
+export async function* receivedChunks(
+  body: ReadableStream<Uint8Array>,
+  transport: Transport = REAL,
+): AsyncGenerator<Uint8Array> {
+  const progress = new Progress(transport);
   try {
-    yield* chunksOf(body, (piece) => withinPause(piece, after));
+    yield* chunksOf(body, (piece) => progress.next(piece));
   } catch (thrown) {
-    const what = thrown instanceof PausedBodyError ? `paused for ${LIMITS.bodyPauseMs / 1000} s` : "broke off";
-    const message = `the body ${what} before its end: send it again`;
-    throw new BrokenBodyError(message, { cause: thrown });
+    const slow = thrown instanceof PausedBodyError;
+    const tooFew = `brought fewer than ${LIMITS.bodyProgressBytes} bytes in ${LIMITS.bodyPauseMs / 1000} s`;
+    const message = `the body ${slow ? tooFew : "broke off before its end"}: send it again`;
+    throw new BrokenBodyError(message, slow, thrown);
+  }
+}
+
+/** Only waiting for the sender counts: what we do with a piece takes none of its time. */
+class Progress {
+  readonly #transport: Transport;
+  /** Since so many bytes were there the last time. */
+  #waitedMs = 0;
+  #bytes = 0;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  async next<Piece extends Read>(piece: Promise<Piece>): Promise<Piece> {
+    const { now, after } = this.#transport;
+    const begun = now();
+    const read = await withinPause(piece, after, LIMITS.bodyPauseMs - this.#waitedMs);
+    this.#waitedMs += now() - begun;
+    this.#bytes += read.value?.length ?? 0;
+    if (this.#bytes >= LIMITS.bodyProgressBytes) [this.#waitedMs, this.#bytes] = [0, 0];
+    return read;
   }
 }
 

@@ -1,14 +1,33 @@
 /**
- * How many do the same costly thing at once in this process (`Semaphore`), and how much memory holds pages that nobody
- * has read yet (`UnreadPages`).
+ * What a process has only so much of, shared by organisation: places for costly things (`Places`), and memory for pages
+ * that nobody has read yet (`UnreadPages`).
  *
- * Invariants. Never more than so many places are held. One that shows no sign of life for too long is nobody's any more: the
- * runtime may end an invocation without running what it left to do.
+ * Invariants. Never more is held than there is. An organisation gets more only if at least as much was free as it then
+ * holds: alone it has half, and whatever one takes, others find the rest. A holder that shows no sign of life for too long
+ * loses its place: the runtime may end an invocation without running what it left to do.
  */
+
+interface Held {
+  readonly org: string;
+  /** In places or bytes. */
+  readonly size: number;
+}
+
+/** Whether the organisation may hold so much more, of `most` in all. */
+function mayHold(held: Iterable<Held>, org: string, more: number, most: number): boolean {
+  let [free, own] = [most, 0];
+  for (const one of held) {
+    free -= one.size;
+    if (one.org === org) own += one.size;
+  }
+  return own + more <= free;
+}
 
 export interface Place {
   /** Says that its holder is still at it. */
   readonly stay: (now: number) => void;
+  /** Makes it so much larger; false where there is no room for that. */
+  readonly grow: (by: number, now: number) => boolean;
   /** A second time it does nothing. */
   readonly leave: () => void;
 }
@@ -34,50 +53,63 @@ export async function waitFor<T>(
   }
 }
 
-export class Semaphore {
+export class Places {
   readonly #most: number;
   readonly #silenceMs: number;
-  /** When each holder was last heard of, in epoch milliseconds. */
-  readonly #held = new Map<symbol, number>();
+  /** With when each holder was last heard of, in epoch milliseconds. */
+  readonly #held = new Map<symbol, Held & { readonly heard: number }>();
 
   constructor(most: number, silenceMs: number) {
     this.#most = most;
     this.#silenceMs = silenceMs;
   }
 
-  /** The same, asked until there is one or so many milliseconds are over. */
-  wait(ms: number, waiting?: Waiting): Promise<Place | null> {
-    return waitFor((now) => this.take(now), ms, waiting);
+  /** As `take`, asked until there is one or so many milliseconds are over. */
+  wait(org: string, ms: number, waiting?: Waiting): Promise<Place | null> {
+    return waitFor((now) => this.take(org, now), ms, waiting);
   }
 
-  /** Null where all are held. */
-  take(now: number): Place | null {
-    for (const [holder, heard] of this.#held) {
-      if (now - heard > this.#silenceMs) this.#held.delete(holder);
-    }
-    if (this.#held.size >= this.#most) return null;
+  /** Null where the organisation may hold no more now. */
+  take(org: string, now: number, size = 1): Place | null {
+    this.#dropSilent(now);
+    if (!mayHold(this.#held.values(), org, size, this.#most)) return null;
     const holder = Symbol();
-    this.#held.set(holder, now);
+    this.#held.set(holder, { org, size, heard: now });
     return {
-      stay: (at) => {
-        if (this.#held.has(holder)) this.#held.set(holder, at);
+      stay: (at) => this.#change(holder, 0, at),
+      grow: (by, at) => {
+        this.#dropSilent(at);
+        const fits = mayHold(this.#held.values(), org, by, this.#most);
+        if (fits) this.#change(holder, by, at);
+        return fits;
       },
       leave: () => this.#held.delete(holder),
     };
+  }
+
+  #change(holder: symbol, by: number, heard: number): void {
+    const held = this.#held.get(holder);
+    if (held !== undefined) this.#held.set(holder, { org: held.org, size: held.size + by, heard });
+  }
+
+  #dropSilent(now: number): void {
+    for (const [holder, { heard }] of this.#held) {
+      if (now - heard > this.#silenceMs) this.#held.delete(holder);
+    }
   }
 }
 
 /**
  * Pages that are made and wait for their readers, in so many bytes of this process and no more.
  *
- * Invariants. However slowly some read, others are sent their pages: where there is no room, the page that has waited the longest
- * goes, once it has waited for as long as it may. Whoever reads it meets its end before its last byte, never a page that looks
- * whole. A page that is larger than all the room there is is held alone.
+ * Invariants. However slowly some read, others are sent their pages: where there is no room, a page of the organisation
+ * that holds the most goes, its oldest first, once it has waited for as long as it may. Whoever reads it meets its end
+ * before its last byte, never a page that looks whole. A page that is larger than all the room there is is held alone.
  */
 export class UnreadPages {
   readonly #most: number;
   readonly #keptMs: number;
-  /** The oldest first. */
+  /** With when they were made, the oldest first. */
   readonly #pages = new Map<UnreadPage, number>();
 
   /** `most`: bytes; `keptMs`: how long a page waits before another may take its room. */
@@ -87,45 +119,54 @@ export class UnreadPages {
   }
 
   /** Null where there is no room within so many milliseconds. */
-  wait(pieces: readonly Uint8Array[], ms: number, waiting?: Waiting): Promise<UnreadPage | null> {
-    return waitFor((now) => this.hold(pieces, now), ms, waiting);
+  wait(org: string, pieces: readonly Uint8Array[], ms: number, waiting?: Waiting): Promise<UnreadPage | null> {
+    return waitFor((now) => this.hold(org, pieces, now), ms, waiting);
   }
 
   /** Null where there is no room. `now` is epoch milliseconds. */
-  hold(pieces: readonly Uint8Array[], now: number): UnreadPage | null {
-    const page = new UnreadPage(pieces, () => this.#pages.delete(page));
-    for (const [held, since] of this.#pages) {
-      if (this.#fits(page) || now - since < this.#keptMs) break;
-      held.drop();
+  hold(org: string, pieces: readonly Uint8Array[], now: number): UnreadPage | null {
+    const page = new UnreadPage(org, pieces, () => this.#pages.delete(page));
+    while (!this.#fits(page)) {
+      const goes = this.#nextToGo(now);
+      if (goes === undefined) return null;
+      goes.drop();
     }
-    if (!this.#fits(page)) return null;
     this.#pages.set(page, now);
     return page;
   }
 
-  #fits(page: UnreadPage): boolean {
-    let bytes = page.bytes;
-    for (const held of this.#pages.keys()) bytes += held.bytes;
-    return bytes <= this.#most || this.#pages.size === 0;
+  #fits({ org, size }: UnreadPage): boolean {
+    return this.#pages.size === 0 || mayHold(this.#pages.keys(), org, size, this.#most);
+  }
+
+  #nextToGo(now: number): UnreadPage | undefined {
+    const sizes = new Map<string, number>();
+    for (const { org, size } of this.#pages.keys()) sizes.set(org, (sizes.get(org) ?? 0) + size);
+    const sizeOf = ({ org }: UnreadPage) => sizes.get(org) ?? 0;
+    const old = [...this.#pages].flatMap(([page, since]) => (now - since < this.#keptMs ? [] : [page]));
+    // The first of those that are alike stays first.
+    return old.toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
   }
 }
 
 export class UnreadPage {
+  readonly org: string;
   readonly #gone: () => void;
   #pieces: readonly Uint8Array[];
   #sent = 0;
   #dropped = false;
-  #bytes: number;
+  #size: number;
 
-  constructor(pieces: readonly Uint8Array[], gone: () => void) {
+  constructor(org: string, pieces: readonly Uint8Array[], gone: () => void) {
+    this.org = org;
     this.#pieces = pieces;
     this.#gone = gone;
-    this.#bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    this.#size = pieces.reduce((sum, piece) => sum + piece.length, 0);
   }
 
-  /** Not sent yet. */
-  get bytes(): number {
-    return this.#bytes;
+  /** Bytes that are not sent yet. */
+  get size(): number {
+    return this.#size;
   }
 
   /** The next piece; null after the last. Throws where others were given the room of the rest. */
@@ -137,7 +178,7 @@ export class UnreadPage {
       return null;
     }
     this.#sent += 1;
-    this.#bytes -= piece.length;
+    this.#size -= piece.length;
     return piece;
   }
 
@@ -146,7 +187,7 @@ export class UnreadPage {
     this.#dropped ||= this.#sent < this.#pieces.length;
     this.#pieces = [];
     this.#sent = 0;
-    this.#bytes = 0;
+    this.#size = 0;
     this.#gone();
   }
 }

@@ -25,18 +25,18 @@ import {
   trajectoriesOf,
 } from "./scoring-pass.ts";
 
-/** Counted work after which what was scored is handed over, and after which the rest of a message goes to the queue's end. */
-const SLICE_STEPS = 20_000_000;
-const MESSAGE_STEPS = 100_000_000;
+/** Counted work after which what was scored is handed over, and the rest of a message, or of a batch, goes to the queue's end. */
+export const SLICE_STEPS = 20_000_000;
 
-export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<void> {
+/** Gives the steps of counted work that it took. */
+export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
   const run = runObject(env, message.scope, message.run_id);
   const waiting = await subrequests.object(() => run.unitsToScore(message.units));
-  if (waiting === null || waiting.units.length === 0) return;
+  if (waiting === null || waiting.units.length === 0) return 0;
   const { spec } = waiting;
   const scoring = await openScoring(env, spec, subrequests);
   // The code that scored the others is gone; the sweep gives these up as unscored.
-  if (scoring === null) return;
+  if (scoring === null) return 0;
   const failures: unknown[] = [];
   let [left, steps] = [message.units, 0];
   for (let { units } = waiting; units.length > 0; ) {
@@ -50,13 +50,14 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
     steps += slice.steps;
     if (left.length === 0) break;
     units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
-    if (steps < MESSAGE_STEPS) continue;
+    if (steps < SLICE_STEPS) continue;
     // What other organisations have in the queue comes first.
     if (units.length > 0) await sendAll(env.ROLLOUT_SCORES, [{ ...message, units: left }], subrequests);
     break;
   }
   // The others are scored; asked again, the run names only those that are not.
   if (failures.length > 0) throw failures[0];
+  return steps;
 }
 
 function atOnce({ environment: { needs } }: Scoring): number | undefined {

@@ -16,6 +16,7 @@ import { samplesOf } from "../../core/training/samples.ts";
 import type { PastCall } from "../contract/fleet-wire.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
+import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { fleetObject, sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -113,11 +114,14 @@ export async function samplesOfGroup(
   const { training } = spec;
   const first = members[0];
   if (training === undefined || first === undefined) return null;
-  const read = members.flatMap((member, at) => {
+  const read: Read[] = [];
+  for (const [at, member] of members.entries()) {
     const trajectory = trajectories[at];
-    if (member.record.reward === null || trajectory === undefined) return [];
-    return [readMember(spec, environment, { member, trajectory }, { newest_version, weights })];
-  });
+    if (member.record.reward === null || trajectory === undefined) continue;
+    const one = readMember(spec, environment, { member, trajectory }, { newest_version, weights });
+    read.push(one);
+    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total));
+  }
   const trained = trains(training, read) ? read : [];
   const rows = trained.flatMap((member) => member.rows);
   return {

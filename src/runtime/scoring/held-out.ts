@@ -10,6 +10,7 @@ import type { JsonObject } from "../../contract/json.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { RowError, taskKey } from "../../core/rollout/task.ts";
+import { sizeOf } from "../../core/size.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import {
   type Example,
@@ -21,6 +22,7 @@ import {
   storedRows,
 } from "../dataset/datasets.ts";
 import { LruCache } from "../kit/caches.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
@@ -87,7 +89,7 @@ export async function trainingTasks(
   examples: readonly number[],
   subrequests: Subrequests,
 ): Promise<ReadonlyMap<number, KeyedExample | RowError | HeldOut>> {
-  const rows = rowsOfRun(env, spec, environment, subrequests);
+  const rows = rowsOfRun(env, spec.scope.orgId, spec, environment, subrequests);
   const holdout = spec.training?.holdout ?? 0;
   const heldOut = known.get(spec.run_id) ?? (await keysHeldOut(rows, holdout));
   known.set(spec.run_id, heldOut);
@@ -135,18 +137,30 @@ function keyOf(row: JsonObject): Promise<string> {
 }
 
 /** The rows of an accepted run. */
-export function rowsOfRun(env: Env, spec: RowsOf, environment: AnyEnvironment, subrequests: Subrequests): TrainingRows {
-  return rowsRead(spec, environment, (of, places) => storedRows(env, of, places, subrequests));
+export function rowsOfRun(
+  env: Env,
+  org: string,
+  spec: RowsOf,
+  environment: AnyEnvironment,
+  subrequests: Subrequests,
+): TrainingRows {
+  return rowsRead(org, spec, environment, (of, places) => storedRows(env, of, places, subrequests));
 }
 
 /** The rows that come with a run which is not accepted yet. */
-export function rowsGiven(spec: RowsOf, environment: AnyEnvironment, given: readonly unknown[]): TrainingRows {
+export function rowsGiven(
+  org: string,
+  spec: RowsOf,
+  environment: AnyEnvironment,
+  given: readonly unknown[],
+): TrainingRows {
   const texts = new Map(given.map((row, number) => [number, JSON.stringify(row)]));
-  return rowsRead(spec, environment, () => Promise.resolve(texts));
+  return rowsRead(org, spec, environment, () => Promise.resolve(texts));
 }
 
 /** `read`: what is stored of the rows at these places of an order. */
 function rowsRead(
+  org: string,
   spec: RowsOf,
   environment: AnyEnvironment,
   read: (spec: RowsOf, places: readonly number[]) => Promise<RowTexts>,
@@ -154,7 +168,13 @@ function rowsRead(
   const ordered = (of: RowsOf): RowsInOrder => ({
     at: async (places) => {
       const stored = await read(of, places);
-      return places.map((place) => orError(() => exampleOfGroup(of, environment, place, stored)));
+      const examples: (Example | RowError)[] = [];
+      for (const place of places) {
+        const example = orError(() => exampleOfGroup(of, environment, place, stored));
+        examples.push(example);
+        await PROCESS_TURNS.spend(org, stepsOfText(example instanceof Error ? 0 : sizeOf(example.row)));
+      }
+      return examples;
     },
     first: (count) => firstPlaces(of, count).map(({ place }) => place),
   });

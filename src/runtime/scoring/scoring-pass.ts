@@ -31,7 +31,7 @@ import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 import { askBound } from "./ask-judge.ts";
-import { type Begun, ScoringTurns } from "./scoring-turns.ts";
+import { type Begun, beginInTurn } from "./scoring-turns.ts";
 
 export interface Scoring {
   readonly environment: AnyEnvironment;
@@ -96,8 +96,6 @@ export async function scoreAlone<T>(
   return passed;
 }
 
-const TURNS = new ScoringTurns();
-
 /**
  * The same once the process has nothing else to compute for others (scoring-turns.ts). Null, where the run has given the
  * unit up.
@@ -110,7 +108,7 @@ export function scoreInTurn(
   trajectories: readonly Trajectory[],
   { judges, work = unitWork() }: Pick<ScoringOffer, "judges" | "work">,
 ): Promise<Begun<ScoreRecord[] | null>> {
-  return TURNS.begin(spec.scope.orgId, work, (pause, waited) =>
+  return beginInTurn(spec.scope.orgId, work, (pause, waited) =>
     scoreAlone(env, spec, unit, scoring, (watched) =>
       scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
     ),

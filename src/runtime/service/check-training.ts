@@ -44,7 +44,7 @@ export async function refuseTraining(
   return (
     (await refuseEval(env, scope, request, training, checked)) ??
     refuseOrder(request, training, checked) ??
-    (await refuseHoldout(env, request, training, checked))
+    (await refuseHoldout(env, scope, request, training, checked))
   );
 }
 
@@ -144,6 +144,7 @@ function refuseOrder(
 
 async function refuseHoldout(
   env: Env,
+  scope: Scope,
   request: EvalRequest,
   training: TrainingSpec,
   checked: Checked,
@@ -158,7 +159,7 @@ async function refuseHoldout(
       `${holdout} shuffled rows lie in ${blocks} blocks of the dataset, of which ${BLOCKS_HELD_OUT} are read at most: hold out ${BLOCKS_HELD_OUT}, or upload the rows in the order they are to be played in`,
     );
   }
-  const rows = rowsOf(env, spec, checked);
+  const rows = rowsOf(env, scope, spec, checked);
   const { length } = rows;
   if (rows.shared && length !== null && length <= holdout) {
     return refused(`${holdout} of ${length} rows leave none to train on: at most ${length - 1}`);
@@ -181,9 +182,9 @@ function rowsOfRequest(
   return { dataset, seed, shuffle, training };
 }
 
-function rowsOf(env: Env, spec: RowsOf, { environment, given }: Checked): TrainingRows {
-  if (given !== null && isInline(given)) return rowsGiven(spec, environment, given);
-  return rowsOfRun(env, spec, environment, new Subrequests());
+function rowsOf(env: Env, { orgId }: Scope, spec: RowsOf, { environment, given }: Checked): TrainingRows {
+  if (given !== null && isInline(given)) return rowsGiven(orgId, spec, environment, given);
+  return rowsOfRun(env, orgId, spec, environment, new Subrequests());
 }
 
 /** Reads it takes to know what is held out: none, where rows came with the run or are made. */

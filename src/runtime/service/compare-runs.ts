@@ -13,12 +13,15 @@ import { PairedDifferences } from "../../core/statistics/paired.ts";
 import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { TaskMean } from "../contract/run-records.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { keyRanges } from "../run/report-sums.ts";
 import { lostRun, readRun } from "./read-run.ts";
 
 const TASKS_AT_ONCE = 40_000;
+/** To read the tasks of a range of both runs, and to match them. */
+const RANGE_STEPS = 2_000_000;
 
 export async function compareRuns(
   env: Env,
@@ -41,6 +44,7 @@ export async function compareRuns(
   const metric = query.metric === "reward" ? null : query.metric;
   const tasks = Math.max(run.value.num_examples, baseline.value.num_examples);
   for (const range of keyRanges(Math.ceil(tasks / TASKS_AT_ONCE))) {
+    await PROCESS_TURNS.spend(scope.orgId, RANGE_STEPS);
     const [ours, theirs] = await subrequests.objectAll([id, query.baseline], (of) =>
       runObject(env, scope, of).taskMeans(metric, range),
     );

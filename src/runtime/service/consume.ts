@@ -1,7 +1,7 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together. What would go beyond them goes to the end of its queue, for a later invocation: a retry would count as
- * a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
+ * counted together, and so is what it computes. What would go beyond either goes to the end of its queue, for a later
+ * invocation, behind what others have there: a retry would count as a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
  * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
@@ -14,7 +14,7 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
 import { judgementQueue, sendAll } from "../run/queues.ts";
 import { judgeUnit } from "../scoring/consume-judgements.ts";
-import { scoreUnits } from "../scoring/consume-scores.ts";
+import { SLICE_STEPS, scoreUnits } from "../scoring/consume-scores.ts";
 import { foldSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
@@ -29,13 +29,14 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
     ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
     : (message: Message<RunMessage>) => work(env, message, subrequests);
   const untried: Message<RunMessage>[] = [];
+  let steps = 0;
   const settle = async (message: Message<RunMessage>) => {
-    if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= SLICE_STEPS) {
       untried.push(message);
       return;
     }
     try {
-      await handle(message);
+      steps += await handle(message);
       message.ack();
     } catch (thrown) {
       const { attempts, body } = message;
@@ -84,19 +85,28 @@ function waitsForJudges(messages: readonly RunMessage[]): boolean {
   return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
 }
 
-function work(env: Env, { id, attempts: attempt, body }: Message<RunMessage>, subrequests: Subrequests): Promise<void> {
+/** Gives the steps of counted work that it took; 0 where it counts none. */
+async function work(
+  env: Env,
+  { id, attempts: attempt, body }: Message<RunMessage>,
+  subrequests: Subrequests,
+): Promise<number> {
   switch (body.kind) {
     case "groups":
-      return startGroups(env, body, Date.now(), subrequests);
+      await startGroups(env, body, Date.now(), subrequests);
+      return 0;
     case "scores":
-      return scoreUnits(env, body, subrequests);
+      return await scoreUnits(env, body, subrequests);
     case "segment":
-      return foldSegment(env, body, subrequests);
+      await foldSegment(env, body, subrequests);
+      return 0;
     case "judgement":
-      return judgeUnit(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
+      await judgeUnit(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
+      return 0;
   }
 }
 
-async function record(env: Env, queue: string, message: RunMessage): Promise<void> {
+async function record(env: Env, queue: string, message: RunMessage): Promise<number> {
   await runObject(env, message.scope, message.run_id).deadLetter(queue, message);
+  return 0;
 }

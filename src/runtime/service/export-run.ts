@@ -14,7 +14,8 @@ import { verifiersRow } from "../../core/verifiers/row.ts";
 import type { RunRecord } from "../../db/runs.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { RolloutRecord } from "../contract/run-records.ts";
-import { readPage, resultOf } from "./read-rollouts.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { readPage, resultOf, stepsOfTurns } from "./read-rollouts.ts";
 import { lostRun, openRun } from "./read-run.ts";
 
 export interface ExportLines {
@@ -42,7 +43,13 @@ export async function exportRun(
     if (read === null) continue;
     const trajectories = new Map(read.map(({ entry, trajectory }) => [entry.id, trajectory]));
     const origin = originOf(record);
-    const made = items.flatMap((item) => rowOf(query.format, origin, item, trajectories) ?? []);
+    const made: Made<object>[] = [];
+    for (const item of items) {
+      const steps = item.map(({ entry }) => stepsOfTurns(trajectories.get(entry.id) ?? null));
+      await PROCESS_TURNS.spend(scope.orgId, Math.max(...steps) * steps.length);
+      const row = rowOf(query.format, origin, item, trajectories);
+      if (row !== null) made.push(row);
+    }
     const rows = made.flatMap((one) => ("row" in one ? [one.row] : []));
     const left_out = made.flatMap((one) => ("row" in one ? [] : [one.left_out]));
     return { ok: true, value: { rows, left_out, next } };

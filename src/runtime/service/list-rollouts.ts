@@ -18,6 +18,7 @@ import type { ListCursor, ListedGroup, ListedRollout } from "../contract/list-wi
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { ListAsk, RunRpc } from "../contract/rpc.ts";
 import { decodeCursor, encodeCursor } from "../kit/cursor.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { lostRun, notFound, openRun } from "./read-run.ts";
 import { type Searched, searchPrompts } from "./search-prompts.ts";
 
@@ -41,7 +42,6 @@ export async function listRollouts(
 ): Promise<Result<RolloutSummaryList>> {
   const run = await openList(env, scope, id);
   if (!run.ok) return run;
-  const { object } = run.value;
   const terms = termsOf(query.filter);
   const sort = parseSort(query.sort);
   const after = query.after === undefined ? null : cursorOf(id, query.sort, query.after);
@@ -51,8 +51,8 @@ export async function listRollouts(
   const searched = await searchedFor(run.value, terms);
   // Before anything has a score, no rollout has this one.
   const from = after ?? (scores.value === "none" ? { value: null, seq: 0 } : null);
-  const rows = await walk(object, { terms, sort, after: from, limit: query.limit + 1 });
-  const matched = query.matched ? await countAll(object, terms) : null;
+  const rows = await walk(run.value, { terms, sort, after: from, limit: query.limit + 1 });
+  const matched = query.matched ? await countAll(run.value, terms) : null;
   if (rows === null || searched === undefined) return lostRun(id);
   const page = rows.slice(0, query.limit);
   const [first, last] = [page[0], page.at(-1)].map((row) => {
@@ -88,9 +88,18 @@ function notACursor(): Result<never> {
   return refuse("invalid_request", "after: is not the last_id of a page of this list, of this run and order", "after");
 }
 
-async function walk(object: RunRpc, ask: ListAsk<"rollouts">): Promise<ListedRollout[] | null> {
+/** Rows that one slice looks at in the run's object, some microsecond each. */
+const SLICE_STEPS = 500_000;
+
+/** Waits while slices of other organisations come first. */
+export function beforeSlice({ orgId }: Scope): Promise<void> {
+  return PROCESS_TURNS.spend(orgId, SLICE_STEPS);
+}
+
+async function walk({ scope, object }: Run, ask: ListAsk<"rollouts">): Promise<ListedRollout[] | null> {
   const rows: ListedRollout[] = [];
   for (let after = ask.after; rows.length < ask.limit; ) {
+    await beforeSlice(scope);
     const slice = await object.look("rollouts", { ...ask, after, limit: ask.limit - rows.length });
     if (slice === null) return null;
     rows.push(...slice.rows);
@@ -100,9 +109,10 @@ async function walk(object: RunRpc, ask: ListAsk<"rollouts">): Promise<ListedRol
   return rows;
 }
 
-async function countAll(object: RunRpc, terms: readonly FilterTerm[]): Promise<number | null> {
+async function countAll({ scope, object }: Run, terms: readonly FilterTerm[]): Promise<number | null> {
   let all = 0;
   for (let slice = 0; ; slice += 1) {
+    await beforeSlice(scope);
     const counted = await object.look("matches", { terms, slice });
     if (counted === null) return null;
     all += counted.n;
@@ -159,7 +169,7 @@ export async function listGroups(
   const searched = await searchedFor(run.value, terms);
   const sort = { by, descending: query.sort.startsWith("-") };
   const after = place && { value: place.value, group: place.seq };
-  const rows = await mergeGroups(run.value.object, { terms, sort, after, slice: 0, limit: query.limit + 1 });
+  const rows = await mergeGroups(run.value, { terms, sort, after, slice: 0, limit: query.limit + 1 });
   if (rows === null || searched === undefined) return lostRun(id);
   const page = rows.slice(0, query.limit);
   const [first, last] = [page[0], page.at(-1)].map((row) => {
@@ -171,10 +181,11 @@ export async function listGroups(
 }
 
 /** The first groups of all slices; in the order of their numbers no slice is asked after the page is full. */
-async function mergeGroups(object: RunRpc, ask: ListAsk<"groups">): Promise<ListedGroup[] | null> {
+async function mergeGroups({ scope, object }: Run, ask: ListAsk<"groups">): Promise<ListedGroup[] | null> {
   let rows: ListedGroup[] = [];
   const { by, descending } = ask.sort;
   for (let slice = 0; ; slice += 1) {
+    await beforeSlice(scope);
     const found = await object.look("groups", { ...ask, slice });
     if (found === null) return null;
     rows = [...rows, ...found.rows].sort((one, other) => compare(one, other, descending)).slice(0, ask.limit);

@@ -5,8 +5,8 @@ import { HISTOGRAM_FIELDS, type Histogram, type HistogramQuery } from "../../con
 import type { Scope } from "../../contract/scope.ts";
 import type { BinCounts, Spread } from "../contract/list-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import type { ListAsk, RunRpc } from "../contract/rpc.ts";
-import { knownScores, openList, searchedFor, termsOf } from "./list-rollouts.ts";
+import type { ListAsk } from "../contract/rpc.ts";
+import { beforeSlice, knownScores, openList, type Run, searchedFor, termsOf } from "./list-rollouts.ts";
 import { lostRun } from "./read-run.ts";
 
 export async function readHistogram(
@@ -23,8 +23,7 @@ export async function readHistogram(
   const scores = await knownScores(run.value, terms, of, "of");
   if (!scores.ok) return scores;
   const searched = await searchedFor(run.value, terms);
-  const { object } = run.value;
-  const spread = await spreadOver(object, { terms, of, upto: null, slice: 0 });
+  const spread = await spreadOver(run.value, { terms, of, upto: null, slice: 0 });
   if (spread === null || searched === undefined) return lostRun(id);
   const edges = edgesOf(spread, query.bins);
   const most = LIMITS.histogramSteps;
@@ -32,7 +31,7 @@ export async function readHistogram(
   const steps = query.by === "step" ? { after, most } : null;
   const inner = edges.slice(1, -1);
   const counts = await countOver(
-    object,
+    run.value,
     { terms, of, upto: spread.upto, slice: 0, edges: inner, steps },
     spread.slices,
   );
@@ -59,9 +58,11 @@ export async function readHistogram(
 }
 
 /** Of all slices together. */
-async function spreadOver(object: RunRpc, ask: ListAsk<"spread">): Promise<Spread | null> {
+async function spreadOver({ scope, object }: Run, ask: ListAsk<"spread">): Promise<Spread | null> {
+  await beforeSlice(scope);
   let all = await object.look("spread", ask);
   for (let slice = 1; all !== null && slice < all.slices; slice += 1) {
+    await beforeSlice(scope);
     const one: Spread | null = await object.look("spread", { ...ask, upto: all.upto, slice });
     if (one === null) return null;
     const [min, max] = [least([all.min, one.min], 1), least([all.max, one.max], -1)];
@@ -75,9 +76,10 @@ function least(values: readonly (number | null)[], sign: 1 | -1): number | null 
   return known.length === 0 ? null : sign * Math.min(...known.map((value) => sign * value));
 }
 
-async function countOver(object: RunRpc, ask: ListAsk<"bins">, slices: number): Promise<BinCounts | null> {
+async function countOver({ scope, object }: Run, ask: ListAsk<"bins">, slices: number): Promise<BinCounts | null> {
   let all: BinCounts | null = null;
   for (let slice = 0; slice < slices; slice += 1) {
+    await beforeSlice(scope);
     const one: BinCounts | null = await object.look("bins", { ...ask, slice });
     if (one === null) return null;
     all = all === null ? one : together(all, one);

@@ -16,10 +16,11 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import type { FinishedPage, RunRpc } from "../contract/rpc.ts";
 import type { RolloutEntry, RolloutRecord, SegmentEntry } from "../contract/run-records.ts";
 import type { TrajectoryRest } from "../contract/turn-wire.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { rolloutHost } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts";
-import { readTrajectory, type SegmentLine } from "../trajectory/store.ts";
+import { parseLines, readTrajectory } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
 /** Unfolded trajectories one page may read one by one: within an invocation's subrequests. */
@@ -30,6 +31,13 @@ const LOOKS = 2;
 export interface Address {
   readonly scope: Scope;
   readonly run_id: string;
+}
+
+const STEPS_PER_TURN = 100;
+
+/** To make something of what a rollout left: its texts are taken as they are. */
+export function stepsOfTurns(trajectory: Pick<Trajectory, "turns"> | null): number {
+  return STEPS_PER_TURN * (1 + (trajectory?.turns.length ?? 0));
 }
 
 /** Finished rollouts in the order they ended. `next` goes on after this page; null when nothing is left to read now. */
@@ -53,7 +61,11 @@ export async function readResults(
     const more = finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
     const next = more ? last : null;
     const prices = found.value.record.run.spec.money?.policy ?? null;
-    const rows = read.map((record) => resultOf(record, record.trajectory, prices));
+    const rows: ResultRow[] = [];
+    for (const record of read) {
+      await PROCESS_TURNS.spend(scope.orgId, stepsOfTurns(record.trajectory));
+      rows.push(resultOf(record, record.trajectory, prices));
+    }
     return { ok: true, value: { rows, next } };
   }
   return refuse("in_progress", "the results are being folded: ask again", null);
@@ -104,7 +116,7 @@ export async function readPage(
   { rows, segments }: Pick<FinishedPage, "rows" | "segments">,
 ): Promise<Read[] | null> {
   const subrequests = new Subrequests();
-  const folded = await readSegments(env, segments, subrequests);
+  const folded = await readSegments(env, address.scope, segments, subrequests);
   const single = rows.filter(({ entry: { id, digest } }) => digest !== null && !folded.has(id));
   const cut = single[SINGLE_READS]?.entry.finish_seq ?? Number.POSITIVE_INFINITY;
   const page = rows.filter(({ entry }) => (entry.finish_seq ?? 0) < cut);
@@ -121,6 +133,7 @@ export async function readPage(
 
 async function readSegments(
   env: Env,
+  scope: Scope,
   segments: readonly SegmentEntry[],
   subrequests: Subrequests,
 ): Promise<Map<string, Trajectory | null>> {
@@ -130,8 +143,8 @@ async function readSegments(
     if (object === null) throw new Error(`segment ${key} is missing`);
     return await object.text();
   });
-  const lines = texts.flatMap((text) => text.split("\n").map((line) => JSON.parse(line) as SegmentLine));
-  return new Map(lines.map(({ rollout_id, trajectory }) => [rollout_id, trajectory]));
+  const lines = texts.flatMap((text) => text.split("\n"));
+  return await parseLines(scope, lines);
 }
 
 /**
@@ -149,7 +162,7 @@ export async function finishedTrajectory(
   const subrequests = new Subrequests();
   for (let look = 1; look <= LOOKS; look += 1) {
     const segment = await run.segmentOf(finish_seq ?? 0);
-    const folded = segment?.key == null ? null : await readSegments(env, [segment], subrequests);
+    const folded = segment?.key == null ? null : await readSegments(env, address.scope, [segment], subrequests);
     const found = folded?.get(id) ?? (await readTrajectory(env, address, { digest, text }, subrequests));
     if (found !== null) return found;
   }

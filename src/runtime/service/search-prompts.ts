@@ -9,14 +9,15 @@ import type { Scope } from "../../contract/scope.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import type { RunRpc } from "../contract/rpc.ts";
+import { Places } from "../kit/places.ts";
 import { readPage } from "./read-rollouts.ts";
 
 /** Of ended rollouts, with each request; a slice holds what a page of results does. */
 const SLICES = 3;
 const SLICE = 1000;
-/** Runs whose prompts are being read in this process: each holds a slice of trajectories in memory. */
-const MOST_AT_ONCE = 1;
-let underWay = 0;
+const SILENCE_MS = 60_000;
+/** Searches that read prompts in this process, each with a slice of trajectories in memory: one of an organisation. */
+const reading = new Places(2, SILENCE_MS);
 
 export interface Searched {
   readonly rollouts: number;
@@ -30,15 +31,16 @@ export async function searchPrompts(
   object: RunRpc,
 ): Promise<Searched | null> {
   let state = await object.look("searched", null);
-  for (let slice = 0; state !== null && slice < SLICES && underWay < MOST_AT_ONCE; slice += 1) {
+  for (let slice = 0; state !== null && slice < SLICES; slice += 1) {
     if (!state.open || state.upto >= state.of) break;
-    underWay += 1;
+    const place = reading.take(address.scope.orgId, Date.now());
+    if (place === null) break;
     try {
       const more = await readSlice(env, address, object, state.upto);
       if (more === null) break;
       state = await object.look("searched", more);
     } finally {
-      underWay -= 1;
+      place.leave();
     }
   }
   return state && { rollouts: state.upto, of: state.of };

@@ -23,7 +23,7 @@ import { forkKey, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { bareReport, storableTrajectory, textOfTask } from "./rollout-report.ts";
-import { readTrajectory, type SegmentLine, storeTrajectory } from "./store.ts";
+import { parseLines, readTrajectory, storeTrajectory } from "./store.ts";
 
 export interface Source {
   /** Null where none was ever dispatched. */
@@ -219,7 +219,7 @@ async function sourcesOf(
   subrequests: Subrequests,
 ): Promise<Source[]> {
   const wanted = new Set(records.flatMap((record) => (record === null ? [] : [record.entry.id])));
-  const folded = await readLines(env, segments, wanted, subrequests);
+  const folded = await readLines(env, address, segments, wanted, subrequests);
   return await subrequests.six(records, async (record) => {
     if (record === null) return { record, trajectory: null, cancelled };
     const { id, digest } = record.entry;
@@ -232,20 +232,18 @@ async function sourcesOf(
 /** Only the lines that are wanted are parsed: a segment holds a hundred. One that is gone holds none. */
 async function readLines(
   env: Env,
+  address: Address,
   segments: readonly SegmentEntry[],
   wanted: ReadonlySet<string>,
   subrequests: Subrequests,
-): Promise<Map<string, Trajectory>> {
+): Promise<Map<string, Trajectory | null>> {
   const keys = segments.flatMap(({ key }) => (key === null ? [] : [key]));
   const lines = await subrequests.fetchAll(keys, async (key) => {
     const object = await env.STORE.get(key);
     const text = object === null ? "" : await object.text();
     return text.split("\n").filter((line) => wanted.has(idOf(line)));
   });
-  const parsed = lines.flat().map((line) => JSON.parse(line) as SegmentLine);
-  return new Map(
-    parsed.flatMap(({ rollout_id, trajectory }) => (trajectory === null ? [] : [[rollout_id, trajectory]])),
-  );
+  return await parseLines(address.scope, lines.flat());
 }
 
 /** A line begins with its rollout's id, as it was written. */

@@ -8,6 +8,7 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import { exceedsUtf8 } from "../../core/size.ts";
 import type { RolloutLeft } from "../contract/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -40,7 +41,24 @@ export async function storeTrajectory(
 /** Null when there is none, or when it was folded since. */
 export async function readTrajectory(...from: Parameters<typeof trajectoryText>): Promise<Trajectory | null> {
   const text = await trajectoryText(...from);
-  return text === null ? null : (JSON.parse(text) as Trajectory);
+  if (text === null) return null;
+  const [, { scope }] = from;
+  await PROCESS_TURNS.spend(scope.orgId, stepsOfText(text.length));
+  return JSON.parse(text) as Trajectory;
+}
+
+/** What these lines of segments hold, by the rollout's id. */
+export async function parseLines(
+  { orgId }: Scope,
+  lines: Iterable<string>,
+): Promise<Map<string, SegmentLine["trajectory"]>> {
+  const trajectories = new Map<string, SegmentLine["trajectory"]>();
+  for (const line of lines) {
+    await PROCESS_TURNS.spend(orgId, stepsOfText(line.length));
+    const { rollout_id, trajectory } = JSON.parse(line) as SegmentLine;
+    trajectories.set(rollout_id, trajectory);
+  }
+  return trajectories;
 }
 
 /** The same as it is stored, for whoever only passes it on: a large one takes several times its text once it is read. */

@@ -1,21 +1,24 @@
 import { expect, test } from "vitest";
 import { unitWork } from "../../../src/core/rubrics/work.ts";
-import { PASS_STEPS, type Pause, ScoringTurns } from "../../../src/runtime/scoring/scoring-turns.ts";
+import { FairTurns, PASS_STEPS } from "../../../src/runtime/kit/fair-turns.ts";
+import { beginInTurn, type Pause } from "../../../src/runtime/scoring/scoring-turns.ts";
 
 /** What happened, in order: a unit computed so many steps, or the process looked at its sockets. */
 type Seen = readonly [unit: string, steps: number] | "loop";
 
 function bench() {
   const seen: Seen[] = [];
+  let now = 0;
   const wait = async (ms: number) => {
     await new Promise((resolve) => setTimeout(resolve, Math.min(ms, 1)));
+    now += ms;
     seen.push("loop");
   };
-  const turns = new ScoringTurns({ now: () => Date.now(), wait });
+  const turns = new FairTurns({ now: () => now, wait });
   /** A unit whose scores take so many steps each. */
   const unit = async (org: string, name: string, scores: readonly number[]) => {
     const work = unitWork();
-    const begun = await turns.begin(org, work, async (pause: Pause) => {
+    const pass = async (pause: Pause) => {
       for (const steps of scores) {
         const score = (async () => {
           work.spend(steps, "scoring");
@@ -24,7 +27,8 @@ function bench() {
         await pause(score);
       }
       return name;
-    });
+    };
+    const begun = await beginInTurn(org, work, pass, turns);
     await begun.idle;
     return await begun.result;
   };
@@ -73,10 +77,11 @@ test("organisations take turns: a light unit waits for one score of another's he
 test("a unit that waits for something outside holds up no other", async () => {
   const { turns, unit } = bench();
   const outside = Promise.withResolvers<void>();
-  const waiting = await turns.begin("a", unitWork(), async (pause) => {
+  const late = async (pause: Pause) => {
     await pause(outside.promise);
     return "late";
-  });
+  };
+  const waiting = await beginInTurn("a", unitWork(), late, turns);
   await waiting.idle;
   expect(await unit("b", "light", [10])).toBe("light");
   outside.resolve();
@@ -85,9 +90,10 @@ test("a unit that waits for something outside holds up no other", async () => {
 
 test("a unit that throws gives its turn back", async () => {
   const { turns, unit } = bench();
-  const begun = await turns.begin("a", unitWork(), async () => {
+  const broken = async () => {
     throw new Error("broken");
-  });
+  };
+  const begun = await beginInTurn("a", unitWork(), broken, turns);
   await expect(begun.result).rejects.toThrow("broken");
   await begun.idle;
   expect(await unit("b", "light", [10])).toBe("light");

@@ -29,7 +29,7 @@ function rowsOf(options: { dataset: Rows; evalDataset?: Rows }): TrainingRows {
   const { kind, length } = options.dataset;
   const spec = { dataset: { kind, key: null, length }, seed: 3, shuffle: false };
   const environment = new SingleTurnEnv({ ...options, rubric });
-  return rowsOfRun(env, { ...spec, training: TRAINING }, environment, new Subrequests());
+  return rowsOfRun(env, "org_held", { ...spec, training: TRAINING }, environment, new Subrequests());
 }
 
 async function played(rows: TrainingRows, holdout: number, wanted: readonly number[]) {
@@ -86,7 +86,7 @@ test("where every task is held out a row has none, and says so", async () => {
   const environment = new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric });
   const two = { kind: "uploaded", key: null, length: 2 } as const;
   const asked = { dataset: two, seed: 0, shuffle: false, training: TRAINING };
-  const given = rowsGiven(asked, environment, [{ question: "a" }, { question: "b" }]);
+  const given = rowsGiven("org_held", asked, environment, [{ question: "a" }, { question: "b" }]);
   expect(await played(given, 1, [1])).toEqual(["b"]);
   expect(await played(given, 2, [1])).toEqual([expect.any(HeldOut)]);
 });

@@ -1,0 +1,154 @@
+/**
+ * Who computes next. All objects, consumers and requests of a process share one thread: while one computes, nobody is
+ * answered. So whatever is bounded one by one and not in sum (rows of an upload, lines of a page, units of a message)
+ * counts its work here.
+ *
+ * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` nothing more is
+ * computed for a while, a fifth of what they took and half of what went beyond: answering a request takes many looks at the
+ * sockets, and each would wait for a pass. Among organisations that wait, the one is next that has computed least since it
+ * came. So two that always wait have half each, however they divide their work.
+ */
+
+/** About 50 ms of one core: a step is some 50 ns. */
+export const PASS_STEPS = 1_000_000;
+/** How long the process is let alone for each step that was computed in a pass, and for each beyond its steps. */
+const REST_MS = { perStep: 10e-6, perStepBeyond: 25e-6 };
+/** Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. */
+const STEPS_PER_CHARACTER = 2;
+const STEPS_PER_TEXT = 200;
+const STEPS_PER_TOKEN = 10;
+/** One that holds the turn and was not heard of for so long is gone: its invocation was ended. */
+const HELD_AT_MOST_MS = 60_000;
+/** One that waits looks again after this at the latest. One that has not looked for longer than `GONE_MS` is gone. */
+const LONGEST_LOOK_MS = 100;
+const GONE_MS = 5000;
+/** Organisations of which it is known how much they computed. */
+const ORGANISATIONS = 10_000;
+
+interface Waiting {
+  readonly org: string;
+  seen: number;
+}
+
+/** The process's clock and its timer: a wait lets it do all else. */
+export interface Waits {
+  readonly now: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+}
+const REAL: Waits = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
+
+/** Called with the steps that were computed since the turn was taken. */
+export type GiveBack = (steps: number) => void;
+
+/** Steps of work that goes by a text's length. */
+export function stepsOfText(characters: number): number {
+  return STEPS_PER_TEXT + STEPS_PER_CHARACTER * characters;
+}
+
+/** The same of a sample that is trained on: each token has an id, a logprob and a mask. */
+export function stepsOfTokens(tokens: number): number {
+  return STEPS_PER_TEXT + STEPS_PER_TOKEN * tokens;
+}
+
+export class FairTurns {
+  readonly waits: Waits;
+  readonly #waiting = new Set<Waiting>();
+  /** By organisation, the steps it has had, on a scale that all share; those that had none for longest come first. */
+  readonly #had = new Map<string, number>();
+  /** Where whoever began last was on that scale: an organisation that comes begins there, whatever it left before. */
+  #level = 0;
+  #heldUntil = 0;
+  /** Steps since the process was let alone, and until when it is. */
+  #computed = 0;
+  #restUntil = 0;
+  /** How often anything was counted. */
+  #counts = 0;
+
+  constructor(waits: Waits = REAL) {
+    this.waits = waits;
+  }
+
+  /** Resolves when this organisation may compute so many steps, which it does before it awaits anything. */
+  spend(org: string, steps: number): Promise<void> {
+    return this.#inTurn(org, () => this.#count(org, steps));
+  }
+
+  /** The same for work that awaits something: nobody else computes until it is given back. */
+  take(org: string): Promise<GiveBack> {
+    return this.#inTurn(org, () => {
+      const until = this.waits.now() + HELD_AT_MOST_MS;
+      this.#heldUntil = until;
+      return (steps) => {
+        this.#count(org, steps);
+        if (this.#heldUntil === until) this.#heldUntil = 0;
+      };
+    });
+  }
+
+  /** Begins at the very moment in which it is found to be next. */
+  async #inTurn<T>(org: string, begin: () => T): Promise<T> {
+    return this.#isNext(org, this.waits.now()) ? this.#begin(org, begin) : await this.#waitTo(org, begin);
+  }
+
+  #begin<T>(org: string, begin: () => T): T {
+    this.#level = this.#levelOf(org);
+    return begin();
+  }
+
+  /** By looking again and again: see takeTurn in environment/suspects.ts. */
+  async #waitTo<T>(org: string, begin: () => T): Promise<T> {
+    const { now, wait } = this.waits;
+    const me = { org, seen: now() };
+    try {
+      for (;;) {
+        this.#waiting.add(me);
+        const counts = this.#counts;
+        // Those of one organisation look one after the other, each millisecond one.
+        const rest = Math.ceil(this.#restUntil - now());
+        await wait(Math.min(LONGEST_LOOK_MS, Math.max(rest, this.#waitingOf(org))));
+        me.seen = now();
+        // Else another has computed behind the look that this wait was.
+        if (counts === this.#counts && me.seen >= this.#restUntil) this.#computed = 0;
+        if (this.#isNext(org, me.seen)) return this.#begin(org, begin);
+      }
+    } finally {
+      this.#waiting.delete(me);
+    }
+  }
+
+  #isNext(org: string, at: number): boolean {
+    if (at < this.#heldUntil || this.#computed >= PASS_STEPS) return false;
+    const level = this.#levelOf(org);
+    for (const other of this.#waiting) {
+      if (at - other.seen > GONE_MS) this.#waiting.delete(other);
+      else if (this.#levelOf(other.org) < level) return false;
+    }
+    return true;
+  }
+
+  #waitingOf(org: string): number {
+    let count = 0;
+    for (const other of this.#waiting) if (other.org === org) count += 1;
+    return count;
+  }
+
+  #levelOf(org: string): number {
+    return Math.max(this.#level, this.#had.get(org) ?? 0);
+  }
+
+  #count(org: string, steps: number): void {
+    const had = this.#levelOf(org) + steps;
+    this.#had.delete(org);
+    this.#had.set(org, had);
+    const [oldest] = this.#had.keys();
+    if (this.#had.size > ORGANISATIONS && oldest !== undefined) this.#had.delete(oldest);
+    this.#computed += steps;
+    this.#counts += 1;
+    const beyond = this.#computed - PASS_STEPS;
+    if (beyond < 0) return;
+    this.#restUntil = this.waits.now() + PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
+  }
+}
+
+/** Those of this process. */
+export const PROCESS_TURNS = new FairTurns();
