@@ -93,9 +93,11 @@ const TrainingFields = z.strictObject({
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
-  lead: Count.max(100).default(1).describe("batches that may be shipped ahead of the published version"),
+  lead: Count.max(100)
+    .default(1)
+    .describe("batches that may be shipped ahead of the published version: no rollout begins for a later one"),
   max_off_policy_steps: Count.max(1000)
-    .default(8)
+    .default(2)
     .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
   holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)

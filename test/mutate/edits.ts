@@ -140,7 +140,8 @@ export const EDITS: readonly Edit[] = [
       ["return step - 1 - published;", "return step - published;"],
       ["leadOf(progress) <= lead;", "leadOf(progress) < lead;"],
       ["return step - 1 - maxOffPolicySteps;", "return step - maxOffPolicySteps;"],
-      ["now.max_off_policy_steps + 1)", "now.max_off_policy_steps + 0)"],
+      ["now.max_off_policy_steps + 1;", "now.max_off_policy_steps + 0;"],
+      ["now.published + now.lead + 1;", "now.published + now.lead + 2;"],
     ],
   ),
   ...editsOf(
