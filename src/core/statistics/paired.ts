@@ -2,10 +2,8 @@
  * Two runs over the same tasks, compared task by task: what is hard for one is hard for the other, so the differences
  * spread far less than the means do. Pairs come one at a time and are not kept.
  */
+import { isSameScore } from "../../contract/same-score.ts";
 import { Spread, tTwoSidedP } from "./spread.ts";
-
-/** Means of equal rewards in another order may differ in their last digits; that is no win. */
-const TIE = 1e-12;
 
 export interface PairedResult {
   readonly mean: number | null;
@@ -29,7 +27,7 @@ export class PairedDifferences {
 
   /** Two numbers of one task. */
   add(first: number, second: number): void {
-    const difference = Math.abs(first - second) <= TIE ? 0 : first - second;
+    const difference = isSameScore(first, second) ? 0 : first - second;
     if (difference > 0) this.wins += 1;
     else if (difference < 0) this.losses += 1;
     else this.ties += 1;
