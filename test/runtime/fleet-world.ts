@@ -11,13 +11,13 @@ import { InFlight } from "../../src/runtime/fleet/in-flight.ts";
 import { Numbers } from "../../src/runtime/fleet/numbers.ts";
 import { orderGone, reported, takeOrder } from "../../src/runtime/fleet/orders.ts";
 import { isAway, probeDone } from "../../src/runtime/fleet/probing.ts";
+import { orderOf } from "../../src/runtime/fleet/served.ts";
 import {
   adapterName,
   type EngineCheck,
   type FleetState,
   isAt,
   newFleet,
-  orderOf,
   type PhaseName,
   setReplicas,
 } from "../../src/runtime/fleet/state.ts";
