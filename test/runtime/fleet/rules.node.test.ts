@@ -59,6 +59,13 @@ test("a call goes where its rollout was, else where most places are free, and no
   expect(chosen(unknown, {})).toBe("no replica is ready: 3 stale");
 });
 
+test("the replica with the most places free for its size takes a call, however many calls it has", () => {
+  const large = withReplica(withReplica(fleet(), "a", { max_concurrent: 10 }, 0), "b", { max_concurrent: 4 }, 0);
+  expect(chosen(large, {}, { a: 4, b: 2, c: 1 })).toBe("a");
+  expect(chosen(large, {}, { a: 6, b: 2, c: 2 })).toBe("b");
+  expect(chosen(large, { last_replica: "b" }, { a: 9, b: 4, c: 2 })).toBe("a");
+});
+
 test("five rollouts in a row that a replica failed open its circuit, one rollout five times does not", () => {
   const circuits = new Circuits();
   const heard = (rollout: string) => circuits.heard("a", "unreachable", rollout);
