@@ -5,6 +5,7 @@
  * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
  * missing, and is mended there, not here.
  */
+import { BOUNDS_EDITS } from "./bounds-edits.ts";
 import { CUT_POINT_EDITS } from "./cut-point-edits.ts";
 import { type Edit, editsOf } from "./edit.ts";
 import { EXACTNESS_EDITS } from "./exactness-edits.ts";
@@ -360,4 +361,5 @@ export const EDITS: readonly Edit[] = [
   ...EXPORT_EDITS,
   ...RUNTIME_EDITS,
   ...CUT_POINT_EDITS,
+  ...BOUNDS_EDITS,
 ];
