@@ -81,6 +81,21 @@ export const RunComparison = named("RunComparison", {
     .meta({
       example: { mean: 0.166667, se: 0.105409, ci95: [-0.104296, 0.43763], t: 1.581139, df: 5, p: 0.174688 },
     }),
+  detectable: z
+    .object({
+      alpha: z.number().describe("of the two-sided test").meta({ example: 0.05 }),
+      power: z.number().describe("how often it finds a difference of this size").meta({ example: 0.8 }),
+      effect: MaybeNumber.describe(
+        "minimum detectable effect: the least true difference that n_matched tasks would find, by the variance of their differences; null without variance",
+      ).meta({ example: 0.295316 }),
+      more_tasks: Count.nullable()
+        .describe(
+          "tasks more that would decide a true difference of difference.mean; 0 where ci95 leaves out 0, null without a difference or variance",
+        )
+        .meta({ example: 13 }),
+    })
+    .optional()
+    .describe("what these tasks can tell apart; absent from older platforms"),
   wins: Count.describe("tasks the run does better").meta({ example: 3 }),
   losses: Count.meta({ example: 1 }),
   ties: Count.meta({ example: 2 }),

@@ -23,6 +23,7 @@ import {
   TaskKey,
   wholeNumber,
 } from "./primitives.ts";
+import { isSameScore } from "./same-score.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export const CALL_FAULTS = {
@@ -211,6 +212,7 @@ export function pairsOf<Member extends { readonly reward: number; readonly said:
   return better.flatMap((chosen, at): [Member, Member][] => {
     const rejected = members.at(-1 - at);
     if (rejected === undefined || rejected.reward >= chosen.reward) return [];
+    if (isSameScore(chosen.reward, rejected.reward)) return [];
     // The same words, scored apart by chance: there is nothing to prefer.
     const same = chosen.said !== null && chosen.said === rejected.said;
     return same ? [] : [[chosen, rejected]];

@@ -1,5 +1,4 @@
 /** Rows of a results file: which environment each is of, and what of an eval is still to be run (verifiers' rules of resuming). */
-import type { Json } from "./json.ts";
 
 /**
  * The ids of `inputs` still owed, example by example in the order in which they first come. Each example has `attempts`
@@ -18,18 +17,21 @@ export function remainingInputs(inputs: readonly number[], finished: readonly nu
   return [...owed.values()].flat();
 }
 
-/** Which environment of a mixture a row is of: `info.env_id` (a route joined by "/"), else `env_id`, else "default". */
+/**
+ * Which environment of a mixture a row is of: `info.env_id` (a route joined by "/"), else `env_id`, else "default". The
+ * label is verifiers', so an `env_id` of null is "None". Throws SyntaxError where `info` is a text that is not JSON.
+ */
 export function environmentLabel(row: { readonly info?: unknown; readonly env_id?: unknown }): string {
-  const info = typeof row.info === "string" ? parsedOrNull(row.info) : row.info;
-  const given = typeof info === "object" && info !== null ? Reflect.get(info, "env_id") : undefined;
-  const label = Array.isArray(given) ? given.join("/") : given;
-  return String(label ?? row.env_id ?? "default");
+  const info: unknown = typeof row.info === "string" && row.info !== "" ? JSON.parse(row.info) : row.info;
+  const given: unknown = typeof info === "object" && info !== null ? Reflect.get(info, "env_id") : null;
+  if (Array.isArray(given)) return given.map(pythonText).join("/");
+  if (given !== null && given !== undefined) return pythonText(given);
+  return row.env_id === undefined ? "default" : pythonText(row.env_id);
 }
 
-export function parsedOrNull(text: string): Json {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+/** As Python's `str` writes a value of JSON that is no list and no object. */
+function pythonText(value: unknown): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return String(value);
 }

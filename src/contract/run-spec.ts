@@ -66,6 +66,8 @@ export interface RunFleet {
   readonly location_hint?: LocationHint;
   /** Of an eval that a training run began: that run, whose weights it plays. */
   readonly weights_of?: string;
+  /** Where version 0 of those weights is: what engines were started with is not taken for it. */
+  readonly initial_weights?: string;
 }
 
 /** What a run pays, pinned when it was created. */

@@ -7,7 +7,7 @@ import { EvalRequest, refusePlace } from "./eval-request.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
-import { WebAddress } from "./shown-text.ts";
+import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const Advantage = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("mean") }),
@@ -93,10 +93,18 @@ const TrainingFields = z.strictObject({
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
-  lead: Count.max(100).default(1).describe("batches that may be shipped ahead of the published version"),
+  lead: Count.max(100)
+    .default(1)
+    .describe("batches that may be shipped ahead of the published version: no rollout begins for a later one"),
   max_off_policy_steps: Count.max(1000)
-    .default(8)
+    .default(2)
     .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
+  initial_weights: z
+    .strictObject({ location: ShownText.max(2048).describe("as the fleet's engines read it, by its update mode") })
+    .optional()
+    .describe(
+      "of a run on a fleet: where version 0 is. Each replica has it loaded before a rollout is played; otherwise engines are taken to have it since they were started",
+    ),
   holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)
     .describe(
@@ -115,7 +123,11 @@ const TrainingFields = z.strictObject({
     })
     .optional(),
 });
-export const TrainingRequest = TrainingFields.superRefine(refusePlace);
+export const TrainingRequest = TrainingFields.superRefine(refusePlace).superRefine((asked, context) => {
+  if (asked.initial_weights === undefined || asked.fleet !== undefined) return;
+  const message = "needs a fleet: the weights of an endpoint are not the platform's to load";
+  context.addIssue({ code: "custom", path: ["initial_weights"], message });
+});
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
 
@@ -136,6 +148,7 @@ export interface TrainingSpec
   readonly min_group_size: number;
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
   readonly eval: TrainingRequest["eval"] | null;
+  readonly initial_weights?: NonNullable<TrainingRequest["initial_weights"]>;
   /** What calls are made with, short of the version's salt: as batches tell it. */
   readonly sampling?: Sampling;
 }
@@ -162,6 +175,7 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
     min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
     zero_variance: asked.filters.zero_variance,
     eval: asked.eval ?? null,
+    ...(asked.initial_weights !== undefined && { initial_weights: asked.initial_weights }),
     sampling: samplingOf(players, asked.sampling),
   };
 }

@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
-import { timeText } from "../../src/cli/terminal/format.ts";
+import { comparisonText } from "../../src/cli/eval/summary.ts";
+import { signedText, timeText } from "../../src/cli/terminal/format.ts";
 import { resultsTable } from "../../src/cli/terminal/results.ts";
+import type { RunComparison } from "../../src/contract/comparison.ts";
+import type { RunView } from "../../src/contract/run.ts";
+import { COMPARISON } from "../api/examples.ts";
 import { aRun } from "./a-run.ts";
 
 const notesOf = (run: Parameters<typeof aRun>) =>
@@ -26,12 +30,33 @@ test("behind the mean stand its intervals, the chances of several attempts, and 
   };
   const report = {
     ...run.report,
-    ...{ reward, pass_at_k: { "1": 0.5, "2": null }, pass_hat_k: { "1": 0.5, "2": null } },
+    ...{ reward, pass_at_k: { "1": 0.5, "2": null }, pass_hat_k: { "1": 0.25, "2": null } },
   };
-  const [, , , note] = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
-  expect(note).toBe(
-    "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750; pass@1 0.500, pass@2 –; pass^1 0.500, pass^2 –; cut off 3",
+  const noteOf = (pass_k?: RunView["report"]["pass_k"]) =>
+    resultsTable([{ ...run, report: { ...report, pass_k } }], Number.POSITIVE_INFINITY).split("\n")[3];
+  const before = "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750;";
+  expect(noteOf()).toBe(`${before} pass@1 0.500, pass@2 –; pass^1 0.250, pass^2 –; cut off 3`);
+  const tasks = (n_tasks: number) => ({ n_tasks, n_too_few: 1200 - n_tasks, at_se: null, hat_se: null });
+  const [at, hat] = [
+    "pass@1 0.500 (1,200 tasks), pass@2 – (0 tasks)",
+    "pass^1 0.250 (1,200 tasks), pass^2 – (0 tasks)",
+  ];
+  expect(noteOf({ "1": tasks(1200), "2": tasks(0) })).toBe(`${before} ${at}; ${hat}; cut off 3`);
+});
+
+test("a comparison says what difference its tasks would find, and how many more would decide the one that was seen", () => {
+  const line = (detectable: RunComparison["detectable"]) =>
+    comparisonText({ ...COMPARISON, detectable }, Number.POSITIVE_INFINITY).match(/detectable +(.*)/)?.[1];
+  const basis = { alpha: 0.05, power: 0.8, effect: 0.295316 };
+  const { mean } = COMPARISON.difference;
+  expect(line({ ...basis, more_tasks: 1300 })).toBe(
+    `from ±0.295 (alpha 0.05, power 0.8); 1,300 more tasks would decide ${signedText(mean)}`,
   );
+  for (const more_tasks of [0, null]) {
+    expect(line({ ...basis, more_tasks })).toBe("from ±0.295 (alpha 0.05, power 0.8)");
+  }
+  expect(line({ ...basis, effect: null, more_tasks: null })).toBeUndefined();
+  expect(line(undefined)).toBeUndefined();
 });
 
 test("an interval that reaches beyond every reward there was says so; one that does not, and an older report, do not", () => {

@@ -25,6 +25,7 @@ test("the best is paired with the worst, the second best with the second worst, 
   ]);
   expect(places(members(1, 1, 1, 0))).toEqual([[0, 3]]);
   expect(places(members(1, 1))).toEqual([]);
+  expect(places(members(0.1 + 0.2, 0.3))).toEqual([]);
   expect(places(members(1))).toEqual([]);
   expect(places([])).toEqual([]);
 });

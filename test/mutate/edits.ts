@@ -5,6 +5,7 @@
  * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
  * missing, and is mended there, not here.
  */
+import { BOUNDS_EDITS } from "./bounds-edits.ts";
 import { CUT_POINT_EDITS } from "./cut-point-edits.ts";
 import { type Edit, editsOf } from "./edit.ts";
 import { EXACTNESS_EDITS } from "./exactness-edits.ts";
@@ -140,7 +141,8 @@ export const EDITS: readonly Edit[] = [
       ["return step - 1 - published;", "return step - published;"],
       ["leadOf(progress) <= lead;", "leadOf(progress) < lead;"],
       ["return step - 1 - maxOffPolicySteps;", "return step - maxOffPolicySteps;"],
-      ["now.max_off_policy_steps + 1)", "now.max_off_policy_steps + 0)"],
+      ["now.max_off_policy_steps + 1;", "now.max_off_policy_steps + 0;"],
+      ["now.published + now.lead + 1;", "now.published + now.lead + 2;"],
     ],
   ),
   ...editsOf(
@@ -359,4 +361,5 @@ export const EDITS: readonly Edit[] = [
   ...EXPORT_EDITS,
   ...RUNTIME_EDITS,
   ...CUT_POINT_EDITS,
+  ...BOUNDS_EDITS,
 ];

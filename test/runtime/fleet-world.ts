@@ -11,13 +11,13 @@ import { InFlight } from "../../src/runtime/fleet/in-flight.ts";
 import { Numbers } from "../../src/runtime/fleet/numbers.ts";
 import { orderGone, reported, takeOrder } from "../../src/runtime/fleet/orders.ts";
 import { isAway, probeDone } from "../../src/runtime/fleet/probing.ts";
+import { orderOf } from "../../src/runtime/fleet/served.ts";
 import {
   adapterName,
   type EngineCheck,
   type FleetState,
   isAt,
   newFleet,
-  orderOf,
   type PhaseName,
   setReplicas,
 } from "../../src/runtime/fleet/state.ts";
@@ -71,6 +71,8 @@ export class World {
   readonly faults: string[] = [];
   /** Answers that named a version of a trainer's. */
   told = 0;
+  /** The run says where version 0 is: then nothing that its engines were started with is told a version. */
+  loadsStart = false;
 
   readonly count: number;
 
@@ -119,7 +121,7 @@ export class World {
 
   begin(trains: boolean): void {
     const asked = { scope: SCOPE, fleet_id: "fl_a", run_id: RUN, rollout_id: `ro_${this.over.length % 7}`, turn: 0 };
-    const call = { ...asked, model: "base", trains, last_replica: null, wait_ms: 60_000 };
+    const call = { ...asked, model: "base", trains, last_replica: null, wait_ms: 60_000, ...this.#says() };
     this.inFlight.expire(this.now);
     const choice = choose(this.state, call, (id) => this.inFlight.of(id));
     if (choice.kind === "wait") return;
@@ -136,12 +138,17 @@ export class World {
     this.going.push({ engine, model: served.model, permitted: served.version, sampled: new Set(), past });
   }
 
+  #says(): { readonly loads_start?: true } {
+    return this.loadsStart ? { loads_start: true } : {};
+  }
+
   /** Some of a call's tokens. */
   sample(at: number): void {
     const call = this.going[at % Math.max(1, this.going.length)];
     if (call === undefined || !call.engine.alive) return;
     const weights = served(this.state, call);
-    if (weights !== null) call.sampled.add(weights);
+    const first = !this.loadsStart && (weights?.endsWith("@0") ?? false);
+    if (weights !== null) call.sampled.add(first ? "start" : weights);
   }
 
   end(at: number): void {
@@ -162,8 +169,8 @@ export class World {
       const stretches = this.state.stretches[past.replica_id] ?? [];
       const version = versionOf(this.state.update, stretches, { run_id: RUN, generation }, past);
       if (typeof version !== "number") continue;
-      if (version > 0) this.told += 1;
-      const known = version === 0 ? "start" : `${generation ?? 0}@${version}`;
+      if (version > 0 || this.loadsStart) this.told += 1;
+      const known = version === 0 && !this.loadsStart ? "start" : `${generation ?? 0}@${version}`;
       const wrong = [...sampled].filter((one) => one !== known);
       if (wrong.length > 0) this.faults.push(`told version ${version}, sampled by ${wrong}`);
     }
@@ -171,7 +178,7 @@ export class World {
 
   order(generation: number, version: number): void {
     const of = { scope: SCOPE, fleet_id: "fl_a", run_id: RUN, generation, version, epoch: generation + 1 };
-    this.keep(takeOrder(this.state, { ...of, location: "/weights", label: null }, this.now));
+    this.keep(takeOrder(this.state, { ...of, location: "/weights", label: null, ...this.#says() }, this.now));
   }
 
   release(): void {
@@ -340,5 +347,5 @@ function isSame(weights: Holds | undefined, holds: Holds): boolean {
 
 function nameOf(weights: Weights | "start" | undefined): string | null {
   if (weights === undefined || weights === "start") return weights ?? null;
-  return weights.version === 0 ? "start" : `${weights.generation}@${weights.version}`;
+  return `${weights.generation}@${weights.version}`;
 }

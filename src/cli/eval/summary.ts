@@ -37,6 +37,7 @@ export function evalSummary(
     metrics: report.metrics,
     pass_at_k: report.pass_at_k,
     pass_hat_k: report.pass_hat_k,
+    pass_k: report.pass_k ?? null,
     usage: { policy, judge },
     cost: run.cost,
     max_cost_micros: run.max_cost_micros,
@@ -62,6 +63,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
     baseline: `${baseline.id}  ${baseline.environment} ${baseline.model}${why ? `: ${why}` : ""}`,
     metric,
     difference: `${signedText(difference.mean)}${se}${interval}`,
+    detectable: detectableText(comparison),
     means: `${run.mean?.toFixed(3) ?? "–"}, baseline ${baseline.mean?.toFixed(3) ?? "–"}`,
     matched: `${countText(n_matched)} tasks${unmatchedText(comparison)}`,
     tasks: `${countText(comparison.wins)} better, ${countText(comparison.losses)} worse, ${countText(comparison.ties)} the same${mcnemar === null ? "" : `; McNemar p ${pText(mcnemar)}`}`,
@@ -75,6 +77,15 @@ export function verdictsText(gates: readonly GateResult[]): string {
     return [gate.replace("_", "-"), verdict, safeLine(message)];
   });
   return columns(["gate", "verdict", "why"], rows);
+}
+
+/** The least difference that the tasks would find, and how many more would decide the one that was seen. */
+function detectableText({ detectable, difference }: RunComparison): string | null {
+  if (detectable === undefined || detectable.effect === null) return null;
+  const { alpha, power, effect, more_tasks } = detectable;
+  const least = `from ±${effect.toFixed(3)} (alpha ${alpha}, power ${power})`;
+  if (more_tasks === null || more_tasks === 0) return least;
+  return `${least}; ${countText(more_tasks)} more tasks would decide ${signedText(difference.mean)}`;
 }
 
 function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {

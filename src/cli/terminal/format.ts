@@ -86,9 +86,16 @@ export function meanIntervalText(
   return `${text}, beyond the rewards seen, ${rangeText(seen)}`;
 }
 
-/** "pass@1 0.400, pass@2 –"; nothing of an empty table. */
-export function sharesText(name: string, byK: Readonly<Record<string, number | null>>): string {
-  const parts = Object.entries(byK).map(([k, share]) => `${name}${k} ${share?.toFixed(3) ?? "–"}`);
+/** "pass@1 0.400 (10 tasks), pass@2 – (0 tasks)"; nothing of an empty table. `basis`: how many tasks each k is over. */
+export function sharesText(
+  name: string,
+  byK: Readonly<Record<string, number | null>>,
+  basis: Readonly<Record<string, { readonly n_tasks: number }>> = {},
+): string {
+  const parts = Object.entries(byK).map(([k, share]) => {
+    const over = basis[k] === undefined ? "" : ` (${countText(basis[k].n_tasks)} tasks)`;
+    return `${name}${k} ${share?.toFixed(3) ?? "–"}${over}`;
+  });
   return parts.join(", ");
 }
 

@@ -81,13 +81,13 @@ function whereItSaysWhy({ id, counts }: RunView): string {
 }
 
 /** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
-function reportText({ report: { reward, pass_at_k, pass_hat_k } }: RunView): string {
+function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunView): string {
   const { ci95, wilson95 = null, range, n_truncated } = reward;
   const parts = [
     ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
     wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
-    sharesText("pass@", pass_at_k),
-    sharesText("pass^", pass_hat_k),
+    sharesText("pass@", pass_at_k, pass_k),
+    sharesText("pass^", pass_hat_k, pass_k),
     n_truncated === 0 ? "" : `cut off ${countText(n_truncated)}`,
   ];
   return parts.filter((part) => part !== "").join("; ");

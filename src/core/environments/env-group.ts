@@ -14,6 +14,7 @@ import { type AnyRubric, Rubric, RubricGroup, type ScoreFunction } from "../rubr
 import type { AnyEnvironment, PlayedEnvironment, Route } from "./any-environment.ts";
 import type { Cleanup, GroupArgs, Need, RewardArgs, RoutedRow, ScoringArgs, TaskRow } from "./contract.ts";
 import { type Dataset, dataset } from "./dataset.ts";
+import { InfoError, readRoutedInfo } from "./row-info.ts";
 
 export class EnvGroup implements AnyEnvironment {
   /** Never there at run time. */
@@ -102,16 +103,17 @@ function takeRoute<Member>(
 
 /** The row of member `name` as the group carries it. */
 function addRoute(name: string, row: JsonObject): JsonObject {
-  const info = asObject(row["info"]);
+  const info = readRoutedInfo(row["info"]);
   const env_id: EnvId = [name, ...routeOf(info)];
   return { ...row, info: { ...info, env_id: env_id.length === 1 ? name : env_id } };
 }
 
 function routeOf(info: Json): readonly string[] {
-  const { env_id } = asObject(info);
+  const { env_id = null } = readRoutedInfo(info);
+  if (env_id === null) return [];
   if (typeof env_id === "string") return [env_id];
-  const names: readonly Json[] = Array.isArray(env_id) ? env_id : [];
-  return names.filter((name) => typeof name === "string");
+  if (Array.isArray(env_id)) return env_id.map(String);
+  throw new RangeError("info.env_id must be a name or a list of names");
 }
 
 /** `info` goes with the route when nothing else is in it: it was there for the route alone. */
@@ -123,23 +125,9 @@ function withoutRoute(task: JsonObject, rest: readonly string[]): JsonObject {
 }
 
 function strip(info: Json, rest: readonly string[]): JsonObject {
-  const { env_id: _, ...others } = asObject(info);
+  const { env_id: _, ...others } = readRoutedInfo(info);
   if (rest.length === 0) return others;
   return { ...others, env_id: rest.length === 1 ? (rest[0] ?? "") : rest };
-}
-
-/** `info` may be a JSON text, as in datasets whose rows differ in shape. */
-function asObject(info: Json | undefined): JsonObject {
-  const read = typeof info === "string" ? parseJson(info) : (info ?? null);
-  return isRecord(read) ? read : {};
-}
-
-function parseJson(text: string): Json {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /**
@@ -198,7 +186,8 @@ function schemaOfMembers(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodT
     .transform((row, context): unknown => {
       const taken = routeTaken(members, row);
       if (taken instanceof Error) {
-        context.addIssue({ code: "custom", path: ["info", "env_id"], message: taken.message });
+        const path = taken instanceof InfoError ? taken.path.split(".") : ["info", "env_id"];
+        context.addIssue({ code: "custom", path, message: taken.message });
         return z.NEVER;
       }
       const parsed = taken.member.schema.safeParse(taken.inner.task);

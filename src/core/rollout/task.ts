@@ -6,20 +6,12 @@
  */
 import * as z from "zod";
 import { isError, messageOf } from "../../contract/errors.ts";
-import {
-  canonicalJson,
-  cloneJson,
-  deepFreeze,
-  findNonJson,
-  findOddity,
-  isRecord,
-  type Json,
-} from "../../contract/json.ts";
-import { findLost } from "../../contract/lost-json.ts";
+import { canonicalJson, cloneJson, deepFreeze, findNonJson, isRecord, type Json } from "../../contract/json.ts";
 import { asMessages, Messages, type ToolDefinition } from "../../contract/messages.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { RoutedRow, TaskRow } from "../environments/contract.ts";
 import type { Dataset } from "../environments/dataset.ts";
+import { InfoError, readInfo } from "../environments/row-info.ts";
 import { valueAt } from "../field-path.ts";
 import { permute } from "../shuffle.ts";
 import type { RolloutTask } from "./rollout.ts";
@@ -105,7 +97,7 @@ interface PromptMaker {
  * by `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
  */
 export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
-  const info = readInfo(row["info"], index);
+  const info = infoOf(row["info"], index);
   const played = routeRow(environment, { task: row, info }, index);
   checkTools(info, index);
   return {
@@ -179,22 +171,12 @@ function asText(answer: Json | undefined): string {
   return typeof answer === "string" ? answer : JSON.stringify(answer);
 }
 
-/** `info` may be a JSON text: rows of one file whose objects differ in shape are often stored so. */
-function readInfo(info: Json | undefined, index: number): Json {
-  if (typeof info !== "string") return info ?? {};
-  const read = parseInfo(info, index);
-  const odd = findOddity(read, "info");
-  if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
-  const lost = findLost(info, read, "info");
-  if (lost !== null) throw new RowError(index, `.${lost.path}`, lost.message);
-  return deepFreeze(read);
-}
-
-function parseInfo(text: string, index: number): Json {
+function infoOf(info: Json | undefined, index: number): Json {
   try {
-    return JSON.parse(text);
+    return deepFreeze(readInfo(info));
   } catch (thrown) {
-    throw new RowError(index, ".info", `info is text but no JSON: ${messageOf(thrown)}`);
+    if (!isError(thrown, InfoError)) throw thrown;
+    throw new RowError(index, `.${thrown.path}`, thrown.message);
   }
 }
 

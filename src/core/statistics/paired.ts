@@ -2,10 +2,14 @@
  * Two runs over the same tasks, compared task by task: what is hard for one is hard for the other, so the differences
  * spread far less than the means do. Pairs come one at a time and are not kept.
  */
-import { Spread, tTwoSidedP } from "./spread.ts";
+import { isSameScore } from "../../contract/same-score.ts";
+import { Spread, tTwoSidedP, Z_975 } from "./spread.ts";
 
-/** Means of equal rewards in another order may differ in their last digits; that is no win. */
-const TIE = 1e-12;
+/** What `detectable` is computed for: a two-sided test at this level, and how often it is to find a difference. */
+const ALPHA = 0.05;
+const POWER = 0.8;
+/** The 80 % quantile of the normal distribution. */
+const Z_80 = 0.8416212335729143;
 
 export interface PairedResult {
   readonly mean: number | null;
@@ -16,6 +20,19 @@ export interface PairedResult {
   readonly t: number | null;
   readonly df: number | null;
   readonly p: number | null;
+}
+
+/** By the normal approximation, from the variance of the differences (Miller 2024, "Adding error bars to evals", 5). */
+export interface Detectable {
+  readonly alpha: number;
+  readonly power: number;
+  /** The least true difference that so many tasks would find; null where the differences have no variance. */
+  readonly effect: number | null;
+  /**
+   * Tasks more that would decide the difference if it is as large as it looks; 0 where its interval leaves out 0
+   * already, null where there is no difference or no variance.
+   */
+  readonly more_tasks: number | null;
 }
 
 export class PairedDifferences {
@@ -29,7 +46,7 @@ export class PairedDifferences {
 
   /** Two numbers of one task. */
   add(first: number, second: number): void {
-    const difference = Math.abs(first - second) <= TIE ? 0 : first - second;
+    const difference = isSameScore(first, second) ? 0 : first - second;
     if (difference > 0) this.wins += 1;
     else if (difference < 0) this.losses += 1;
     else this.ties += 1;
@@ -52,6 +69,18 @@ export class PairedDifferences {
     const df = se === null ? null : count - 1;
     const t = mean === null || se === null || se === 0 ? null : mean / se;
     return { mean, se, ci95, t, df, p: t === null || df === null ? null : tTwoSidedP(t, df) };
+  }
+
+  detectable(): Detectable {
+    const { mean, se, ci95, count } = this.#differences;
+    const stated = { alpha: ALPHA, power: POWER };
+    if (mean === null || se === null || ci95 === null || se === 0) return { ...stated, effect: null, more_tasks: null };
+    const effect = (Z_975 + Z_80) * se;
+    if (isSameScore(mean, 0)) return { ...stated, effect, more_tasks: null };
+    const decided = ci95[0] > 0 || ci95[1] < 0;
+    // With few tasks Student's interval is wider than the normal one: one task more is the least where it is undecided.
+    const more = Math.max(1, Math.ceil(count * (effect / mean) ** 2) - count);
+    return { ...stated, effect, more_tasks: decided ? 0 : Math.min(more, Number.MAX_SAFE_INTEGER) };
   }
 
   /** Exact McNemar: null unless every number is 0 or 1. */

@@ -2,10 +2,11 @@
  * Advantages: how much better a rollout did than its group. A registry of pure functions.
  *
  * Invariants. A member without a reward has no advantage and takes no part in a mean, so adding one changes nobody's. A
- * group whose rewards are all equal has advantage 0 throughout, exactly. Advantages of mean-type estimators sum to 0. A
+ * group whose rewards are all equal (as scores are: same-score.ts) has advantage 0 throughout, exactly. Advantages of mean-type estimators sum to 0. A
  * group is credited once, from final rewards, by one function that the consumer and the run share: what the one has
  * built samples for, the other trains.
  */
+import { isSameScore } from "../../contract/same-score.ts";
 import type { Advantage, LengthPenalty } from "../../contract/training-request.ts";
 
 /** Raised when a formula changes: batches say which one made their numbers. */
@@ -146,7 +147,7 @@ function isGiven(reward: number | null): reward is number {
 }
 
 function allEqual(rewards: readonly number[]): boolean {
-  return rewards.every((reward) => reward === rewards[0]);
+  return rewards.length === 0 || isSameScore(Math.min(...rewards), Math.max(...rewards));
 }
 
 function meanOf(rewards: readonly number[]): number {

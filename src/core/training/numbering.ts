@@ -102,6 +102,10 @@ export interface Admission {
   readonly max_steps: number;
   /** That samples a group which begins now. */
   readonly version: number;
+  /** The newest version that the trainer has finished writing. */
+  readonly published: number;
+  /** Batches that may be shipped ahead of it. */
+  readonly lead: number;
   readonly max_off_policy_steps: number;
   /** Rollouts a step takes. */
   readonly batch_rollouts: number;
@@ -114,18 +118,21 @@ export interface Admission {
 }
 
 /**
- * Rollouts that may be added without one of them being too old when its turn comes, and without more of them than the
- * remaining steps take. Pacing: what is never begun need not be thrown away.
+ * Rollouts that may be added so that each can train: in a batch that may ship with the weights that are published, in
+ * one for which it is not too old, and in one of the run's steps. Pacing: what is never begun need not be thrown away.
  *
  * AReaL's `min(max_inflight - running, (M + version + 1) * B - (accepted + running))`
  * (areal/infra/staleness_manager.py) counts what was accepted since the start; here that is `(step - 1) * B +
- * buffered`, the same number as long as batches are full, and the right one after a rewind, too.
+ * buffered`, the same number as long as batches are full, and the right one after a rewind, too. The bound by the lead
+ * is ours.
  */
 export function capacityOf(now: Admission): number {
   const waiting = now.buffered + now.running;
-  const lastStep = Math.min(now.max_steps, now.version + now.max_off_policy_steps + 1);
-  const fresh = (lastStep - (now.step - 1)) * now.batch_rollouts - waiting;
-  return Math.max(0, Math.min(now.max_concurrent - now.running, fresh));
+  const lastFresh = now.version + now.max_off_policy_steps + 1;
+  const lastShippable = now.published + now.lead + 1;
+  const lastStep = Math.min(now.max_steps, lastFresh, lastShippable);
+  const wanted = (lastStep - (now.step - 1)) * now.batch_rollouts - waiting;
+  return Math.max(0, Math.min(now.max_concurrent - now.running, wanted));
 }
 
 /**

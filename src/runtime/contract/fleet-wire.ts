@@ -17,6 +17,8 @@ export interface FleetCall {
   readonly run_id: string;
   /** The run whose weights are to sample it; absent: its own. */
   readonly weights_of?: string;
+  /** That run says where version 0 is: see `WeightOrder`. */
+  readonly loads_start?: true;
   readonly rollout_id: string;
   readonly turn: number;
   /** The model that its run names. */
@@ -76,6 +78,8 @@ export interface WeightOrder {
   readonly epoch: number;
   readonly location: string | null;
   readonly label: string | null;
+  /** Its run says where version 0 is: what a server was started with is not taken for it. */
+  readonly loads_start?: true;
   /** Of `transfer`: the body of its update, as the trainer gave it. */
   readonly transfer?: Readonly<Record<string, unknown>>;
 }

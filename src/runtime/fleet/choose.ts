@@ -1,6 +1,7 @@
 /** Which replica takes a call. Pure. */
 import type { FleetCall } from "../contract/fleet-wire.ts";
-import { type FleetState, type Replica, type Served, servedTo, takesCalls } from "./state.ts";
+import { type Served, servedTo } from "./served.ts";
+import { type FleetState, type Replica, takesCalls } from "./state.ts";
 
 export type Choice =
   | { readonly kind: "go"; readonly replica: Replica; readonly served: Served }

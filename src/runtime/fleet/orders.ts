@@ -6,7 +6,8 @@
  */
 import type { ReplicaReport, WeightOrder } from "../contract/fleet-wire.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
-import { again, type FleetState, interrupts, type Replica, servedVersion, type Told, withReplica } from "./state.ts";
+import { servedVersion } from "./served.ts";
+import { again, type FleetState, interrupts, type Replica, type Told, withReplica } from "./state.ts";
 import { voidStretch } from "./stretches.ts";
 import type { Weights } from "./weights.ts";
 

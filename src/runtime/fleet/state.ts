@@ -7,7 +7,7 @@
 
 import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { FleetCall, FleetStanding, ReplicaStanding, WeightOrder } from "../contract/fleet-wire.ts";
+import type { WeightOrder } from "../contract/fleet-wire.ts";
 import type { Stretch } from "./stretches.ts";
 import { type Places, twinsOf } from "./twins.ts";
 import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.ts";
@@ -245,7 +245,7 @@ export function isOfStart({ version, location, transfer }: WeightOrder): boolean
 }
 
 /** Why no training run could begin on it by what it has; null where one could, as far as is known. */
-function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
+export function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
   const { holds, doubt, probed, phase, outage, draining } = replica;
   const named = mode === "lora_versioned" || mode === "lora_in_place";
   // Whoever updates it may report version 0.
@@ -261,14 +261,19 @@ function staleness(state: FleetState, replica: Replica): string | null {
   if (failing !== null) return failing.reason;
   if (holds === null) return doubt ?? UNKNOWN;
   const order = state.orders.at(-1);
+  if (holds === "start" && order?.loads_start === true) return startedWith(order);
   const other = holds !== "start" && order !== undefined && isOfStart(order) && !isAt(state, replica, order);
   if (other) return `it has weights of ${holds.run_id}: ${BEGIN_ANEW}`;
   if (!behind || order === undefined || order.version === 0) return null;
-  return `it has the weights that it was started with: version ${order.version} comes first`;
+  return startedWith(order);
+}
+
+function startedWith({ version }: WeightOrder): string {
+  return `it has the weights that it was started with: version ${version} comes first`;
 }
 
 /** Why it takes no calls, or what is wrong with it all the same; null where nothing is. */
-function reasonOf(state: FleetState, replica: Replica): string | null {
+export function reasonOf(state: FleetState, replica: Replica): string | null {
   const { phase, outage, failing, unload_failed } = replica;
   switch (stateOf(state, replica)) {
     case "updating":
@@ -311,86 +316,13 @@ export function adapterName({ adapter }: FleetUpdate, { run_id, generation, vers
   return `${adapter}.${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
 }
 
+type Wanted = Weights & Pick<WeightOrder, "loads_start">;
+
 /** Whether a replica has what an order wants. */
-export function isAt({ update }: FleetState, { holds, adapters }: Replica, order: Weights): boolean {
+export function isAt({ update }: FleetState, { holds, adapters }: Replica, order: Wanted): boolean {
   const { mode } = update;
-  if (order.version === 0 && (holds === "start" || mode === "lora_versioned" || mode === "lora_in_place")) return true;
+  const named = mode === "lora_versioned" || mode === "lora_in_place";
+  if (order.version === 0 && (named || (holds === "start" && order.loads_start !== true))) return true;
   if (mode === "lora_versioned") return adapters.some((one) => isSameWeights(one, order));
   return holds !== null && holds !== "start" && isSameWeights(holds, order);
-}
-
-/** How a replica is to be asked for a call, and which version then samples it. Null: not by weights that are known. */
-export interface Served {
-  readonly model: string;
-  readonly version: number | null;
-  /** Of the version. */
-  readonly generation?: number;
-}
-
-export function servedTo(
-  state: FleetState,
-  replica: Replica,
-  { model, trains, weights_of, run_id: asking }: Pick<FleetCall, "run_id" | "model" | "trains" | "weights_of">,
-): Served | null {
-  const run_id = weights_of ?? asking;
-  const order = orderOf(state, run_id);
-  if (order === null && !trains && weights_of === undefined) return { model, version: null };
-  const version = versionFor(state, replica, run_id, order);
-  if (version === null) return null;
-  const generation = order?.generation ?? 0;
-  return { model: modelOf(state.update, { run_id, model }, generation, version), version, generation };
-}
-
-export function orderOf({ orders }: FleetState, run_id: string): WeightOrder | null {
-  return orders.find((order) => order.run_id === run_id) ?? null;
-}
-
-function modelOf(
-  update: FleetUpdate,
-  { run_id, model }: Pick<FleetCall, "run_id" | "model">,
-  generation: number,
-  version: number,
-): string {
-  if (version === 0) return model;
-  if (update.mode === "lora_in_place") return update.adapter;
-  if (update.mode !== "lora_versioned") return model;
-  return adapterName(update, { run_id, generation, version });
-}
-
-function versionFor(
-  { update: { mode } }: FleetState,
-  { holds, adapters }: Replica,
-  run_id: string,
-  order: WeightOrder | null,
-): number | null {
-  const named = mode === "lora_versioned" || mode === "lora_in_place";
-  // What a server was started with stays under its own name.
-  if (named && (order === null || order.version === 0)) return 0;
-  if (mode === "lora_versioned") {
-    const own = adapters.filter((one) => one.run_id === run_id);
-    const latest = own.filter(({ generation }) => generation === order?.generation).at(-1);
-    return own.length === 0 ? 0 : (latest?.version ?? null);
-  }
-  if (holds === null || holds === "start") return holds === null ? null : 0;
-  const current = order === null || order.generation === holds.generation;
-  return holds.run_id === run_id && current ? holds.version : null;
-}
-
-export function standingOf(state: FleetState, inFlight: (replica: string) => number): FleetStanding {
-  const order = state.orders.at(-1);
-  const weights =
-    order === undefined ? null : { run_id: order.run_id, version: order.version, generation: order.generation };
-  const replicas = Object.values(state.replicas).map((replica): ReplicaStanding => {
-    const { id, since, shown } = replica;
-    const reason = reasonOf(state, replica)?.slice(0, REASON_CHARS) ?? null;
-    const version = order === undefined ? null : servedVersion(state, replica, order.run_id);
-    const unfit = unfitness(state, replica)?.slice(0, REASON_CHARS) ?? null;
-    return { replica_id: id, state: shown, reason, unfit, in_flight: inFlight(id), version, since };
-  });
-  return { replicas, max_concurrent: permitsOf(state), weights };
-}
-
-/** The version that a run's calls meet on a replica; null where nobody knows, or they meet none of its own. */
-export function servedVersion(state: FleetState, replica: Replica, run_id: string): number | null {
-  return versionFor(state, replica, run_id, orderOf(state, run_id));
 }

@@ -63,6 +63,7 @@ function askOf(spec: RolloutSpec, { from, waitMs }: ReachedCall) {
   return {
     ...{ scope, fleet_id, run_id, rollout_id, model },
     ...(fleet?.weights_of !== undefined && { weights_of: fleet.weights_of }),
+    ...(fleet?.initial_weights !== undefined && { loads_start: true as const }),
     turn: from.turns.length,
     trains: policy_version !== undefined,
     last_replica: from.turns.at(-1)?.fleet_call?.replica_id ?? null,

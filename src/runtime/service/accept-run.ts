@@ -30,6 +30,7 @@ import { limitsOf, refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
 import {
   fleetOf,
+  type PlayedWeights,
   pricedAt,
   type RunEndpoint,
   type RunJudges,
@@ -55,7 +56,7 @@ export interface AcceptOptions extends CreateOptions {
   /** The rows of the run that began it, where it plays those. */
   readonly rows?: ResolvedDataset;
   /** The training run whose weights it plays, on the fleet of that run. */
-  readonly weightsOf?: string;
+  readonly weights?: PlayedWeights;
 }
 
 export async function acceptRun(
@@ -231,7 +232,7 @@ export async function resolveRun(
   if (training !== null) {
     const unfit = await refuseTraining(env, scope, request, training, checked.value);
     if (unfit !== null) return unfit;
-    const inexact = await refuseEngine(env, scope, request, endpoint.value, now);
+    const inexact = await refuseEngine(env, scope, request, training, endpoint.value, now);
     if (inexact !== null) return inexact;
   }
   const judges = await resolveJudges(env, scope, request.judges, now, byRun);
@@ -280,10 +281,11 @@ function specOf(
   run_id: string,
   { request, checked, endpoint, judges: { judges }, training }: Acceptable,
   dataset: RunDataset,
-  { weightsOf }: Pick<AcceptOptions, "weightsOf">,
+  { weights }: Pick<AcceptOptions, "weights">,
 ): Omit<RunSpec, "created_at"> {
   const { pin, environment, num_examples } = checked;
   const { model, sampling, limits, seed, shuffle, rollouts_per_example, max_concurrent, min_scored } = request;
+  const initial = training?.initial_weights;
   return {
     ...{ scope, run_id, dataset, num_examples, judge_cache: request.judge_cache },
     ...{ model, sampling, limits, seed, shuffle, rollouts_per_example, max_concurrent, min_scored },
@@ -291,7 +293,7 @@ function specOf(
     // It came through JSON.parse, so it is JSON.
     environment_args: request.environment_args as JsonObject,
     endpoint_id: endpoint.id,
-    ...fleetOf(endpoint, weightsOf),
+    ...fleetOf(endpoint, initial === undefined ? weights : { initial_weights: initial.location }),
     whole_groups: training !== null || environment.rubric.hasGroupFunctions,
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),

@@ -22,7 +22,7 @@ import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
-import { type RunEndpoint, refuseHeld, refuseOneName } from "./run-endpoint.ts";
+import { type RunEndpoint, refuseHeld, refuseInitialWeights, refuseOneName } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -204,12 +204,15 @@ export async function refuseEngine(
   env: Env,
   scope: Scope,
   request: Pick<EvalRequest, "model" | "sampling">,
+  { initial_weights }: Pick<TrainingSpec, "initial_weights">,
   endpoint: RunEndpoint,
   now: number,
 ): Promise<Result<never> | null> {
   const { place } = endpoint;
   if (place.kind === "fleet") {
-    const held = refuseOneName(request.model, place.fleet) ?? (await refuseHeld(env, scope, place));
+    // Whatever they have, version 0 is loaded over it.
+    const other = () => (initial_weights ? refuseInitialWeights(place.fleet) : refuseHeld(env, scope, place));
+    const held = refuseOneName(request.model, place.fleet) ?? (await other());
     return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
   }
   try {

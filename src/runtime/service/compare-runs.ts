@@ -8,6 +8,7 @@
  */
 import type { ComparedTask, CompareQuery, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
+import { isSameScore } from "../../contract/same-score.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { PairedDifferences } from "../../core/statistics/paired.ts";
 import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
@@ -96,9 +97,9 @@ function flips(ours: TaskMean, theirs: TaskMean): boolean {
 
 const LISTED: Readonly<Record<CompareQuery["tasks"], (ours: TaskMean, theirs: TaskMean) => boolean>> = {
   flipped: flips,
-  different: (ours, theirs) => ours.mean !== theirs.mean,
-  worse: (ours, theirs) => ours.mean < theirs.mean,
-  better: (ours, theirs) => ours.mean > theirs.mean,
+  different: (ours, theirs) => !isSameScore(ours.mean, theirs.mean),
+  worse: (ours, theirs) => ours.mean < theirs.mean && !isSameScore(ours.mean, theirs.mean),
+  better: (ours, theirs) => ours.mean > theirs.mean && !isSameScore(ours.mean, theirs.mean),
   all: () => true,
 };
 
@@ -163,6 +164,7 @@ class Tally {
       n_only_run: this.#onlyRun,
       n_only_baseline: this.#onlyBaseline,
       difference: { mean, ...spread },
+      detectable: this.#paired.detectable(),
       ...{ wins, losses, ties },
       mcnemar_p: this.#paired.mcnemarP(),
       n_flipped: this.#flipped,

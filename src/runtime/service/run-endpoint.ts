@@ -5,8 +5,9 @@
 
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
+import type { UpdateMode } from "../../contract/fleet.ts";
 import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
-import type { RunSpec } from "../../contract/run-spec.ts";
+import type { RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import type { FleetRow, ReplicaRow } from "../../db/doors-schema.ts";
@@ -130,11 +131,23 @@ export async function refuseHeld(
 }
 
 /** The fleet as the run's spec names it; nothing for a run on an endpoint. */
-export function fleetOf({ place }: Pick<RunEndpoint, "place">, weightsOf?: string): Pick<RunSpec, "fleet"> {
+export function fleetOf({ place }: Pick<RunEndpoint, "place">, weights: PlayedWeights = {}): Pick<RunSpec, "fleet"> {
   if (place.kind !== "fleet") return {};
   const { id, location_hint } = place.fleet;
   const hint = location_hint === null ? {} : { location_hint };
-  return { fleet: { id, ...hint, ...(weightsOf !== undefined && { weights_of: weightsOf }) } };
+  return { fleet: { id, ...hint, ...weights } };
+}
+
+/** Which weights a run's calls are sampled by, where that is not all the same. */
+export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
+
+const LOADS_START: readonly UpdateMode[] = ["reload", "prime_rl", "reported"];
+
+/** An adapter lies on what an engine was started with, and tensors that are sent are at no location. */
+export function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
+  if (LOADS_START.includes(mode)) return null;
+  const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
+  return refuse("invalid_request", message, "initial_weights");
 }
 
 /** Where its tokens are used, for what they cost. The platform offers no engine of a fleet: whoever has it pays for it. */

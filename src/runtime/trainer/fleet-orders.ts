@@ -5,6 +5,7 @@
  * Invariants. An order is repeated until it was heard. The newest weights alone are ordered: what was published before them
  * and not heard of is not made up for. A reset is a generation of its own, so that an older version is another order.
  */
+import type { RunFleet } from "../../contract/run-spec.ts";
 import type { WeightOrder } from "../contract/fleet-wire.ts";
 import type { TrainerSpec } from "../contract/training-wire.ts";
 import type { FleetTold, TrainerState } from "./state.ts";
@@ -36,18 +37,20 @@ export function heardByFleet(state: TrainerState, news: FleetNews): TrainerState
 /** `rows`: what is known of the version, of every generation. */
 export function orderOf(
   { scope, run_id }: Pick<TrainerSpec, "scope" | "run_id">,
-  fleet_id: string,
+  { id: fleet_id, initial_weights }: RunFleet,
   state: TrainerState,
   rows: readonly WeightRow[],
   { generation, version }: Extract<FleetNews, { kind: "update" }>,
 ): WeightOrder {
   const row = rows.find((one) => one.version === version && !isVoid(state, one));
   const { transfer } = state;
+  const begins = version === 0 ? (initial_weights ?? null) : null;
   const sent = transfer?.generation === generation && transfer.version === version ? transfer.body : undefined;
   return {
     ...{ scope, fleet_id, run_id, generation, version, epoch: state.epoch },
-    location: row?.location ?? null,
+    location: row?.location ?? begins,
     label: row?.label ?? null,
+    ...(initial_weights !== undefined && { loads_start: true as const }),
     ...(sent !== undefined && { transfer: sent }),
   };
 }

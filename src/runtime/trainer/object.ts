@@ -260,13 +260,13 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async #tellFleet(spec: TrainerSpec): Promise<void> {
     if (this.#order.telling || spec.fleet === undefined) return;
     this.#order.telling = true;
-    const { scope, run_id } = spec;
-    const { id } = spec.fleet;
+    const { scope, run_id, fleet: named } = spec;
+    const { id } = named;
     try {
       for (let news = newsForFleet(this.#store.state(), spec); news !== null; ) {
         const fleet = fleetObject(this.env, scope, id);
         if (news.kind === "release") await fleet.release(run_id);
-        else await fleet.update(orderOf(spec, id, this.#store.state(), this.#store.weightsOf(news.version), news));
+        else await fleet.update(orderOf(spec, named, this.#store.state(), this.#store.weightsOf(news.version), news));
         this.#order.unheard = 0;
         if (this.#tombstone.stands) return;
         await this.#keep(spec, heardByFleet(this.#store.state(), news));

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Outcome } from "../../../src/contract/run.ts";
 import type { PinnedPrices } from "../../../src/contract/run-spec.ts";
-import { chargeOf, type RolloutUse, sumOfLines } from "../../../src/core/billing/charge.ts";
+import { chargeOf, listAt, type RolloutUse, sumOfLines } from "../../../src/core/billing/charge.ts";
 import { firstEstimate, nextEstimate } from "../../../src/core/billing/estimate.ts";
 
 const TOKENS = {
@@ -39,6 +39,15 @@ function use(outcome: Outcome, reason: string | null, more: Partial<RolloutUse> 
 
 test("a scored rollout is charged by line, its cached tokens apart, and only judges that the platform offers", () => {
   expect(chargeOf(PRICES, use("scored", null))).toEqual(ALL);
+});
+
+test("the list in force is the one that began last, from its second on; of two that began together the later one", () => {
+  const list = (effective_from: number, name: string) => ({ effective_from, name });
+  const lists = [list(200, "b"), list(100, "a"), list(100, "a again")];
+  expect([99_999, 100_000, 199_999, 200_000].map((now) => listAt(lists, now)?.name)).toEqual([
+    ...[undefined, "a again", "a again", "b"],
+  ]);
+  expect(listAt([], 5)).toBeNull();
 });
 
 test("tokens of an endpoint that somebody brought cost nothing, and no more is cached than was sent", () => {

@@ -121,6 +121,26 @@ test("R-eg-3: without a route a row is the only environment's, or refused; so is
   expect(() => new EnvGroup({})).toThrow(/at least one/);
 });
 
+test("a row whose info cannot be read is refused by field, and none of a member's loses what it holds", () => {
+  const row = { question: "2 + 2?", answer: "4" };
+  const only = new EnvGroup({ env_0: math });
+  const refusalOf = (info: unknown) => () => parseRow(only.dataset, { ...row, info }, 6);
+  const unread = { path: "rows[6].info", message: expect.stringMatching(/^info: info is text but no JSON/) };
+  expect(refusalOf("plain text")).toThrow(expect.objectContaining(unread));
+  for (const info of ["[1]", "5", [1], 5]) {
+    expect(refusalOf(info)).toThrow(expect.objectContaining({ path: "rows[6].info" }));
+  }
+  const rounded = { path: "rows[6].info.id", message: expect.stringContaining("9007199254740993") };
+  expect(refusalOf('{"id": 9007199254740993}')).toThrow(expect.objectContaining(rounded));
+  for (const env_id of [5, true, { a: 1 }]) {
+    expect(refusalOf({ env_id })).toThrow(/info.env_id must be a name or a list of names/);
+  }
+  expect(parseRow(only.dataset, { ...row, info: { env_id: null } }, 0)).toMatchObject({ info: { env_id: "env_0" } });
+  const noted = z.object({ question: z.string(), info: z.string() });
+  const member = new SingleTurnEnv({ dataset: dataset(noted, [{ question: "q", info: "plain text" }]), rubric: {} });
+  expect(() => rowAt(new EnvGroup({ member, math }).dataset, 0, 0)).toThrow(/info is text but no JSON/);
+});
+
 test("R-eg-4: the group's own rubric pads the metrics of other environments with 0, and scores nobody's row 0", async () => {
   const { rubric } = both;
   const sum = await runRollout(both, { task: rowAt(both.dataset, 0, 0), ...replies("2") });

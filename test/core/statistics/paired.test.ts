@@ -22,6 +22,29 @@ test("six tasks: the mean difference, its error, its interval and its p", () => 
   expect(differences.mcnemarP()).toBeNull();
 });
 
+test("the smallest difference that would be found, and the tasks that would decide this one, at 5 % and 80 % power", () => {
+  // Miller 2024, 5: a variance of 4/9 and 198 tasks find .1327; a difference of .05 takes 1396 tasks.
+  const spread = Math.sqrt((4 / 9) * (197 / 198));
+  const apart = (mean: number) => Array.from({ length: 198 }, (_, at) => mean + (at % 2 === 0 ? spread : -spread));
+  const nothing = apart(0).map(() => 0);
+  const small = paired(apart(0.05), nothing).detectable();
+  expect(small).toMatchObject({ alpha: 0.05, power: 0.8, more_tasks: 1396 - 198 });
+  expect(small.effect).toBeCloseTo(0.132733, 6);
+  expect(paired(apart(-0.05), nothing).detectable().more_tasks).toBe(1396 - 198);
+  expect(paired(apart(0.1), nothing).detectable().more_tasks).toBe(0);
+  expect(paired(apart(-0.1), nothing).detectable().more_tasks).toBe(0);
+  expect(paired(apart(0), nothing).detectable()).toMatchObject({ effect: small.effect, more_tasks: null });
+});
+
+test("a difference that three tasks leave open asks for one more at least, and without variance nothing is said", () => {
+  expect(paired([0.3, 0.5, 0.9], [0, 0, 0]).result().ci95?.[0]).toBeLessThan(0);
+  expect(paired([0.3, 0.5, 0.9], [0, 0, 0]).detectable().more_tasks).toBe(1);
+  const unknown = { alpha: 0.05, power: 0.8, effect: null, more_tasks: null };
+  expect(paired([1, 1], [0, 0]).detectable()).toEqual(unknown);
+  expect(paired([1], [0]).detectable()).toEqual(unknown);
+  expect(paired([1e-9, 1], [0, 1]).detectable().more_tasks).toBeGreaterThan(0);
+});
+
 test("the error of the difference is what the errors and the correlation of both sides give", () => {
   const scores = fc.array(fc.tuple(fc.nat(4), fc.nat(4)), { minLength: 2, maxLength: 20 });
   fc.assert(

@@ -112,6 +112,23 @@ test("advantages of a group sum to 0, and are exactly 0 where all rewards are eq
   );
 });
 
+test("rewards that differ by rounding alone are equal: advantage 0 with every estimator, and the group trains nothing", () => {
+  const equal = [0.1 + 0.2, 0.3, 0.6 / 2, 0.1 * 3];
+  const large = [1e9 * (0.1 + 0.2), 1e9 * 0.3];
+  const small = [0.3 - 0.2 - 0.1, 0];
+  for (const rewards of [equal, large, small]) {
+    expect(new Set(rewards).size).toBeGreaterThan(1);
+    for (const name of ["mean", "mean_std", "rloo", "max_rl"]) {
+      expect(advantagesOf(named({ name }), rewards)).toEqual(rewards.map(() => 0));
+    }
+    for (const name of ["mean", "none"] as const) {
+      expect(creditGroup({ ...RULES, advantage: { name } }, scored(...rewards)).verdict).toBe("zero_variance");
+    }
+  }
+  const population = named({ name: "mean_std", sd: "population", eps: 1e-12 });
+  expect(advantagesOf(population, [0.3, 0.3 + 1e-9]).map((one) => Math.round(one ?? 0))).toEqual([-1, 1]);
+});
+
 const scored = (...rewards: (number | null)[]) => rewards.map((one) => ({ reward: one }));
 const RULES: GroupRules = {
   advantage: { name: "mean" },

@@ -42,6 +42,8 @@ const now: Admission = {
   step: 1,
   max_steps: 100,
   version: 0,
+  published: 0,
+  lead: 9,
   max_off_policy_steps: 2,
   batch_rollouts: 10,
   buffered: 0,
@@ -57,20 +59,30 @@ test("no more is begun than can train while it is fresh", () => {
   expect(capacityOf({ ...now, step: 4, buffered: 3 })).toBe(0);
 });
 
-test("no more is begun than may be under way at once, or than the remaining steps take", () => {
-  expect(capacityOf({ ...now, max_concurrent: 12, running: 8 })).toBe(4);
-  expect(capacityOf({ ...now, step: 100, version: 99, buffered: 3, running: 2 })).toBe(5);
-  expect(capacityOf({ ...now, step: 101, version: 100 })).toBe(0);
+test("no rollout begins for a batch that could not ship yet, however old its samples may be", () => {
+  const pace = { ...now, lead: 1, max_off_policy_steps: 8 };
+  expect(capacityOf(pace)).toBe(20);
+  expect(capacityOf({ ...pace, lead: 0 })).toBe(10);
+  expect(capacityOf({ ...pace, step: 2, buffered: 4, running: 3 })).toBe(3);
+  expect(capacityOf({ ...pace, step: 3 })).toBe(0);
+  expect(capacityOf({ ...pace, step: 3, published: 1 })).toBe(10);
 });
 
-test("capacity is AReaL's formula wherever batches are full", () => {
+test("no more is begun than may be under way at once, or than the remaining steps take", () => {
+  expect(capacityOf({ ...now, max_concurrent: 12, running: 8 })).toBe(4);
+  const last = { ...now, published: 99, version: 99 };
+  expect(capacityOf({ ...last, step: 100, buffered: 3, running: 2 })).toBe(5);
+  expect(capacityOf({ ...last, step: 101 })).toBe(0);
+});
+
+test("capacity is AReaL's formula wherever batches are full and the lead does not bound it", () => {
   const counts = fc.nat({ max: 40 });
   fc.assert(
     fc.property(counts, counts, counts, counts, fc.nat({ max: 8 }), (cut, ahead, buffered, running, M) => {
       const version = Math.max(0, cut - ahead);
       const accepted = cut * 10 + buffered;
       const areal = Math.min(1000 - running, (M + version + 1) * 10 - (accepted + running));
-      const ours = { ...now, step: cut + 1, version, buffered, running, max_off_policy_steps: M };
+      const ours = { ...now, step: cut + 1, version, lead: 100, buffered, running, max_off_policy_steps: M };
       expect(capacityOf(ours)).toBe(Math.max(0, areal));
     }),
   );

@@ -44,11 +44,20 @@ test("pass@k is told for powers of two alone, and for no single attempt", () => 
 test("a row's environment is its route, or its column, or the default", () => {
   expect(environmentLabel({ info: { env_id: ["outer", "math"] } })).toBe("outer/math");
   expect(environmentLabel({ info: '{"env_id": "math"}', env_id: "other" })).toBe("math");
-  expect(environmentLabel({ info: "no JSON", env_id: "other" })).toBe("other");
+  expect(environmentLabel({ info: "", env_id: "other" })).toBe("other");
+  expect(environmentLabel({ info: "[1]", env_id: "other" })).toBe("other");
   expect(environmentLabel({ info: { env_id: [] }, env_id: "other" })).toBe("");
   expect(environmentLabel({ info: { env_id: 0 } })).toBe("0");
   expect(environmentLabel({ info: { env_id: null }, env_id: "other" })).toBe("other");
   expect(environmentLabel({ info: null })).toBe("default");
+});
+
+test("a row's environment is what verifiers calls it: null is None, and info that is text but not JSON is an error", () => {
+  expect(environmentLabel({ env_id: null })).toBe("None");
+  expect(environmentLabel({ info: { env_id: null }, env_id: null })).toBe("None");
+  expect(environmentLabel({ info: { env_id: ["a", null, true, 5] } })).toBe("a/None/True/5");
+  expect(environmentLabel({ info: { env_id: false } })).toBe("False");
+  expect(() => environmentLabel({ info: "no JSON", env_id: "other" })).toThrow(SyntaxError);
 });
 
 test("context is what the model sampled and the rest of the last call's, over calls that were counted", () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { RequestBudget } from "../../../src/runtime/account/request-budget.ts";
 import { RequestLeases } from "../../../src/runtime/account/request-leases.ts";
+import type { RequestsAsk } from "../../../src/runtime/contract/account-wire.ts";
 
 /** A clock that goes to the next moment somebody waits for once nobody has anything else to do. */
 function newClock() {
@@ -69,6 +70,46 @@ test.each([0, 40])(
     }
   },
 );
+
+test("a block lasts five seconds: what is left of it then is not used, and goes back with the next ask", async () => {
+  const { times, clock } = counter(600);
+  const asked: RequestsAsk[] = [];
+  const leases = new RequestLeases();
+  const take = () =>
+    leases.take("org", 600, times, async (ask) => {
+      asked.push(ask);
+      return { granted: 10, remaining: 590, retryMs: 0, resetMs: 1000 };
+    });
+  await take();
+  clock.now += 4999;
+  expect((await take()).refusedMs).toBeNull();
+  expect(asked).toHaveLength(1);
+  clock.now += 1;
+  expect((await take()).refusedMs).toBeNull();
+  expect(asked.map(({ unused }) => unused)).toEqual([0, 8]);
+});
+
+test("after a refusal nobody is asked before something may be granted, and at the latest after five seconds", async () => {
+  for (const [retryMs, waits] of [
+    [1, 250],
+    [900, 900],
+    [60_000, 5000],
+  ] as const) {
+    const { times, clock } = counter(600);
+    let asks = 0;
+    const leases = new RequestLeases();
+    const take = () =>
+      leases.take("org", 600, times, async () => {
+        asks += 1;
+        return { granted: 0, remaining: 0, retryMs, resetMs: 60_000 };
+      });
+    expect((await take()).refusedMs).toBe(waits);
+    clock.now += waits - 1;
+    expect([(await take()).refusedMs, asks]).toEqual([1, 1]);
+    clock.now += 1;
+    expect([(await take()).refusedMs, asks]).toEqual([waits, 2]);
+  }
+});
 
 test("several isolates together never let through more than the limit and what fills meanwhile", async () => {
   const { isolate, clock } = counter(600);

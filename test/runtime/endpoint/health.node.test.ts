@@ -36,6 +36,12 @@ test("failures in a row open the circuit, whoever met them; one answer in betwee
   });
 });
 
+test("only an answer after the circuit opened closes it: one of the same moment may have been before", () => {
+  const opened = down();
+  expect(after(opened, { ok_at: NOW }).outage).not.toBeNull();
+  expect(after(opened, { ok_at: NOW + 1 }).outage).toBeNull();
+});
+
 test("failures that were replies of 429 say that the endpoint limits, not that it is down", () => {
   const opened = after(HEALTHY, { streak: 10, calls: 30, limited: 30, error: "429" }, NOW, 50);
   expect(flowOfHealth(opened, NOW)?.state).toBe("rate_limited");

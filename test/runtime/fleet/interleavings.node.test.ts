@@ -80,6 +80,29 @@ test("no call is told a version its tokens were not sampled by, no engine stays 
   expect(told).toBeGreaterThan(800);
 });
 
+test("where a run says where version 0 is, no call that what an engine was started with sampled is told a version", () => {
+  let told = 0;
+  fc.assert(
+    fc.property(acts, fc.constantFrom("reload", "prime_rl"), fc.integer({ min: 1, max: 4 }), (steps, mode, count) => {
+      [generation, version] = [0, 0];
+      const world = new World(mode, count, (at) => at % 2 === 0);
+      world.loadsStart = true;
+      for (const [at, [kind, value]] of steps.entries()) {
+        // The fleet hears of the run some calls later.
+        if (at === 20) world.order(0, 0);
+        // Each of its calls trains.
+        if (ACTS[kind] === USUAL[0]) world.begin(true);
+        else ACTS[kind]?.(world, value);
+      }
+      world.judge();
+      told += world.told;
+      if (world.faults.length > 0) throw new Error([...new Set(world.faults)].join("\n"));
+    }),
+    { numRuns: 100 },
+  );
+  expect(told).toBeGreaterThan(500);
+});
+
 test("what somebody else puts onto engines is told only where he said so, and the server is still the one he said it of", () => {
   let told = 0;
   fc.assert(

@@ -9,14 +9,8 @@ import { beginUpdates, nextStep, stepDone, toUnload, wantedOf, whyNotNow } from 
 import { InFlight } from "../../../src/runtime/fleet/in-flight.ts";
 import { orderGone, reported, runOver, takeOrder, untold } from "../../../src/runtime/fleet/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../../src/runtime/fleet/probing.ts";
-import {
-  type FleetState,
-  newFleet,
-  type Replica,
-  setReplicas,
-  standingOf,
-  withReplica,
-} from "../../../src/runtime/fleet/state.ts";
+import { standingOf } from "../../../src/runtime/fleet/served.ts";
+import { type FleetState, newFleet, type Replica, setReplicas, withReplica } from "../../../src/runtime/fleet/state.ts";
 import { versionOf } from "../../../src/runtime/fleet/stretches.ts";
 import { labelOf } from "../../../src/runtime/fleet/weights.ts";
 
@@ -63,6 +57,13 @@ test("a call goes where its rollout was, else where most places are free, and no
   expect(chosen(drained, { last_replica: "a" })).toBe("a");
   const unknown = IDS.reduce((before, id) => withReplica(before, id, { holds: null }, 0), state);
   expect(chosen(unknown, {})).toBe("no replica is ready: 3 stale");
+});
+
+test("the replica with the most places free for its size takes a call, however many calls it has", () => {
+  const large = withReplica(withReplica(fleet(), "a", { max_concurrent: 10 }, 0), "b", { max_concurrent: 4 }, 0);
+  expect(chosen(large, {}, { a: 4, b: 2, c: 1 })).toBe("a");
+  expect(chosen(large, {}, { a: 6, b: 2, c: 2 })).toBe("b");
+  expect(chosen(large, { last_replica: "b" }, { a: 9, b: 4, c: 2 })).toBe("a");
 });
 
 test("five rollouts in a row that a replica failed open its circuit, one rollout five times does not", () => {
@@ -242,6 +243,42 @@ test("a replica with weights of a run that is over begins no other before it is 
   const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
   const anew = probeDone(begun, "a", { now: 4, number: 9, at: 8, check, phase: null });
   expect(of(anew)).toMatchObject({ state: "ready", unfit: null, version: 0 });
+});
+
+test("where a run says where version 0 is, no replica plays it by what its server was started with", () => {
+  const begun = { ...order(0), loads_start: true as const };
+  const asked = { loads_start: true as const };
+  // Its trainer has not been heard of yet.
+  expect(chosen(fleet(), asked)).toBe("no replica is known to have weights of this run");
+  expect(chosen(fleet(), { ...asked, weights_of: "run_a", run_id: "run_eval", trains: false })).toMatch(/^no replica/);
+  const ordered = takeOrder(fleet(), begun, 1);
+  const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
+  const reason = "it has the weights that it was started with: version 0 comes first";
+  expect(of(ordered)).toMatchObject({ state: "stale", reason, version: null });
+  expect(chosen(ordered, {})).toBe("no replica is ready: 3 stale");
+  const wants = (state: FleetState) =>
+    Object.values(state.replicas).map((one) => wantedOf(state, one)?.version ?? null);
+  expect(wants(ordered)).toEqual([0, 0, 0]);
+  const loaded = withReplica(ordered, "a", { holds: { run_id: "run_a", generation: 0, version: 0 } }, 2);
+  expect([of(loaded), wants(loaded)]).toMatchObject([{ state: "ready", version: 0 }, [null, 0, 0]]);
+  expect(chosen(loaded, asked)).toBe("a");
+  const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
+  const anew = probeDone(loaded, "a", { now: 3, number: 9, at: 8, check, phase: null });
+  expect(of(anew)).toMatchObject({ state: "stale", reason, version: null });
+  // As ever, where the run does not say.
+  expect([of(takeOrder(fleet(), order(0), 1)), wants(takeOrder(fleet(), order(0), 1))]).toMatchObject([
+    { state: "ready", version: 0 },
+    [null, null, null],
+  ]);
+});
+
+test("a replica that was not brought to version 0 plays no later one by what its server was started with", () => {
+  const late = takeOrder(
+    takeOrder(fleet(), { ...order(0), loads_start: true }, 1),
+    { ...order(1), loads_start: true },
+    2,
+  );
+  expect(standingOf(late, () => 0).replicas[0]).toMatchObject({ state: "stale", version: null });
 });
 
 test("an engine that somebody else updates has what it was started with once it is started anew for another run", () => {

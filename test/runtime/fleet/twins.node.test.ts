@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { FleetUpdate, type UpdateMode } from "../../../src/contract/fleet.ts";
 import { placesOf } from "../../../src/runtime/fleet/access.ts";
-import { newFleet, type Settings, setReplicas, standingOf } from "../../../src/runtime/fleet/state.ts";
+import { standingOf } from "../../../src/runtime/fleet/served.ts";
+import { newFleet, type Settings, setReplicas } from "../../../src/runtime/fleet/state.ts";
 import { twinOf } from "../../../src/runtime/fleet/twins.ts";
 import { World } from "../fleet-world.ts";
 

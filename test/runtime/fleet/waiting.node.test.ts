@@ -1,6 +1,7 @@
 /** When calls that no replica takes are asked for again. */
 import { expect, test } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
+import { nextAt } from "../../../src/runtime/fleet/alarm-times.ts";
 import { nextStep, phaseOf, stepDone } from "../../../src/runtime/fleet/driving.ts";
 import { type FleetState, newFleet, type Replica, setReplicas, withReplica } from "../../../src/runtime/fleet/state.ts";
 import { askAgainAt, longestUpdateMs } from "../../../src/runtime/fleet/waiting.ts";
@@ -27,6 +28,29 @@ test("a call asks few times while an update goes on, and is there soon after one
   expect(times.length).toBeLessThanOrEqual(10);
   expect(askAgainAt(second, times.at(-1) ?? 0) - 121_000).toBeLessThanOrEqual(1000);
   expect(askAgainAt(newFleet(second.update), 0)).toBe(15_000);
+});
+
+test("a call waits half as long again as its replica has been away, from one second to fifteen", () => {
+  const waits = (now: number) => askAgainAt(fleetOf({ phase: phaseOf("load", 600_000, 0) }), now) - now;
+  expect([0, 3000, 10_000, 29_000, 60_000].map(waits)).toEqual([1000, 1500, 5000, 14_500, 15_000]);
+});
+
+test("a resume that is not answered is tried again after 5 s, and after twice as long each time, up to a minute", () => {
+  const began = { ...phaseOf("resume", 600_000, 0), target: null };
+  let state = fleetOf({ probed: true, paused: true, phase: began });
+  const waits: number[] = [];
+  for (let tries = 0; tries < 6; tries += 1) {
+    state = stepDone(state, "a", { do: "resume" }, { ok: false, message: "no", now: 0, number: 9 });
+    waits.push(state.replicas["a"]?.phase?.at ?? 0);
+  }
+  expect(waits).toEqual([5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+});
+
+test("a replica that drains is due when its calls have ended, and at the end of its time where they have not", () => {
+  const state = fleetOf({ probed: true, phase: { ...phaseOf("drain", 90_000, 0), at: 2000 } });
+  const due = (inFlight: number) =>
+    nextAt(state, { now: 0, used: true, inFlight: () => inFlight, heldUntil: () => 0, tellAt: () => 0 });
+  expect([due(0), due(1)]).toEqual([2000, 90_000]);
 });
 
 test("an update that ended well is remembered by how long it took", () => {

@@ -6,6 +6,7 @@ import { RunView } from "../../../src/contract/run.ts";
 import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
 import { untilBatchReady } from "../batch-ready.ts";
+import { LoopEngine } from "../fleet-engines.ts";
 import { insertFleet } from "../fleet-rows.ts";
 import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
@@ -115,3 +116,48 @@ test("a run that began while its engine was off goes on once the engine is back"
   expect(await state()).toBe("ready");
   expect(await door.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
+
+test("a run that says where version 0 is has it loaded over what somebody put onto its engine, and then plays by it", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope);
+  const engine = new LoopEngine();
+  engine.weights = "changed by hand";
+  const name = `org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`;
+  await inside(env.FLEET.getByName(name), FleetObject, async (object) => {
+    object.network = ({ pathname }, { body }) => engine.answer(pathname, String(body ?? ""));
+  });
+  const model = script(["\\boxed{4}"], undefined, { tokens: true });
+  const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
+  const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
+  const { id } = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/base" } });
+  await untilBatchReady(door, id);
+  expect(engine.weights).toBe("/weights/base");
+  expect((await door.run(id)).training).toMatchObject({ samples: { untrainable: {} }, max_lag: 0 });
+  const loads = engine.asked.filter((path) => path === "/collective_rpc");
+  expect(loads).toHaveLength(1);
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
+  // What the next run begins with is loaded over what this one left.
+  expect((await door.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
+  const next = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/other" } });
+  await untilBatchReady(door, next.id);
+  expect(engine.weights).toBe("/weights/other");
+  await door.post(`/v1/runs/${next.id}/cancel`, {});
+  await door.ended(next.id);
+});
+
+test.each(["lora_versioned", "lora_in_place", "transfer"] as const)(
+  "where version 0 is is refused of a fleet in mode %s, which loads none",
+  async (mode) => {
+    const door = await openPlatform();
+    const { fleet } = await insertFleet(door.scope, { update: FleetUpdate.parse({ mode }) });
+    const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model: script(RIGHT), max_steps: 1 };
+    const initial = { initial_weights: { location: "/weights/base" } };
+    for (const place of [{ fleet: fleet.id }, { endpoint: { base_url: env.MODEL_URL } }]) {
+      const reply = await door.post("/v1/runs", { ...asked, ...place, ...initial });
+      expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param: "initial_weights" } }]);
+    }
+  },
+);

@@ -83,6 +83,10 @@ test("tasks are matched by their content, and what is scored on one side only is
   expect(se).toBeCloseTo(Math.sqrt(3.6 / 9 / 10), 12);
   expect([df, t]).toEqual([9, expect.closeTo(-1, 12)]);
   expect(p).toBeCloseTo(0.343436, 6);
+  // 10 tasks find 2.80 standard errors; 2.80² times as many would find one.
+  expect(comparison.detectable).toEqual({
+    ...{ alpha: 0.05, power: 0.8, effect: expect.closeTo(0.560317, 6), more_tasks: 69 },
+  });
 });
 
 test("the tasks that flipped are named with a rollout of each side, a page at a time", async () => {

@@ -39,7 +39,7 @@ test("an order says where the weights of this generation are, and what their eng
   };
   const news = { kind: "update", generation: 1, version: 3 } as const;
   const of = { scope: SCOPE, run_id: "run_1" };
-  expect(orderOf(of, "fl_1", state, rows, news)).toMatchObject({
+  expect(orderOf(of, { id: "fl_1" }, state, rows, news)).toMatchObject({
     ...{
       fleet_id: "fl_1",
       run_id: "run_1",
@@ -50,7 +50,19 @@ test("an order says where the weights of this generation are, and what their eng
       transfer: body,
     },
   });
-  expect(orderOf(of, "fl_1", { ...state, published: 2 }, [], { ...news, version: 2 })).not.toHaveProperty("transfer");
+  const older = orderOf(of, { id: "fl_1" }, { ...state, published: 2 }, [], { ...news, version: 2 });
+  expect(older).not.toHaveProperty("transfer");
+  expect(older).not.toHaveProperty("loads_start");
+});
+
+test("an order of version 0 is where the run says that is, until the trainer says otherwise, and is not what engines were started with", () => {
+  const fleet = { id: "fl_1", initial_weights: "s3://base" };
+  const order = (version: number, rows: readonly WeightRow[] = []) =>
+    orderOf({ scope: SCOPE, run_id: "run_1" }, fleet, NEW_TRAINER, rows, { kind: "update", generation: 0, version });
+  expect(order(0)).toMatchObject({ version: 0, location: "s3://base", loads_start: true });
+  expect(order(1)).toMatchObject({ version: 1, location: null, loads_start: true });
+  const moved = { id: "wv", generation: 0, version: 0, failed: 0, label: null, sha256: null, at: 0 };
+  expect(order(0, [{ ...moved, location: "s3://moved" }])).toMatchObject({ location: "s3://moved" });
 });
 
 test("a fleet that has heard of a version is told again once it is said where that is", () => {

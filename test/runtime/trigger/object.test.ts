@@ -192,7 +192,7 @@ test("a queue waits for the run that goes on however many deliveries came since 
   const ignored = { kind: "ignored", reason: "when: $.ref is null" } as const;
   await within(async (inner) => {
     for (let n = 0; n < LIMITS.deliveriesLogged + 100; n += 1) {
-      await inner.deliver(of, deliveryOf("other", "queue", ignored));
+      await inner.deliver(of, deliveryOf(`other ${n}`, "queue", ignored));
     }
   });
   expect(await deliver("d2")).toMatchObject({ state: "waiting", run_id: null });

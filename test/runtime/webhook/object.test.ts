@@ -124,6 +124,43 @@ test("one event that is refused for three days is given up alone where others ar
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
+test("what is replayed goes before what waits behind it of its subject, and that is not sent until it is through", async () => {
+  const one = await listen(door);
+  const now = () => Math.floor(one.now / 1000) + 1;
+  await one.enqueue([eventOf("r", 1), eventOf("r", 2)]);
+  await one.run();
+  const tries: number[] = [];
+  one.reply = ({ body }) => {
+    tries.push(JSON.parse(body).data.n);
+    return new Response(null, { status: tries.length < 3 ? 500 : 204 });
+  };
+  // It is due when those before it are replayed.
+  await one.enqueue([eventOf("r", 3)]);
+  expect(await (await send(one, "/replay", { after: 0, before: now(), states: ["delivered"] })).json()).toMatchObject({
+    replayed: 2,
+  });
+  await one.run(one.now + DAY);
+  expect(tries).toEqual([1, 1, 1, 2, 3]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
+test("a replay that has no room for all of it takes the oldest", async () => {
+  const one = await listen(door);
+  await one.enqueue([eventOf("a", 1), eventOf("b", 1), eventOf("a", 2), eventOf("b", 2)]);
+  await one.run();
+  await one.in((_, { storage }) => {
+    storage.kv.put("standing", { ...storage.kv.get<object>("standing"), pending: 9998 });
+  });
+  await one.in((_, state) => state.abort("killed")).catch(() => undefined);
+  const replay = { after: 0, before: Math.floor(one.now / 1000) + 1, states: ["delivered"] };
+  expect(await (await send(one, "/replay", replay)).json()).toMatchObject({ replayed: 2 });
+  await one.run();
+  expect(one.got.slice(4).map(({ body }) => JSON.parse(body).data)).toEqual([
+    { run_id: "run_a", n: 1 },
+    { run_id: "run_b", n: 1 },
+  ]);
+});
+
 test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
   const one = await listen(door);
   await one.enqueue([eventOf("t1", 1)]);

@@ -5,6 +5,7 @@
 
 import { LIMITS } from "../../../contract/limits.ts";
 import type { GroupSort } from "../../../contract/rollout-list.ts";
+import { isSameScore, SCORE_TOLERANCE } from "../../../contract/same-score.ts";
 import type { GroupRecord, ListedGroup } from "../../contract/list-wire.ts";
 import type { ListAnswer, ListAsk } from "../../contract/rpc.ts";
 import { stopsAll } from "../control.ts";
@@ -58,7 +59,9 @@ const NUMBERS = `r.group_index, min(r.example_id) as example_id, min(r.task_key)
   total(${REWARD} * ${REWARD}) as squares, count(${REWARD}) as rewards,
   avg(r.turns) filter (where ${ENDED}) as turns,
   avg(r.prompt_tokens + r.completion_tokens) filter (where ${ENDED}) as tokens`;
-const VARIANCE = `case when rewards < 2 then null when least = most then 0
+/** As `isSameScore` has it. */
+const ALL_SAME = `most - least <= ${SCORE_TOLERANCE} * max(1, abs(least), abs(most))`;
+const VARIANCE = `case when rewards < 2 then null when ${ALL_SAME} then 0
   else max(0, (squares - rewards * mean * mean) / (rewards - 1)) end`;
 const VALUES: { readonly [Sort in GroupSort]: string } = {
   group: "group_index",
@@ -129,7 +132,7 @@ function groupOf(row: GroupRow): ListedGroup {
       max: row.most,
       sd: row.variance === null ? null : Math.sqrt(row.variance),
     },
-    zero_variance: row.variance !== null && row.least === row.most,
+    zero_variance: row.variance !== null && isSameScore(row.least ?? 0, row.most ?? 0),
     mean_turns: row.turns,
     mean_tokens: row.tokens,
     training,

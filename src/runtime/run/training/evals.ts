@@ -7,6 +7,7 @@
  * is cancelled cancels those that run, and a reset those of weights that are gone.
  */
 import { RunRequest, type RunView } from "../../../contract/run.ts";
+import type { RunFleet } from "../../../contract/run-spec.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { evalsOwn } from "../../../contract/training-request.ts";
@@ -28,13 +29,14 @@ const LONGEST_LOOK_MS = 60_000;
 const MOST_TRIES_TO_BEGIN = 5;
 
 type Asked = NonNullable<TrainingSpec["eval"]>;
+type Weights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
 /** Accepts an eval as the API accepts a run that anybody asks for. */
 export type AcceptEval = (
   env: Env,
   scope: Scope,
   request: RunRequest,
-  options: CreateOptions & { readonly byRun: true; readonly rows?: ResolvedDataset; readonly weightsOf: string },
+  options: CreateOptions & { readonly byRun: true; readonly rows?: ResolvedDataset; readonly weights: Weights },
 ) => Promise<Result<{ readonly run: Pick<RunView, "id"> }>>;
 
 export class TrainingEvals {
@@ -83,7 +85,9 @@ export class TrainingEvals {
     const rows = await rowsOf(this.#env, spec, asked);
     const payer = spec.money?.payer ?? run_id;
     const from = spec.origin === undefined ? {} : { origin: spec.origin };
-    const begun = { byRun: true as const, weightsOf: run_id, ...from, ...rows };
+    const { initial_weights } = spec.fleet ?? {};
+    const weights = { weights_of: run_id, ...(initial_weights !== undefined && { initial_weights }) };
+    const begun = { byRun: true as const, weights, ...from, ...rows };
     const options = { idempotencyKey, requestHash, now: this.#now(), payer, ...begun };
     const accepted = await this.#accept(this.#env, scope, request, options);
     if (accepted.ok) {

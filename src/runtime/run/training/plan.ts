@@ -2,8 +2,8 @@
  * Which groups a training run opens, and when. A group gets one task and one policy version when it opens, and keeps
  * both, however late its members start.
  *
- * Invariants. Nothing is opened while the trainer is further behind than `lead`, beyond what can train before it is too
- * old, or beyond what the remaining steps take. Members of open groups are not held back by any of it.
+ * Invariants. Nothing is opened for a batch that is further ahead of the published version than `lead` lets it ship, beyond
+ * what can train before it is too old, or beyond what the remaining steps take. Members of open groups are not held back by any of it.
  */
 
 import type { BatchSize } from "../../../contract/training-request.ts";
@@ -50,6 +50,8 @@ export function openable(spec: RunSpec, { training }: RunHead): number {
     step: training.step,
     max_steps: asked.max_steps,
     version: training.trainer.serving,
+    published,
+    lead: asked.lead,
     max_off_policy_steps: asked.max_off_policy_steps,
     batch_rollouts: stepRollouts(spec, asked, training),
     buffered: bufferedRollouts(asked, training),

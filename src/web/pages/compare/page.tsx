@@ -193,6 +193,7 @@ function Summary({ known }: { readonly known: readonly RunComparison[] }) {
             <th scope="col" className="numeric">
               p
             </th>
+            <th scope="col">Smallest difference these tasks would find</th>
             <th scope="col">Better, worse, the same</th>
             <th scope="col" className="numeric">
               Flipped
@@ -226,6 +227,7 @@ function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
         {ci95 !== null && `${signed(ci95[0])} to ${signed(ci95[1])}`}
       </td>
       <td className="numeric">{difference.p === null ? NOTHING : numberText(difference.p)}</td>
+      <td>{detectableText(comparison)}</td>
       <td>
         {countText(comparison.wins)} better, {countText(comparison.losses)} worse, {countText(comparison.ties)} the same
         {comparison.mcnemar_p !== null && <span className="soft">; McNemar p {numberText(comparison.mcnemar_p)}</span>}
@@ -239,6 +241,14 @@ function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
       <td>{differs.join(", ") || "nothing"}</td>
     </tr>
   );
+}
+
+function detectableText({ detectable, difference }: RunComparison): string {
+  if (detectable === undefined || detectable.effect === null) return NOTHING;
+  const { alpha, power, effect, more_tasks } = detectable;
+  const least = `±${effect.toFixed(3)} at alpha ${alpha}, power ${power}`;
+  if (more_tasks === null || more_tasks === 0) return least;
+  return `${least}; ${countText(more_tasks)} more tasks would decide ${signed(difference.mean)}`;
 }
 
 function signed(value: number): string {

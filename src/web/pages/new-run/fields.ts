@@ -113,7 +113,7 @@ const TRAINING: readonly Field[] = [
     ...{ options: ["drop", "refill", "keep"], placeholder: "drop" },
   },
   { path: ["lead"], label: "Batches ahead of the weights", kind: "integer", placeholder: "1" },
-  { path: ["max_off_policy_steps"], label: "Most off-policy steps", kind: "integer", placeholder: "8" },
+  { path: ["max_off_policy_steps"], label: "Most off-policy steps", kind: "integer", placeholder: "2" },
   { path: ["holdout"], label: "Tasks held out", kind: "integer", placeholder: "0" },
   { path: ["eval", "every"], label: "Steps between evals", kind: "integer", help: "nothing: no evals" },
   { path: ["eval", "num_examples"], label: "Tasks of an eval", kind: "integer", placeholder: "200" },

@@ -53,6 +53,15 @@ test("groups with equal rewards have no variance, whatever their rewards are as 
     expect(groups(run, "group:1").rows).toMatchObject([{ zero_variance: true, reward: { sd: 0 } }]);
   }));
 
+test("groups whose rewards differ by rounding alone have no variance", () =>
+  madeUpRun(8, (run) => {
+    run.sql.exec("update rollouts set reward = 0.3, status = 'done', outcome = 'scored' where group_index = 1");
+    run.sql.exec("update rollouts set reward = 0.1 + 0.2 where group_index = 1 and slot = 0");
+    const [group] = groups(run, "group:1").rows;
+    expect(group?.reward.min).toBeLessThan(group?.reward.max ?? 0);
+    expect(group).toMatchObject({ zero_variance: true, reward: { sd: 0 } });
+  }));
+
 test("groups sorted by a number go on behind any of them, and those without it come last", () =>
   madeUpRun(ROLLOUTS, (run) => {
     for (const descending of [false, true]) {

@@ -18,15 +18,33 @@ test("step, published version, lead and gate go as the worked table of the numbe
     expect(standing(run)).toEqual([1, 0, 0, "open"]);
     fill(run, 6);
     run.cut();
-    // Two batches ship; the third is full and held.
+    // Two batches ship; nothing of the third is begun.
     expect(standing(run)).toEqual([3, 0, 2, "closed"]);
-    expect(run.training.buffered.rollouts).toBe(4);
+    expect(run.training).toMatchObject({ groups_opened: 4, buffered: { rollouts: 0 } });
     expect([run.dispatch(), run.cut()]).toEqual([0, 0]);
     run.train();
     expect(standing(run)).toEqual([3, 1, 1, "open"]);
+    fill(run, 2);
     expect(run.cut()).toBe(1);
     expect(standing(run)).toEqual([4, 1, 2, "closed"]);
   });
+});
+
+test("a fast sampler leaves to the weights of version 0 the first lead + 1 batches alone, and each later one to its own", async () => {
+  const versions: Record<number, number[]> = {};
+  for (const lead of [0, 1, 2]) {
+    await ledger({ lead, max_off_policy_steps: 8, max_steps: 6 }, (run) => {
+      while (run.training.step <= 6) {
+        run.dispatch();
+        run.settleGroups();
+        run.cut();
+        run.train();
+      }
+      const batches = run.store.training.batchesBetween(0, 6).map(({ step }) => run.store.training.shippedFor(step));
+      versions[lead] = batches.map((groups) => Math.min(...groups.map(({ dispatch_version }) => dispatch_version)));
+    });
+  }
+  expect(versions).toEqual({ 0: [0, 1, 2, 3, 4, 5], 1: [0, 0, 1, 2, 3, 4], 2: [0, 0, 0, 1, 2, 3] });
 });
 
 test("a group keeps the version and the task it was opened with, however late its members start", async () => {

@@ -1,0 +1,11 @@
+/**
+ * When two scores count as equal. Sums of the same parts in another order differ in their last digits (0.1 + 0.2 is not
+ * 0.3), and such a difference says nothing about the rollouts.
+ */
+
+/** The most by which equal scores differ: this share of the larger one, and as much where both are below 1. */
+export const SCORE_TOLERANCE = 1e-12;
+
+export function isSameScore(first: number, second: number): boolean {
+  return Math.abs(first - second) <= SCORE_TOLERANCE * Math.max(1, Math.abs(first), Math.abs(second));
+}

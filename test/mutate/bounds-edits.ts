@@ -1,0 +1,134 @@
+/** Edits to what is counted, compared and waited for at a bound: in billing, accounts, endpoints, fleets, triggers and webhooks. */
+import { type Edit, editsOf } from "./edit.ts";
+
+export const BOUNDS_EDITS: readonly Edit[] = [
+  ...editsOf(
+    "src/core/billing/run-costs.ts",
+    ["core/billing/run-costs"],
+    [["Math.max(fresh, cached)", "Math.min(fresh, cached)"]],
+  ),
+  ...editsOf(
+    "src/core/billing/charge.ts",
+    ["core/billing/charge"],
+    [
+      ["one.effective_from >= last", "one.effective_from > last"],
+      ["effective_from * 1000 <= now", "effective_from * 1000 < now"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/training/advantage.ts",
+    ["core/training/advantage"],
+    [["isSameScore(Math.min(...rewards)", "isSameScore(Math.max(...rewards)"]],
+  ),
+  ...editsOf(
+    "src/core/statistics/paired.ts",
+    ["core/statistics/paired"],
+    [
+      ["(effect / mean) ** 2) - count", "(effect / mean) ** 2) + count"],
+      ["ci95[0] > 0 || ci95", "ci95[0] > 0 && ci95"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/account/budgets.ts",
+    ["runtime/account/budgets.node"],
+    [
+      ["spent * 100 >= percent", "spent * 100 > percent"],
+      ["and delivered_at is not null", "and delivered_at is null"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/account/holds.ts",
+    ["runtime/account/holds.node"],
+    [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
+  ),
+  ...editsOf(
+    "src/runtime/account/request-leases.ts",
+    ["runtime/account/requests.node"],
+    [["BLOCK_MS = 5000;", "BLOCK_MS = 10_000;"]],
+  ),
+  ...editsOf(
+    "src/runtime/account/usage.ts",
+    ["runtime/account/usage.node"],
+    [
+      ["before.version + 1;", "before.version + 0;"],
+      ["before.copied < before.version", "before.copied <= before.version"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/endpoint/health.ts",
+    ["runtime/endpoint/health.node"],
+    [["(outcomes.ok_at ?? 0) > outage.since", "(outcomes.ok_at ?? 0) >= outage.since"]],
+  ),
+  ...editsOf(
+    "src/runtime/fleet/choose.ts",
+    ["runtime/fleet/rules.node"],
+    [["inFlight(replica.id) / replica", "inFlight(replica.id) * replica"]],
+  ),
+  ...editsOf(
+    "src/runtime/fleet/served.ts",
+    ["runtime/fleet/rules.node"],
+    [
+      ["loads_start === true && replica", "loads_start !== true && replica"],
+      ["order?.loads_start === true ? null", "order?.loads_start !== true ? null"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/fleet/stretches.ts",
+    ["runtime/fleet/stretches.node"],
+    [
+      ["from < number && end", "from <= number && end"],
+      ["end < (to ?? Number", "end <= (to ?? Number"],
+      ["stretch.confirmed >= stretch.to", "stretch.confirmed > stretch.to"],
+      ["current ? weights.version", "current ? weights.generation"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/fleet/waiting.ts",
+    ["runtime/fleet/waiting.node"],
+    [["(now - from) / 2", "(now - from) * 2"]],
+  ),
+  ...editsOf(
+    "src/runtime/fleet/driving.ts",
+    ["runtime/fleet/waiting.node"],
+    [["FIRST_WAIT_MS * 2 ** phase.misses", "FIRST_WAIT_MS * 1 ** phase.misses"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/charging.ts",
+    ["runtime/run/charging.node"],
+    [["at: carried ? now :", "at: !carried ? now :"]],
+  ),
+  ...editsOf(
+    "src/runtime/run/ledger.ts",
+    ["runtime/run/answered"],
+    [["ended === null && report.record", "ended !== null && report.record"]],
+  ),
+  ...editsOf(
+    "src/runtime/trigger/store.ts",
+    ["runtime/trigger/store"],
+    [
+      ["goes_on = 1 order by serial desc limit 1", "goes_on = 1 order by serial asc limit 1"],
+      ["where serial < ? union all", "where serial <= ? union all"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/trigger/store.ts",
+    ["runtime/trigger/object"],
+    [["serial is not (select max(serial)", "serial is (select max(serial)"]],
+  ),
+  ...editsOf(
+    "src/runtime/webhook/store.ts",
+    ["runtime/webhook/object"],
+    [
+      ["select min(seq) from deliveries where $", "select max(seq) from deliveries where $"],
+      ["where next_at is not null and $", "where next_at is null and $"],
+    ],
+  ),
+  ...editsOf(
+    "src/runtime/webhook/store.ts",
+    ["runtime/webhook/store"],
+    [
+      ["delivered_at < (first_at", "delivered_at <= (first_at"],
+      ["failed <= LIMITS.webhookBacklog &&", "failed < LIMITS.webhookBacklog &&"],
+    ],
+  ),
+];
