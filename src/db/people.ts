@@ -1,8 +1,9 @@
 /**
- * People and their memberships. A person is known by an e-mail address and belongs to no organisation or to several; what
- * they may do in one is their role there, which their keys follow.
+ * People and their memberships. A person belongs to no organisation or to several; what they may do in one is their role
+ * there, which their keys follow. Somebody who shows an address alone is taken for the person who proved that it is theirs,
+ * and for nobody else who was invited by it.
  */
-import { and, eq, exists, isNull, ne, notExists, or, type SQL } from "drizzle-orm";
+import { and, eq, exists, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { PersonView } from "../contract/accounts.ts";
 import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
 import { endSignIns } from "./end-sign-ins.ts";
@@ -14,6 +15,8 @@ import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
 export interface Member {
   readonly id: string;
   readonly email: string;
+  /** Whether Cloudflare Access said that the address is theirs. */
+  readonly email_proven: boolean;
   readonly name: string | null;
   readonly role: Role;
   readonly created_at: number;
@@ -22,6 +25,7 @@ export interface Member {
 const MEMBER = {
   id: members.person_id,
   email: people.email,
+  email_proven: sql<boolean>`${people.proven_at} is not null`.mapWith(Boolean),
   name: members.name,
   role: members.role,
   created_at: members.created_at,
@@ -91,10 +95,15 @@ function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined
   return or(ne(members.role, "owner"), exists(other));
 }
 
-/** The id of the person who has this address, in lower case; or null. */
-export async function personWith(database: D1Database, email: string): Promise<string | null> {
+/** The condition that a person has proved this address, in lower case. */
+export function hasProved(email: string): SQL | undefined {
+  return and(eq(people.email, email), isNotNull(people.proven_at));
+}
+
+/** The id of the person who proved this address, in lower case; or null. */
+export async function personWhoProved(database: D1Database, email: string): Promise<string | null> {
   const all = unscoped(database, "person by e-mail");
-  const rows = await all.select({ id: people.id }).from(people).where(eq(people.email, email));
+  const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
   return rows[0]?.id ?? null;
 }
 
@@ -107,7 +116,7 @@ export interface Membership {
 }
 
 /**
- * The membership of the person who has this address, in lower case, in the organisation that is named or else in the only
+ * The membership of the person who proved this address, in lower case, in the organisation that is named or else in the only
  * one. Null: there is none. `several`: there is more than one to choose from.
  */
 export async function membershipOf(
@@ -121,11 +130,11 @@ export async function membershipOf(
     .from(people)
     .innerJoin(members, eq(members.person_id, people.id))
     .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
-    .where(and(eq(people.email, email), orgId === null ? undefined : eq(members.org_id, orgId)))
+    .where(and(hasProved(email), orgId === null ? undefined : eq(members.org_id, orgId)))
     .limit(2);
   return rows.length > 1 ? "several" : (rows[0] ?? null);
 }
 
-export function personViewOf({ id, email, name, role, created_at }: Member): PersonView {
-  return { object: "person", id, email, name, role, created_at: seconds(created_at) };
+export function personViewOf({ id, email, email_proven, name, role, created_at }: Member): PersonView {
+  return { object: "person", id, email, email_proven, name, role, created_at: seconds(created_at) };
 }

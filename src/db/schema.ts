@@ -8,7 +8,8 @@
  * is a copy. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { isNotNull } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
@@ -61,13 +62,22 @@ export const projects = sqliteTable(
 );
 export type ProjectRow = typeof projects.$inferSelect;
 
-/** A person, of no organisation or of several, by address alone. One who is in no organisation any more has no row. */
-export const people = sqliteTable("people", {
-  id: text().primaryKey(),
-  /** In lower case. */
-  email: text().notNull().unique(),
-  created_at: integer().notNull(),
-});
+/**
+ * A person, of no organisation or of several. One who is in no organisation any more has no row. Several people may have
+ * been invited by one address; at most one of them has proved that it is theirs.
+ */
+export const people = sqliteTable(
+  "people",
+  {
+    id: text().primaryKey(),
+    /** What their first invitation was addressed to, in lower case. */
+    email: text().notNull(),
+    created_at: integer().notNull(),
+    /** When Cloudflare Access said that the address is theirs; null: nobody said so. */
+    proven_at: integer(),
+  },
+  (table) => [uniqueIndex("people_proven_email").on(table.email).where(isNotNull(table.proven_at))],
+);
 export type PersonRow = typeof people.$inferSelect;
 
 export const members = sqliteTable(

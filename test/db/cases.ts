@@ -297,7 +297,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
   acceptInvitation: (d1, { orgId }, mark) => {
     const key = { ...newKey(mark), person_id: `per_${mark}` };
-    const person = { email: `${mark}@example.com`, role: "viewer", name: null } as const;
+    const person = { email: `${mark}@example.com`, role: "viewer", name: null, proven_at: null } as const;
     const accepted = { id: `inv_${mark}`, org_id: orgId, ...person };
     return invitations.acceptInvitation(d1, accepted, key);
   },

@@ -52,7 +52,7 @@ const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, V
       created_at: now,
     },
   }),
-  people: (at) => ({ id: id("per", at), email: `${at}@example.com`, created_at: now }),
+  people: (at) => ({ id: id("per", at), email: `${at}@example.com`, created_at: now, proven_at: now }),
   members: (at) => ({
     org_id: id("org", at),
     person_id: id("per", at),

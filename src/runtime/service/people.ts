@@ -1,6 +1,7 @@
 /**
  * People: invited, made members with a key of their own, given another role, removed. An invitation is used once: of two
- * who accept it at the same moment one becomes a member by it.
+ * who accept it at the same moment one becomes a member by it. Whoever made it knows its link, so the link is no proof of
+ * who somebody is: who proves nothing becomes a member as a new person.
  */
 import type {
   AcceptedInvitation,
@@ -22,7 +23,7 @@ import {
   insertInvitation,
   invitationViewOf,
 } from "../../db/invitations.ts";
-import { changeRole, findMember, personViewOf, personWith, removeMember } from "../../db/people.ts";
+import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "../../db/people.ts";
 import type { InvitationRow } from "../../db/schema.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
@@ -68,13 +69,21 @@ export async function createInvitation(
   return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
 }
 
-/** Whoever has the token becomes a member, and gets a key. Nobody else is asked who they are. */
+/** What a request proves of whoever accepts an invitation. */
+export interface AcceptedBy {
+  /** The person whose key or session it shows, with their address in lower case; null: nobody's. */
+  readonly person: { readonly id: string; readonly email: string } | null;
+  /** The address that Cloudflare Access says is theirs, in lower case; null: none. */
+  readonly address: string | null;
+}
+
+/** Whoever has the token becomes a member, and gets a key: as the person they prove to be, else as a new one. */
 export async function acceptInvitation(
   env: Env,
   { token, name }: AcceptRequest,
+  by: AcceptedBy,
   now: number,
 ): Promise<Result<AcceptedInvitation>> {
-  const mint = minting(env, now);
   const ours = readTokenKind(env, token) === "rki";
   const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
   if (found === null) return refuse("not_found", "there is no such invitation", "token");
@@ -82,8 +91,9 @@ export async function acceptInvitation(
   const { org_id, email } = invitation;
   const over = ended(invitation, now);
   if (over !== null) return over;
-  const known = await personWith(env.DB, email);
-  const personId = known ?? mintId("per", mint);
+  const proven_at = by.address === email ? now : null;
+  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(env.DB, email);
+  const personId = known ?? mintId("per", minting(env, now));
   const before = known === null ? null : await findMember(env.DB, org_id, known);
   const { role } = before ?? invitation;
   const attributes = {
@@ -96,8 +106,8 @@ export async function acceptInvitation(
   };
   const minted = mintKey(env, { ...attributes, person_id: personId }, now);
   const key = { ...minted.row, person_id: personId };
-  const accepted = await acceptOnce(env.DB, { ...invitation, role, name }, key);
-  if (!accepted) return await whyNot(env, invitation, { now, personId });
+  const accepted = await acceptOnce(env.DB, { ...invitation, role, name, proven_at }, key);
+  if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
   const member = await findMember(env.DB, org_id, personId);
   if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
   const value = {
@@ -113,6 +123,11 @@ export async function takeBackInvitation(env: Env, caller: Caller, id: string): 
   if (refused !== null) return refused;
   if (await deleteInvitation(env.DB, caller.orgId, id)) return { ok: true, value: { id } };
   return notFound("invitation", id);
+}
+
+/** The person they are signed in as, if the invitation is addressed to that person; else null. */
+function knownBy({ person }: AcceptedBy, email: string): string | null {
+  return person?.email === email ? person.id : null;
 }
 
 /** Their keys follow the role within 5 s. */
@@ -161,7 +176,7 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
 async function whyNot(
   env: Env,
   { org_id, id, email }: InvitationRow,
-  { now, personId }: { readonly now: number; readonly personId: string },
+  { now, personId, proven }: { readonly now: number; readonly personId: string; readonly proven: boolean },
 ): Promise<Result<never>> {
   const invitation = await findInvitation(env.DB, org_id, id);
   if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
@@ -170,8 +185,8 @@ async function whyNot(
   if (over !== null) return over;
   const going = await refuseDeleted(env, org_id);
   if (going !== null) return going;
-  const other = await personWith(env.DB, email);
-  if (other !== null && other !== personId) {
+  const other = await personWhoProved(env.DB, email);
+  if (proven && other !== null && other !== personId) {
     return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);
   }
   return refuse("conflict", message, null);
