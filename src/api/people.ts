@@ -42,7 +42,8 @@ export const peopleOperations: readonly Operation[] = [
     permission: "admin",
     reach: "organization",
     summary: "Give a person another role",
-    description: "Their keys follow within 5 seconds. The only owner stays one: `conflict`.",
+    description:
+      "Their keys follow within 5 seconds. Keys that they made for programs are revoked if those may do more than the new role, and invitations that they made are taken back if it may not invite. The only owner stays one: `conflict`.",
     body: { schema: PersonPatch },
     reply: { description: "The person as they are now", schema: PersonView, example: { role: "developer" } },
     errors: ["conflict"],
@@ -55,7 +56,7 @@ export const peopleOperations: readonly Operation[] = [
     reach: "organization",
     summary: "End a person's membership",
     description:
-      "Their keys in the organisation are revoked, and invitations that wait for them are taken back. Keys that they made for programs go on working. The only owner stays: `conflict`.",
+      "Their keys in the organisation are revoked, and so are those that they made for programs. Invitations that they made, or that wait for them, are taken back. The only owner stays: `conflict`.",
     reply: { description: "They are no member", schema: Deleted, example: { object: "person", id: EXAMPLE.person } },
     errors: ["conflict"],
     handle: removeOne,
@@ -150,9 +151,9 @@ async function changeOne(context: ApiContext): Promise<Response> {
   const patch = await readBody(context, PersonPatch);
   const {
     env,
-    var: { caller, services },
+    var: { caller, services, now },
   } = context;
-  return context.json(unwrap(await services.changePerson(env, caller, pathParam(context, "id"), patch)));
+  return context.json(unwrap(await services.changePerson(env, caller, pathParam(context, "id"), patch, now())));
 }
 
 async function removeOne(context: ApiContext): Promise<Response> {

@@ -3,9 +3,16 @@
  * there, which their keys follow. Somebody who shows an address alone is taken for the person who proved that it is theirs,
  * and for nobody else who was invited by it.
  */
-import { and, eq, exists, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { PersonView } from "../contract/accounts.ts";
-import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
+import {
+  type OrganizationLimits,
+  PERMISSIONS,
+  PERMISSIONS_OF,
+  permits,
+  ROLES,
+  type Role,
+} from "../contract/identity.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { apiKeys, invitations, members, organizations, people } from "./schema.ts";
@@ -47,22 +54,62 @@ export async function listMembers(database: D1Database, orgId: string, page: Pag
   return await pageOf(place, page, (beyond) => membersOf(owned, beyond));
 }
 
-/** Their keys follow. False: they are no member, or the only owner, who stays one. */
-export async function changeRole(database: D1Database, orgId: string, personId: string, role: Role): Promise<boolean> {
+/**
+ * Their keys follow. What they gave and may no longer give ends: keys that they made and that may do more, and invitations
+ * that wait to be accepted. So do invitations to their own address that give more. False: they are no member, or the only
+ * owner, who stays one.
+ */
+export async function changeRole(
+  database: D1Database,
+  orgId: string,
+  { id: personId, role }: Pick<Member, "id" | "role">,
+  now: number,
+): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const their = eq(members.person_id, personId);
   const allowed = role === "owner" ? undefined : leavesAnOwner(owned, personId);
   const has = exists(owned.select(members, their, eq(members.role, role)));
+  const isMember = eq(people.id, members.person_id);
+  const address = owned.joined({ email: people.email }, [members, people], isMember, their);
+  const toThem = and(
+    inArray(invitations.email, address),
+    inArray(invitations.role, ROLES.slice(0, ROLES.indexOf(role))),
+  );
+  const invites = permits(PERMISSIONS_OF[role], "admin");
   const [changed] = await owned.batch([
     owned.update(members, { role }, their, allowed).returning(),
     owned.update(apiKeys, { scopes: PERMISSIONS_OF[role] }, eq(apiKeys.person_id, personId), has),
+    owned.update(apiKeys, { revoked_at: now }, madeBy(personId), isNull(apiKeys.revoked_at), exceeds(role), has),
+    endInvitations(owned, invites ? toThem : or(toThem, invitedBy(owned, personId)), has),
   ]);
   return changed.length > 0;
 }
 
+/** Keys that the person made for programs, also by a key that they had made. */
+function madeBy(personId: string): SQL {
+  return eq(apiKeys.maker_id, personId);
+}
+
+/** Keys that may do what the role may not. */
+function exceeds(role: Role): SQL {
+  const allowed = JSON.stringify(PERMISSIONS.filter((one) => permits(PERMISSIONS_OF[role], one)));
+  const held = sql`json_each(${apiKeys.scopes}) as held`;
+  return sql`exists (select 1 from ${held} where held.value not in (select value from json_each(${allowed})))`;
+}
+
+/** Invitations that the person made, by whichever keys. */
+function invitedBy(owned: InOrganization, personId: string): SQL | undefined {
+  const keys = owned.columns({ id: apiKeys.id }, apiKeys, or(eq(apiKeys.person_id, personId), madeBy(personId)));
+  return or(eq(invitations.invited_by, personId), inArray(invitations.invited_by, keys));
+}
+
+function endInvitations(owned: InOrganization, which: SQL | undefined, condition: SQL) {
+  return owned.delete(invitations, isNull(invitations.accepted_at), which, condition);
+}
+
 /**
- * Ends the membership, and with it their keys in the organisation and what else would let them in; of who is in no other
- * organisation nothing stays. False: they are no
+ * Ends the membership, and with it their keys in the organisation, those that they made for programs too, the invitations
+ * that they made, and what else would let them in; of who is in no other organisation nothing stays. False: they are no
  * member, or the only owner, who stays.
  */
 export async function removeMember(
@@ -81,8 +128,14 @@ export async function removeMember(
     .where(and(eq(members.person_id, id), ne(members.org_id, orgId)));
   const [removed] = await owned.batch([
     owned.delete(members, their, leavesAnOwner(owned, id)).returning(),
-    owned.update(apiKeys, { revoked_at: now }, eq(apiKeys.person_id, id), isNull(apiKeys.revoked_at), gone),
-    owned.delete(invitations, eq(invitations.email, email), isNull(invitations.accepted_at), gone),
+    owned.update(
+      apiKeys,
+      { revoked_at: now },
+      or(eq(apiKeys.person_id, id), madeBy(id)),
+      isNull(apiKeys.revoked_at),
+      gone,
+    ),
+    endInvitations(owned, or(eq(invitations.email, email), invitedBy(owned, id)), gone),
     all.delete(people).where(and(eq(people.id, id), gone, notExists(elsewhere))),
     ...endSignIns(owned, { key_id: null, person_id: id }, gone),
   ]);

@@ -25,6 +25,7 @@ import {
 } from "../../db/invitations.ts";
 import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "../../db/people.ts";
 import type { InvitationRow } from "../../db/schema.ts";
+import { whoStillMay } from "../../db/standing.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kit/secrets.ts";
@@ -89,7 +90,7 @@ export async function acceptInvitation(
   if (found === null) return refuse("not_found", "there is no such invitation", "token");
   const { invitation, organization } = found;
   const { org_id, email } = invitation;
-  const over = ended(invitation, now);
+  const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
   if (over !== null) return over;
   const proven_at = by.address === email ? now : null;
   const known = proven_at === null ? knownBy(by, email) : await personWhoProved(env.DB, email);
@@ -102,6 +103,7 @@ export async function acceptInvitation(
     project_id: null,
     requests_per_minute: null,
     created_by: personId,
+    maker_id: null,
     expires_at: null,
   };
   const minted = mintKey(env, { ...attributes, person_id: personId }, now);
@@ -130,22 +132,23 @@ function knownBy({ person }: AcceptedBy, email: string): string | null {
   return person?.email === email ? person.id : null;
 }
 
-/** Their keys follow the role within 5 s. */
+/** Their keys follow the role within 5 s, and what they gave beyond it ends. */
 export async function changePerson(
   env: Env,
   caller: Caller,
   id: string,
   { role }: PersonPatch,
+  now: number,
 ): Promise<Result<PersonView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const changed = await changeRole(env.DB, caller.orgId, id, role);
+  const changed = await changeRole(env.DB, caller.orgId, { id, role }, now);
   const member = await findMember(env.DB, caller.orgId, id);
   if (member === null) return notFound("person", id);
   return changed ? { ok: true, value: personViewOf(member) } : onlyOwner(id);
 }
 
-/** Ends the membership and revokes their keys in the organisation. */
+/** Ends the membership, revokes their keys in the organisation, and ends what they gave. */
 export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
@@ -170,6 +173,12 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
   if (accepted_at !== null) return refuse("conflict", "this invitation was accepted already", "token");
   if (expires_at <= now) return refuse("conflict", "this invitation has expired: ask for another", "token");
   return null;
+}
+
+/** Whoever made it may invite no more. */
+async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
+  if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
+  return refuse("conflict", "whoever made this invitation may invite nobody any more: ask for another", "token");
 }
 
 /** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
