@@ -5,7 +5,7 @@
  * What everything needs is refused: D1, R2, and the index that each class of objects has. One object that is damaged is
  * only said, since everything else works without it. Whether a page far inside of a large file is well is not looked at.
  */
-import { closeSync, globSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DirectoryUnusable } from "./directory-unusable.ts";
@@ -21,7 +21,7 @@ const INDEX = "metadata.sqlite";
 /** Throws DirectoryUnusable. `say` is told of objects that will not open. */
 export function refuseDamage(directory: string, say: (line: string) => void): void {
   const store = join(directory, "store");
-  const files = globSync("*/*/*.sqlite", { cwd: store }).sort();
+  const files = databasesIn(store);
   for (const file of files) {
     const path = join(store, file);
     if (!isObject(file)) {
@@ -39,6 +39,16 @@ export function refuseDamage(directory: string, say: (line: string) => void): vo
   if (isThere || !files.some(isObject)) return;
   const gone = "is gone or holds no tables, and the objects that belong to it are there";
   throw damaged(directory, `${join(store, "d1")} (the database D1) ${gone}`);
+}
+
+/** Their paths below the store, which is `kind/class/file`. */
+function databasesIn(store: string): string[] {
+  if (!existsSync(store)) return [];
+  const all = (folder: string) => readdirSync(join(store, folder), { withFileTypes: true });
+  const folders = (folder: string) => all(folder).filter((entry) => entry.isDirectory());
+  const classes = folders(".").flatMap(({ name }) => folders(name).map((entry) => join(name, entry.name)));
+  const files = classes.flatMap((folder) => all(folder).map(({ name }) => join(folder, name)));
+  return files.filter((file) => file.endsWith(".sqlite")).sort();
 }
 
 function damaged(directory: string, what: string): DirectoryUnusable {
@@ -62,25 +72,29 @@ function nameOf(file: string): string {
 
 /** What is wrong with the first bytes of a database, or its length; null: nothing. */
 function headerFault(path: string): string | null {
-  const { size } = statSync(path);
-  const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const { size, header } = beginningOf(path);
   // A new one: a kill may leave it so.
   if (size === 0) return null;
-  const header = firstBytes(path);
   if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it is no SQLite database";
   const stored = header.readUInt16BE(16);
   const pageBytes = stored === 1 ? 65_536 : stored;
-  // The count stands for what was written with the same change; of the rest the log may hold pages.
-  const counted = header.readUInt32BE(24) === header.readUInt32BE(92) && wal === 0;
-  const whole = counted ? header.readUInt32BE(28) * pageBytes : 0;
-  return size < whole ? `it has ${size} of ${whole} bytes` : null;
+  // The count stands for what was written with the same change.
+  const whole = header.readUInt32BE(24) === header.readUInt32BE(92) ? header.readUInt32BE(28) * pageBytes : 0;
+  const isCut = size < whole && !hasLog(path);
+  return isCut ? `it has ${size} of ${whole} bytes` : null;
 }
 
-function firstBytes(path: string): Buffer {
+/** Pages that its file lacks may stand there. */
+function hasLog(path: string): boolean {
+  return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+function beginningOf(path: string): { readonly size: number; readonly header: Buffer } {
   const header = Buffer.alloc(HEADER_BYTES);
   const file = openSync(path, "r");
   try {
     readSync(file, header, 0, HEADER_BYTES, 0);
+    return { size: fstatSync(file).size, header };
   } finally {
     closeSync(file);
   }
