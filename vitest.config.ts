@@ -3,8 +3,9 @@
  * only. Files share a worker in each of them, and in workerd its storage: every test takes ids of its own. A worker of
  * its own costs a file one to three seconds.
  */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import manifest from "./package.json" with { type: "json" };
@@ -58,8 +59,20 @@ const nodeProject = {
   },
 };
 
+/** wrangler.toml but for one flag: the tests, and what runs them in workerd, take the bindings from an import. */
+function configOfTests(): string {
+  const config = readFileSync("wrangler.toml", "utf8")
+    .replace(', "disallow_importable_env"', "")
+    // What it names stays where it is.
+    .replaceAll(/"(src|dist|migrations)(?=["/])/g, (_, folder: string) => `"${resolve(folder)}`);
+  const file = resolve("dist/tests/wrangler.toml");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, config);
+  return file;
+}
+
 const inWorkerd = cloudflareTest(async ({ inject }) => ({
-  wrangler: { configPath: "./wrangler.toml" },
+  wrangler: { configPath: configOfTests() },
   // No binding tells that the class of a facet is one.
   additionalExports: { RolloutSqlObject: "DurableObject" },
   miniflare: {

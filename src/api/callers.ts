@@ -1,7 +1,12 @@
 /** What a key, a trainer's token or a browser's session makes of whoever shows it. Each is looked up by its SHA-256. */
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF } from "../contract/identity.ts";
+import { findApiKey } from "../db/api-keys.ts";
 import { type FoundKey, findKey, findTrainerToken } from "../db/keys.ts";
+import { findMember, type Member } from "../db/people.ts";
 import { findSession } from "../db/web-sessions.ts";
+import { readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import type { ApiContext } from "./operation.ts";
+import { sessionTokenOf } from "./session-cookie.ts";
 
 /** Null for a key that is not there, was revoked, or is of somebody who is no member any more. */
 export async function callerOfKey({ DB }: Env, hash: string): Promise<Caller | null> {
@@ -29,6 +34,25 @@ export async function callerOfSession({ DB }: Env, hash: string): Promise<Caller
     expiresAt: expires_at,
     perMinute: { own: null, organization: requests_per_minute },
   };
+}
+
+/**
+ * The person whose key or session the request shows, with their address; null for a program, and for nobody. Throws a
+ * Refusal where the page of another site had the browser send the session.
+ */
+export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "id" | "email"> | null> {
+  const { env } = context;
+  const bearer = context.req.header("authorization");
+  const token = bearer === undefined ? sessionTokenOf(context) : bearer.replace(/^Bearer +/i, "").trim();
+  const [kind, find] = bearer === undefined ? (["rks", callerOfSession] as const) : (["rk", callerOfKey] as const);
+  if (token === null || readTokenKind(env, token) !== kind) return null;
+  const caller = await find(env, sha256Hex(token));
+  const ends = [caller?.expiresAt, caller?.session?.expiresAt].map((at) => at ?? Number.POSITIVE_INFINITY);
+  if (caller === null || Math.min(...ends) <= context.var.now()) return null;
+  const { orgId, who } = caller;
+  const key = who.startsWith("per_") ? null : await findApiKey(env.DB, { orgId, projectId: null }, who);
+  const id = key === null ? who : key.person_id;
+  return id === null ? null : await findMember(env.DB, orgId, id);
 }
 
 /** Null for a token that is not there. */

@@ -13,9 +13,11 @@ import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import { findInvitation, invitationViewOf, listInvitations } from "../db/invitations.ts";
 import { findMember, listMembers, personViewOf } from "../db/people.ts";
+import { identityOf } from "../runtime/service/access-identity.ts";
 import { refuseOneProject } from "../runtime/service/organizations.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "./answer.ts";
 import { logDone } from "./audit-log.ts";
+import { personWhoAsks } from "./callers.ts";
 import { unwrap } from "./errors.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { PageQuery, pageReply } from "./page.ts";
@@ -40,7 +42,8 @@ export const peopleOperations: readonly Operation[] = [
     permission: "admin",
     reach: "organization",
     summary: "Give a person another role",
-    description: "Their keys follow within 5 seconds. The only owner stays one: `conflict`.",
+    description:
+      "Their keys follow within 5 seconds. Keys that they made for programs are revoked if those may do more than the new role, and invitations that they made are taken back if it may not invite. The only owner stays one: `conflict`.",
     body: { schema: PersonPatch },
     reply: { description: "The person as they are now", schema: PersonView, example: { role: "developer" } },
     errors: ["conflict"],
@@ -53,7 +56,7 @@ export const peopleOperations: readonly Operation[] = [
     reach: "organization",
     summary: "End a person's membership",
     description:
-      "Their keys in the organisation are revoked, and invitations that wait for them are taken back. Keys that they made for programs go on working. The only owner stays: `conflict`.",
+      "Their keys in the organisation are revoked, and so are those that they made for programs. Invitations that they made, or that wait for them, are taken back. The only owner stays: `conflict`.",
     reply: { description: "They are no member", schema: Deleted, example: { object: "person", id: EXAMPLE.person } },
     errors: ["conflict"],
     handle: removeOne,
@@ -65,7 +68,7 @@ export const peopleOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Invite a person: the link is shown here and never again",
     description:
-      "Whoever has the token becomes a member with it, once, within 7 days; `url` leads to a page that does so. Nothing is sent by e-mail.",
+      "Whoever has the token becomes a member with it, once, within 7 days; `url` leads to a page that does so. They become a new person unless they prove to be one whom the invitation is addressed to. Nothing is sent by e-mail.",
     headers: {
       "Idempotency-Key":
         "the same key and body again makes nothing, and answers without the token and the link: they were said once and are kept nowhere",
@@ -92,7 +95,7 @@ export const peopleOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Become a member by an invitation, and get a key",
     description:
-      "It needs no key: the token is the proof. The key may do what the role allows, in every project. Who is a member already keeps the role and gets another key.",
+      "It needs no key. Without one whoever has the token becomes a new person. With a key or a session of a person whose address is the invitation's, or where Cloudflare Access says that the address is theirs, that person becomes the member; one who is a member already keeps the role. The key in the answer may do what the role allows, in every project.",
     headers: { "Idempotency-Key": "accepted and not needed: an invitation is used once" },
     body: { schema: AcceptRequest },
     reply: {
@@ -100,7 +103,7 @@ export const peopleOperations: readonly Operation[] = [
       description: "The person, and their key, which is shown here and never again",
       schema: AcceptedInvitation,
     },
-    errors: ["unknown_field", "not_found", "conflict", "storage_full"],
+    errors: ["unknown_field", "not_found", "forbidden", "conflict", "storage_full"],
     handle: accept,
   },
   {
@@ -148,9 +151,9 @@ async function changeOne(context: ApiContext): Promise<Response> {
   const patch = await readBody(context, PersonPatch);
   const {
     env,
-    var: { caller, services },
+    var: { caller, services, now },
   } = context;
-  return context.json(unwrap(await services.changePerson(env, caller, pathParam(context, "id"), patch)));
+  return context.json(unwrap(await services.changePerson(env, caller, pathParam(context, "id"), patch, now())));
 }
 
 async function removeOne(context: ApiContext): Promise<Response> {
@@ -175,7 +178,9 @@ async function accept(context: ApiContext): Promise<Response> {
     env,
     var: { services, now },
   } = context;
-  const accepted = unwrap(await services.acceptInvitation(env, request, now()));
+  const identity = await identityOf(env, context.req.raw, now());
+  const by = { person: await personWhoAsks(context), address: identity?.email ?? null };
+  const accepted = unwrap(await services.acceptInvitation(env, request, by, now()));
   const { organization, person, key } = accepted;
   await logDone(context, organization.id, { who: person.id, action: "acceptInvitation", made: key.id });
   return context.json(accepted, 201);

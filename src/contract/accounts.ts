@@ -181,6 +181,7 @@ export const CreatedOrganization = OrganizationView.extend({ project: ProjectVie
 });
 export type CreatedOrganization = z.infer<typeof CreatedOrganization>;
 
+/** ASCII alone, so that lower case is one text for each address. */
 const Email = z
   .email({ error: "must be an e-mail address" })
   .max(254)
@@ -189,7 +190,12 @@ const Email = z
 export const PersonView = named("Person", {
   object: z.literal("person"),
   id: z.string().meta({ example: EXAMPLE.person }),
-  email: z.string().meta({ example: "ann@example.com" }),
+  email: z.string().describe("what their first invitation was addressed to").meta({ example: "ann@example.com" }),
+  email_proven: z
+    .boolean()
+    .optional()
+    .describe("whether Cloudflare Access said that the address is theirs")
+    .meta({ example: false }),
   name: MaybeText.meta({ example: "Ann" }),
   role: Role,
   created_at: Seconds.describe("since when a member, in seconds since the epoch"),

@@ -58,6 +58,7 @@ export function permits(held: readonly Permission[], needed: Permission): boolea
   return held.includes("admin") && !OF_DEPLOYMENT.includes(needed);
 }
 
+/** From the one that may most to the one that may least. */
 export const ROLES = ["owner", "developer", "viewer"] as const;
 export const Role = z.enum(ROLES);
 export type Role = z.infer<typeof Role>;
@@ -127,6 +128,11 @@ export interface Caller {
   readonly session?: { readonly id: string; readonly expiresAt: number };
   /** Limits on requests a minute: its own, and what its organisation has for all. Null: none. */
   readonly perMinute: { readonly own: number | null; readonly organization: number | null };
+}
+
+/** The roles that may do all of these. */
+export function rolesWith(scopes: readonly Permission[]): Role[] {
+  return ROLES.filter((role) => scopes.every((one) => permits(PERMISSIONS_OF[role], one)));
 }
 
 /** What may be done by who is allowed both: a person's key never does more than the person. */

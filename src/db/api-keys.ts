@@ -1,12 +1,28 @@
 /** Keys of an organisation: made, shown, changed, rotated, revoked. By hash they are found in keys.ts. */
-import { and, count, desc, eq, exists, gt, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  count,
+  desc,
+  eq,
+  exists,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { ApiKeyView } from "../contract/accounts.ts";
+import { rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import type { Reach } from "./projects.ts";
-import { type ApiKeyRow, apiKeys, organizations, projects } from "./schema.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "./schema.ts";
 import { type InOrganization, inOrganization, type Write } from "./scoped.ts";
 
 export type NewKey = Omit<ApiKeyRow, "org_id">;
@@ -22,7 +38,7 @@ export async function listApiKeys(database: D1Database, reach: Reach, page: Page
   return await pageOf(apiKeys, page, (beyond) => owned.select(apiKeys, beyond, ...reached(reach)));
 }
 
-/** `refused`: as many keys work as may, or the key's project is being deleted. `taken`: so is the Idempotency-Key. */
+/** `refused`: as many keys work as may, the key's project is being deleted, or its maker may give it no more. `taken`: so is the Idempotency-Key. */
 export async function insertApiKey(
   database: D1Database,
   orgId: string,
@@ -106,10 +122,10 @@ function hasEnded(now: number): SQL | undefined {
   return or(isNotNull(apiKeys.revoked_at), lte(apiKeys.expires_at, now));
 }
 
-/** There is room for another, and whatever it is for is there. */
+/** There is room for another, whatever it is for is there, and the person who makes it may give what it may do. */
 export function mayHave(
   owned: InOrganization,
-  { project_id, created_at }: Pick<NewKey, "project_id" | "created_at">,
+  { project_id, created_at, ...key }: Pick<NewKey, "project_id" | "created_at" | "maker_id" | "scopes">,
 ): SQL {
   const working = owned.columns({ count: count() }, apiKeys, works(created_at));
   const open = exists(owned.select(organizations, isNull(organizations.deleted_at)));
@@ -117,7 +133,15 @@ export function mayHave(
     project_id === null
       ? undefined
       : exists(owned.select(projects, eq(projects.id, project_id), isNull(projects.deleted_at)));
-  return and(open, sql`${working} < ${LIMITS.keys}`, project) ?? open;
+  return and(open, sql`${working} < ${LIMITS.keys}`, project, mayGive(owned, key)) ?? open;
+}
+
+function mayGive(owned: InOrganization, { maker_id, scopes }: Pick<NewKey, "maker_id" | "scopes">): SQL | undefined {
+  if (maker_id === null) return undefined;
+  const roles = rolesWith(scopes);
+  // What no role has, an operator gave the key beside.
+  const role = roles.length === 0 ? undefined : inArray(members.role, roles);
+  return exists(owned.select(members, eq(members.person_id, maker_id), role));
 }
 
 export function isThere(owned: InOrganization, id: string): SQL {

@@ -1,4 +1,9 @@
-/** Invitations: a link that makes whoever has it a member, once. Of its token the hash alone is kept. */
+/**
+ * Invitations: a link by which somebody becomes a member, once. Of its token the hash alone is kept.
+ *
+ * Invariant. Whoever made an invitation knows its link. So the link makes nobody a member who did not prove to be that
+ * person: without such a proof, whoever accepts is a person of their own.
+ */
 import {
   and,
   count,
@@ -21,6 +26,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { dropEnded, isThere, mayHave, type NewKey } from "./api-keys.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
+import { hasProved } from "./people.ts";
 import { apiKeys, type InvitationRow, invitations, members, organizations, people } from "./schema.ts";
 import { inOrganization, unscoped } from "./scoped.ts";
 
@@ -86,16 +92,19 @@ export async function findInvitationByHash(
   return rows[0] ?? null;
 }
 
-/** An invitation, with the role and the name that the person gets. */
-export type Accepted = Pick<InvitationRow, "id" | "org_id" | "email" | "role"> & { readonly name: string | null };
+/** An invitation, with the role and the name that the person gets, and when they proved that its address is theirs. */
+export interface Accepted extends Pick<InvitationRow, "id" | "org_id" | "email" | "role"> {
+  readonly name: string | null;
+  readonly proven_at: number | null;
+}
 
 /**
  * Makes the person a member, gives them the key and uses the invitation up: all of it, or nothing when it was used or
- * taken back meanwhile, there is no room, or another person has the address by now. Who is a member already keeps the role.
+ * taken back meanwhile, there is no room, or another person has proved the address by now. Who is a member already keeps the role.
  */
 export async function acceptInvitation(
   database: D1Database,
-  { id, org_id, email, role, name }: Accepted,
+  { id, org_id, email, role, name, proven_at }: Accepted,
   key: NewKey & { readonly person_id: string },
 ): Promise<boolean> {
   const owned = inOrganization(database, org_id);
@@ -110,10 +119,11 @@ export async function acceptInvitation(
   const other = everybody
     .select()
     .from(people)
-    .where(and(eq(people.email, email), ne(people.id, person_id)));
-  const person = sql`select ${person_id}, ${email}, ${now} where ${given} and ${notExists(known)}`;
+    .where(and(hasProved(email), ne(people.id, person_id)));
+  const alone = proven_at === null ? undefined : notExists(other);
+  const person = sql`select ${person_id}, ${email}, ${now}, ${proven_at} where ${given} and ${notExists(known)}`;
   const [, , used] = await owned.batch([
-    owned.insertIf(and(open, room, notExists(other), mayHave(owned, key)) ?? open, apiKeys, key),
+    owned.insertIf(and(open, room, alone, mayHave(owned, key)) ?? open, apiKeys, key),
     owned.insertIf(and(given, notExists(member)) ?? given, members, { person_id, role, name, created_at: now }),
     owned.update(invitations, { accepted_at: now }, eq(invitations.id, id), given).returning(),
     everybody.insert(people).select(person),

@@ -1,6 +1,6 @@
 /** Closed months of an organisation's ledger: copies of what its books say. */
 import { desc, lt } from "drizzle-orm";
-import { type LedgerMonthRow, ledgerMonths } from "./schema.ts";
+import { type LedgerMonthRow, ledgerMonths } from "./ledger-schema.ts";
 import { inOrganization } from "./scoped.ts";
 
 /** The latest first; `before`: a month, or null for the latest. */

@@ -3,13 +3,10 @@
  * the organisation's object; whoever writes here writes the same again after a kill.
  */
 import { asc, eq } from "drizzle-orm";
+import { type LedgerCopyRow, type LedgerMonthRow, ledgerCopies, ledgerMonths } from "./ledger-schema.ts";
 import {
   type BudgetRow,
   budgets,
-  type LedgerCopyRow,
-  type LedgerMonthRow,
-  ledgerCopies,
-  ledgerMonths,
   members,
   type OrganizationRow,
   organizations,

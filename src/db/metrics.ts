@@ -5,7 +5,8 @@
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import { totals } from "./deployment-schema.ts";
-import { ledgerCopies, runs } from "./schema.ts";
+import { ledgerCopies } from "./ledger-schema.ts";
+import { runs } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
 
 /** Runs that have not ended, by status, and the rollouts they have left and at work. */

@@ -7,6 +7,7 @@ import type { Scope } from "../contract/scope.ts";
 import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
+import { ledgerCopies, ledgerMonths } from "./ledger-schema.ts";
 import { reportLinks, signInCodes, webSessions } from "./page-schema.ts";
 import {
   apiKeys,
@@ -18,8 +19,6 @@ import {
   idempotencyKeys,
   invitations,
   judgeVerdicts,
-  ledgerCopies,
-  ledgerMonths,
   members,
   organizations,
   people,

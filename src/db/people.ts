@@ -1,10 +1,18 @@
 /**
- * People and their memberships. A person is known by an e-mail address and belongs to no organisation or to several; what
- * they may do in one is their role there, which their keys follow.
+ * People and their memberships. A person belongs to no organisation or to several; what they may do in one is their role
+ * there, which their keys follow. Somebody who shows an address alone is taken for the person who proved that it is theirs,
+ * and for nobody else who was invited by it.
  */
-import { and, eq, exists, isNull, ne, notExists, or, type SQL } from "drizzle-orm";
+import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { PersonView } from "../contract/accounts.ts";
-import { type OrganizationLimits, PERMISSIONS_OF, type Role } from "../contract/identity.ts";
+import {
+  type OrganizationLimits,
+  PERMISSIONS,
+  PERMISSIONS_OF,
+  permits,
+  ROLES,
+  type Role,
+} from "../contract/identity.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { apiKeys, invitations, members, organizations, people } from "./schema.ts";
@@ -14,6 +22,8 @@ import { type InOrganization, inOrganization, unscoped } from "./scoped.ts";
 export interface Member {
   readonly id: string;
   readonly email: string;
+  /** Whether Cloudflare Access said that the address is theirs. */
+  readonly email_proven: boolean;
   readonly name: string | null;
   readonly role: Role;
   readonly created_at: number;
@@ -22,6 +32,7 @@ export interface Member {
 const MEMBER = {
   id: members.person_id,
   email: people.email,
+  email_proven: sql<boolean>`${people.proven_at} is not null`.mapWith(Boolean),
   name: members.name,
   role: members.role,
   created_at: members.created_at,
@@ -43,22 +54,62 @@ export async function listMembers(database: D1Database, orgId: string, page: Pag
   return await pageOf(place, page, (beyond) => membersOf(owned, beyond));
 }
 
-/** Their keys follow. False: they are no member, or the only owner, who stays one. */
-export async function changeRole(database: D1Database, orgId: string, personId: string, role: Role): Promise<boolean> {
+/**
+ * Their keys follow. What they gave and may no longer give ends: keys that they made and that may do more, and invitations
+ * that wait to be accepted. So do invitations to their own address that give more. False: they are no member, or the only
+ * owner, who stays one.
+ */
+export async function changeRole(
+  database: D1Database,
+  orgId: string,
+  { id: personId, role }: Pick<Member, "id" | "role">,
+  now: number,
+): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const their = eq(members.person_id, personId);
   const allowed = role === "owner" ? undefined : leavesAnOwner(owned, personId);
   const has = exists(owned.select(members, their, eq(members.role, role)));
+  const isMember = eq(people.id, members.person_id);
+  const address = owned.joined({ email: people.email }, [members, people], isMember, their);
+  const toThem = and(
+    inArray(invitations.email, address),
+    inArray(invitations.role, ROLES.slice(0, ROLES.indexOf(role))),
+  );
+  const invites = permits(PERMISSIONS_OF[role], "admin");
   const [changed] = await owned.batch([
     owned.update(members, { role }, their, allowed).returning(),
     owned.update(apiKeys, { scopes: PERMISSIONS_OF[role] }, eq(apiKeys.person_id, personId), has),
+    owned.update(apiKeys, { revoked_at: now }, madeBy(personId), isNull(apiKeys.revoked_at), exceeds(role), has),
+    endInvitations(owned, invites ? toThem : or(toThem, invitedBy(owned, personId)), has),
   ]);
   return changed.length > 0;
 }
 
+/** Keys that the person made for programs, also by a key that they had made. */
+function madeBy(personId: string): SQL {
+  return eq(apiKeys.maker_id, personId);
+}
+
+/** Keys that may do what the role may not. */
+function exceeds(role: Role): SQL {
+  const allowed = JSON.stringify(PERMISSIONS.filter((one) => permits(PERMISSIONS_OF[role], one)));
+  const held = sql`json_each(${apiKeys.scopes}) as held`;
+  return sql`exists (select 1 from ${held} where held.value not in (select value from json_each(${allowed})))`;
+}
+
+/** Invitations that the person made, by whichever keys. */
+function invitedBy(owned: InOrganization, personId: string): SQL | undefined {
+  const keys = owned.columns({ id: apiKeys.id }, apiKeys, or(eq(apiKeys.person_id, personId), madeBy(personId)));
+  return or(eq(invitations.invited_by, personId), inArray(invitations.invited_by, keys));
+}
+
+function endInvitations(owned: InOrganization, which: SQL | undefined, condition: SQL) {
+  return owned.delete(invitations, isNull(invitations.accepted_at), which, condition);
+}
+
 /**
- * Ends the membership, and with it their keys in the organisation and what else would let them in; of who is in no other
- * organisation nothing stays. False: they are no
+ * Ends the membership, and with it their keys in the organisation, those that they made for programs too, the invitations
+ * that they made, and what else would let them in; of who is in no other organisation nothing stays. False: they are no
  * member, or the only owner, who stays.
  */
 export async function removeMember(
@@ -77,8 +128,14 @@ export async function removeMember(
     .where(and(eq(members.person_id, id), ne(members.org_id, orgId)));
   const [removed] = await owned.batch([
     owned.delete(members, their, leavesAnOwner(owned, id)).returning(),
-    owned.update(apiKeys, { revoked_at: now }, eq(apiKeys.person_id, id), isNull(apiKeys.revoked_at), gone),
-    owned.delete(invitations, eq(invitations.email, email), isNull(invitations.accepted_at), gone),
+    owned.update(
+      apiKeys,
+      { revoked_at: now },
+      or(eq(apiKeys.person_id, id), madeBy(id)),
+      isNull(apiKeys.revoked_at),
+      gone,
+    ),
+    endInvitations(owned, or(eq(invitations.email, email), invitedBy(owned, id)), gone),
     all.delete(people).where(and(eq(people.id, id), gone, notExists(elsewhere))),
     ...endSignIns(owned, { key_id: null, person_id: id }, gone),
   ]);
@@ -91,10 +148,15 @@ function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined
   return or(ne(members.role, "owner"), exists(other));
 }
 
-/** The id of the person who has this address, in lower case; or null. */
-export async function personWith(database: D1Database, email: string): Promise<string | null> {
+/** The condition that a person has proved this address, in lower case. */
+export function hasProved(email: string): SQL | undefined {
+  return and(eq(people.email, email), isNotNull(people.proven_at));
+}
+
+/** The id of the person who proved this address, in lower case; or null. */
+export async function personWhoProved(database: D1Database, email: string): Promise<string | null> {
   const all = unscoped(database, "person by e-mail");
-  const rows = await all.select({ id: people.id }).from(people).where(eq(people.email, email));
+  const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
   return rows[0]?.id ?? null;
 }
 
@@ -107,7 +169,7 @@ export interface Membership {
 }
 
 /**
- * The membership of the person who has this address, in lower case, in the organisation that is named or else in the only
+ * The membership of the person who proved this address, in lower case, in the organisation that is named or else in the only
  * one. Null: there is none. `several`: there is more than one to choose from.
  */
 export async function membershipOf(
@@ -121,11 +183,11 @@ export async function membershipOf(
     .from(people)
     .innerJoin(members, eq(members.person_id, people.id))
     .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
-    .where(and(eq(people.email, email), orgId === null ? undefined : eq(members.org_id, orgId)))
+    .where(and(hasProved(email), orgId === null ? undefined : eq(members.org_id, orgId)))
     .limit(2);
   return rows.length > 1 ? "several" : (rows[0] ?? null);
 }
 
-export function personViewOf({ id, email, name, role, created_at }: Member): PersonView {
-  return { object: "person", id, email, name, role, created_at: seconds(created_at) };
+export function personViewOf({ id, email, email_proven, name, role, created_at }: Member): PersonView {
+  return { object: "person", id, email, email_proven, name, role, created_at: seconds(created_at) };
 }

@@ -65,13 +65,13 @@ export async function dropReportLinks(
   return meta.changes >= limit;
 }
 
-/** The run behind the link whose token has this SHA-256 (hex), and when that ends; null where any of it is going or gone. */
+/** The run behind the link whose token has this SHA-256 (hex), who made it and when it ends; null where any of it is going or gone. */
 export async function findSharedRun(
   database: D1Database,
   hash: string,
-): Promise<{ readonly run: RunRow; readonly expires_at: number } | null> {
+): Promise<({ readonly run: RunRow } & Pick<ReportLinkRow, "created_by" | "expires_at">) | null> {
   const rows = await unscoped(database, "report link by hash")
-    .select({ run: runs, expires_at: reportLinks.expires_at })
+    .select({ run: runs, created_by: reportLinks.created_by, expires_at: reportLinks.expires_at })
     .from(reportLinks)
     .innerJoin(runs, and(eq(runs.id, reportLinks.run_id), eq(runs.org_id, reportLinks.org_id), isNull(runs.deleted_at)))
     .innerJoin(projects, and(eq(projects.id, runs.project_id), isNull(projects.deleted_at)))

@@ -8,7 +8,8 @@
  * is a copy. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { isNotNull } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../contract/endpoint.ts";
 import type { OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
@@ -61,13 +62,22 @@ export const projects = sqliteTable(
 );
 export type ProjectRow = typeof projects.$inferSelect;
 
-/** A person, of no organisation or of several, by address alone. One who is in no organisation any more has no row. */
-export const people = sqliteTable("people", {
-  id: text().primaryKey(),
-  /** In lower case. */
-  email: text().notNull().unique(),
-  created_at: integer().notNull(),
-});
+/**
+ * A person, of no organisation or of several. One who is in no organisation any more has no row. Several people may have
+ * been invited by one address; at most one of them has proved that it is theirs.
+ */
+export const people = sqliteTable(
+  "people",
+  {
+    id: text().primaryKey(),
+    /** What their first invitation was addressed to, in lower case. */
+    email: text().notNull(),
+    created_at: integer().notNull(),
+    /** When Cloudflare Access said that the address is theirs; null: nobody said so. */
+    proven_at: integer(),
+  },
+  (table) => [uniqueIndex("people_proven_email").on(table.email).where(isNotNull(table.proven_at))],
+);
 export type PersonRow = typeof people.$inferSelect;
 
 export const members = sqliteTable(
@@ -131,6 +141,8 @@ export const apiKeys = sqliteTable(
     revoked_at: integer(),
     /** The key that takes its place. */
     rotated_to: text(),
+    /** The person who made it, by whichever keys; null: no person did, or it is the person's own. */
+    maker_id: text(),
   },
   (table) => [
     index("api_keys_by_time").on(table.org_id, table.created_at, table.id),
@@ -366,36 +378,3 @@ export const usageHours = sqliteTable(
   ],
 );
 export type UsageHourRow = typeof usageHours.$inferSelect;
-
-/** How far the copy of an organisation's ledger is (R2 has its entries). */
-export const ledgerCopies = sqliteTable("ledger_copies", {
-  org_id: text().primaryKey(),
-  balance_micros: integer().notNull(),
-  reserved_micros: integer().notNull(),
-  /** The number of the last entry that is copied. */
-  last_entry: integer().notNull(),
-  copied_at: integer().notNull(),
-  /** Since when the first entry without a copy has waited; null when all have one. */
-  behind_since: integer(),
-});
-export type LedgerCopyRow = typeof ledgerCopies.$inferSelect;
-
-/** Closed months (UTC) of an organisation's ledger: what a statement says, and a hash chained to the month before. */
-export const ledgerMonths = sqliteTable(
-  "ledger_months",
-  {
-    org_id: text().notNull(),
-    /** `2026-11` */
-    month: text().notNull(),
-    first_entry: integer().notNull(),
-    last_entry: integer().notNull(),
-    opening_micros: integer().notNull(),
-    closing_micros: integer().notNull(),
-    /** What its entries did to each account. */
-    accounts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
-    sha256: text().notNull(),
-    closed_at: integer().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.org_id, table.month] })],
-);
-export type LedgerMonthRow = typeof ledgerMonths.$inferSelect;

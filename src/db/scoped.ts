@@ -32,6 +32,7 @@ import type {
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
 import type * as doors from "./doors-schema.ts";
+import type * as ledgers from "./ledger-schema.ts";
 import type * as pages from "./page-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
@@ -63,8 +64,8 @@ export type OrganizationTable =
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
-  | typeof tables.ledgerCopies
-  | typeof tables.ledgerMonths
+  | typeof ledgers.ledgerCopies
+  | typeof ledgers.ledgerMonths
   | typeof tables.members
   | typeof tables.organizations
   | typeof tables.projects

@@ -1,4 +1,4 @@
-/** What somebody may do by now who asked for something earlier: a key, its successor, or a person. */
+/** What somebody may do by now who asked for something, or gave it, earlier: a key, its successor, or a person. */
 import { eq, isNull } from "drizzle-orm";
 import { inBoth, PERMISSIONS_OF, type Permission, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -31,6 +31,14 @@ export async function whoStillMay(
   if (key.project_id !== null && key.project_id !== projectId) return null;
   const scopes = await scopesOf(database, key);
   return permits(scopes, needed) ? key.id : null;
+}
+
+/** The person who answers for what a key or a person makes: the key's own, or who made it. Null: no person does. */
+export async function personBehind(database: D1Database, orgId: string, who: string): Promise<string | null> {
+  if (who.startsWith("per_")) return who;
+  const { person_id, maker_id } = apiKeys;
+  const [key] = await inOrganization(database, orgId).columns({ person_id, maker_id }, apiKeys, eq(apiKeys.id, who));
+  return key?.person_id ?? key?.maker_id ?? null;
 }
 
 async function latestOf(database: D1Database, orgId: string, id: string): Promise<ApiKeyRow | null> {

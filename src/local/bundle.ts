@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
@@ -18,6 +18,7 @@ import { hasCode, readIfThere } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { tryEnvironmentModule } from "./load-environment.ts";
 import { hashFiles, sourcesHash } from "./package-root.ts";
+import { isRefusedImport, refusedImport } from "./refused-imports.ts";
 
 /** The import names of zod, which all lead to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
 const ZOD_NAMES = ["zod", "zod/v4", "zod/v4/core"] as const;
@@ -79,6 +80,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
       });
+      refuseImportsOf(environments, root, inputs);
     },
   });
 }
@@ -117,7 +119,27 @@ function entryModule(root: string, { environments, entry }: WorkerParts): string
   ].join("\n");
 }
 
-const Metafile = z.object({ inputs: z.record(z.string(), z.unknown()) });
+const Import = z.object({ path: z.string(), original: z.string().optional() });
+const Metafile = z.object({ inputs: z.record(z.string(), z.object({ imports: z.array(Import) })) });
+
+/**
+ * Throws NoEnvironmentPackage where an environment, or a package that it imports, imports a module of a runtime. What is
+ * bundled for Node was refused already; a package may have other files for workerd.
+ */
+function refuseImportsOf(environments: readonly EnvironmentPackage[], root: string, metafile: string): void {
+  const folder = dirname(metafile);
+  const { inputs } = Metafile.parse(JSON.parse(readFileSync(metafile, "utf8")));
+  const sources = join(root, "src") + sep;
+  const met = new Set(environments.map(({ entry }) => relative(folder, entry).replaceAll(sep, "/")));
+  // It grows while it is walked.
+  for (const file of met) {
+    const own = resolve(folder, file);
+    for (const { path, original = path } of own.startsWith(sources) ? [] : (inputs[file]?.imports ?? [])) {
+      if (isRefusedImport(original)) throw new NoEnvironmentPackage(refusedImport(original, own));
+      met.add(path);
+    }
+  }
+}
 
 /** Hashes every file of the last bundle, also those of packages that the environments import. */
 function hashWith(known: readonly string[], inputs: string): string | null {

@@ -43,7 +43,9 @@ function isFull(path: string): boolean {
 }
 
 function isIn(directory: string, error: unknown): boolean {
-  return error instanceof Error && "path" in error && String(error.path).startsWith(directory);
+  if (!(error instanceof Error && "path" in error)) return false;
+  const path = String(error.path);
+  return path.startsWith(directory) || (isUnmade(error) && directory.startsWith(path));
 }
 
 /** What mkdir says of a folder on a disk that is only read. */

@@ -3,19 +3,24 @@
  * inside node_modules. `rollcall` and `zod` are this program's own copies, whatever the package has beside it, so that
  * its classes and schemas are those of the core that plays it.
  */
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
-import { Worker } from "node:worker_threads";
+import { dirname, extname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { build, formatMessages, type Plugin } from "esbuild";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { type EnvironmentModule, importEnvironment } from "./import-environment.ts";
+import { PACKAGE_ROOT } from "./package-root.ts";
+import { refuseImports } from "./refused-imports.ts";
 
 /** Beside this file, and a `.js` where this file was compiled to one. */
-const THREAD = join(import.meta.dirname, `import-thread${extname(import.meta.filename)}`);
+const PROCESS = join(import.meta.dirname, `import-process${extname(import.meta.filename)}`);
 /** As long as a workerd may answer nothing. */
 const LOADING_MS = 30_000;
+/** Folders of this package that hold code. */
+const OWN_CODE = ["src", "dist", "packages", "node_modules"];
 
 /** Throws NoEnvironmentPackage when the module does not bundle, throws while it loads, or is no environment. */
 export function loadEnvironmentModule(from: EnvironmentPackage): Promise<EnvironmentModule> {
@@ -23,11 +28,12 @@ export function loadEnvironmentModule(from: EnvironmentPackage): Promise<Environ
 }
 
 /**
- * The same in a thread of its own, which ends with it: a module that computes without end, or ends its process, holds up
- * neither this process nor its signals, and is refused. Rejects with the reason of `signal` when that is aborted first.
+ * The same in a process of its own, which ends with it: a module that computes without end, or ends its process, holds up
+ * neither this process nor its signals, and is refused. It sees no variable of the environment, and writes and starts
+ * nothing. Rejects with the reason of `signal` when that is aborted first.
  */
 export function tryEnvironmentModule(from: EnvironmentPackage, { ms = LOADING_MS, signal }: Trial = {}): Promise<void> {
-  return withBundle(from.entry, (file) => tryInThread(from.entry, file, ms, signal));
+  return withBundle(from.entry, (file) => tryInProcess(from.entry, file, ms, signal));
 }
 
 interface Trial {
@@ -47,13 +53,20 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-async function tryInThread(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
+const Said = z.object({ refused: z.string().nullable() });
+
+async function tryInProcess(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
-  const thread = new Worker(THREAD, { workerData: { entry, file } });
+  const flags = ["--permission", ...readable(file).map((path) => `--allow-fs-read=${path}`)];
+  const child = spawn(process.execPath, [...flags, PROCESS, entry, file], {
+    env: {} as NodeJS.ProcessEnv,
+    // Standard output belongs to the command.
+    stdio: ["ignore", 2, 2, "ipc"],
+  });
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
-  thread.once("message", resolve);
-  thread.once("error", reject);
-  thread.once("exit", () => resolve(`${entry} ends its process while it is loaded`));
+  child.once("message", (said) => resolve(Said.parse(said).refused));
+  child.once("error", reject);
+  child.once("close", () => resolve(`${entry} ends its process while it is loaded`));
   const seconds = ms / 1000;
   const late = () => resolve(`${entry} computes for more than ${seconds} s while it is loaded`);
   const timer = setTimeout(late, ms);
@@ -65,8 +78,16 @@ async function tryInThread(entry: string, file: string, ms: number, signal: Abor
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
-    await thread.terminate();
+    child.kill("SIGKILL");
   }
+}
+
+/** The bundle, this program's own code, and zod, which npm may have put beside it. Not the state of a platform. */
+function readable(file: string): string[] {
+  const own = OWN_CODE.map((name) => join(PACKAGE_ROOT, name)).filter(existsSync);
+  const zod = dirname(fileURLToPath(import.meta.resolve("zod")));
+  const folders = [dirname(file), ...own, zod].map((folder) => realpathSync(folder) + sep);
+  return [...folders, join(PACKAGE_ROOT, "package.json")];
 }
 
 async function bundle(entry: string, outfile: string): Promise<void> {
@@ -81,7 +102,7 @@ async function bundle(entry: string, outfile: string): Promise<void> {
     target: "node22",
     sourcemap: "inline",
     logLevel: "silent",
-    plugins: [ownCopies],
+    plugins: [refuseImports, ownCopies],
     // Packages in CommonJS call for `require`, which a module does not have.
     banner: {
       js: 'import { createRequire as rollcallRequire } from "node:module"; const require = rollcallRequire(import.meta.url);',

@@ -5,7 +5,7 @@
  * `/healthz` answers: it goes when workerd dies and comes back with the next one. Killing any of the processes at any
  * moment leaves a directory that the next boot takes over.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
 import { type PolicyServer, startPolicyServer } from "../../packages/policy/policy-server.ts";
@@ -25,6 +25,7 @@ import {
   type Deaths,
   keepPolicyPort,
   localAccount,
+  makeDirectory,
   makeThrowAwayDirectory,
   NO_DEATHS,
   newApiKeyOf,
@@ -36,6 +37,7 @@ import {
   secretOf,
   writeReadyFile,
 } from "./state-directory.ts";
+import { refuseDamage } from "./store-damage.ts";
 import { placeStore, type StorePlace } from "./store-place.ts";
 import { WorkerdWatch } from "./workerd-watch.ts";
 
@@ -114,7 +116,7 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
 
 function openDirectory(directory: string | null, undo: Undo): string {
   if (directory !== null) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     return directory;
   }
   const made = makeThrowAwayDirectory();
@@ -132,6 +134,7 @@ interface Boot {
 async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
   const migrations = join(root, "migrations");
+  refuseDamage(directory, options.say);
   refuseForeignData(directory, migrations);
   const ceiling = options.atRest ? null : ceilingText(openFileLimit());
   if (ceiling !== null) options.say(ceiling);

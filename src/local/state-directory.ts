@@ -4,9 +4,9 @@
  * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
  */
 import { createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import type { Scope } from "../contract/scope.ts";
 import { type Mac, mintId, mintToken, tokenKind } from "../core/ids.ts";
@@ -28,6 +28,17 @@ export type ReadyFile = z.infer<typeof ReadyFile>;
 /** ROLLCALL_DIR, or `.rollcall` in the folder the command runs in. */
 export function stateDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
+}
+
+/** With the folders above it. Node's own way computes without end where a folder takes no other, as /proc does. */
+export function makeDirectory(path: string): void {
+  const parent = dirname(path);
+  if (!existsSync(parent)) makeDirectory(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, "EEXIST") || !statSync(path).isDirectory()) throw error;
+  }
 }
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";

@@ -3,7 +3,6 @@
  * workerd, alone and without bindings, and makes an instance there. No hook is called.
  */
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +13,7 @@ import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
 import { quietMiniflare, readWorkerOptions, StderrLog, startFailure } from "./miniflare.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
+import { refuseImports } from "./refused-imports.ts";
 
 export interface Tried {
   /** Why it cannot be made there, with the place in the author's own file; null when it can. */
@@ -59,11 +59,11 @@ async function bundleAlone(main: string, outfile: string): Promise<void> {
     ...{ entryPoints: [main], outfile, bundle: true, minify: true, keepNames: true },
     ...{ format: "esm", target: "es2024", sourcemap: true, logLevel: "silent" },
     conditions: ["workerd", "worker", "browser"],
-    plugins: [ownCopies],
+    plugins: [refuseImports, ownCopies],
   });
 }
 
-/** As bundle.ts has them, and what Node brings along left to workerd. */
+/** As bundle.ts has them; `process` is left to workerd. */
 const ownCopies: Plugin = {
   name: "own copies of rollcall and zod",
   setup({ onResolve }) {
@@ -74,10 +74,7 @@ const ownCopies: Plugin = {
     onResolve({ filter: /^zod(\/|$)/ }, ({ path }) => {
       return { path: fileURLToPath(import.meta.resolve(path)) };
     });
-    onResolve({ filter: /^(node|cloudflare):/ }, ({ path }) => ({ path, external: true }));
-    onResolve({ filter: /^[a-z]/ }, ({ path }) => {
-      return builtinModules.includes(path) ? { path: `node:${path}`, external: true } : undefined;
-    });
+    onResolve({ filter: /^(node:)?process$/ }, () => ({ path: "node:process", external: true }));
   },
 };
 

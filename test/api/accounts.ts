@@ -40,5 +40,6 @@ export function keyRow({ orgId, projectId }: Scope, token: string): ApiKeyRow {
     expires_at: null,
     revoked_at: null,
     rotated_to: null,
+    maker_id: null,
   };
 }

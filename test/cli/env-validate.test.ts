@@ -201,7 +201,7 @@ test("an environment that cannot be made is an error, not a wrong use", async ()
 test.each([
   [
     "asks",
-    'import vm from "node:vm";',
+    'const vm = process.getBuiltinModule("node:vm");',
     "export const one = vm.runInNewContext('1');",
     /The \w+ method is not implemented\n {2}at .*asks\/environment\.ts:9:\d+$/,
   ],

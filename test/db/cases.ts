@@ -21,7 +21,7 @@ import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
-import { whoStillMay } from "../../src/db/standing.ts";
+import { personBehind, whoStillMay } from "../../src/db/standing.ts";
 import * as triggers from "../../src/db/triggers.ts";
 import * as usage from "../../src/db/usage-hours.ts";
 import * as sessions from "../../src/db/web-sessions.ts";
@@ -225,6 +225,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
       await whoStillMay(d1, scope, `per_${mark}`, "runs:read", 3000),
     ];
   },
+  personBehind: (d1, { orgId }, mark) => personBehind(d1, orgId, `key_${mark}`),
   findBudget: (d1, { orgId }, mark) => budgets.findBudget(d1, orgId, `bud_${mark}`),
   listBudgets: (d1, { orgId }) => budgets.listBudgets(d1, orgId, FIRST),
   insertBudget: (d1, { orgId }, mark) => {
@@ -251,7 +252,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
   readTerms: async (d1, { orgId }) => Object.values(await ledger.readTerms(d1, orgId)),
   ownersOf: async (d1, { orgId }, mark) => {
-    await people.changeRole(d1, orgId, `per_${mark}`, "owner");
+    await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "owner" }, 3000);
     return await ledger.ownersOf(d1, orgId, 5);
   },
   writeUsageHours: (d1, { orgId }, mark) => {
@@ -281,7 +282,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   updateProject: (d1, { orgId }, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { name: "other" }),
   findMember: (d1, { orgId }, mark) => people.findMember(d1, orgId, `per_${mark}`),
   listMembers: (d1, { orgId }) => people.listMembers(d1, orgId, FIRST),
-  changeRole: (d1, { orgId }, mark) => people.changeRole(d1, orgId, `per_${mark}`, "viewer"),
+  changeRole: (d1, { orgId }, mark) => people.changeRole(d1, orgId, { id: `per_${mark}`, role: "viewer" }, 3000),
   removeMember: (d1, { orgId }, mark) => {
     return people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com" }, 3000);
   },
@@ -297,7 +298,7 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
   acceptInvitation: (d1, { orgId }, mark) => {
     const key = { ...newKey(mark), person_id: `per_${mark}` };
-    const person = { email: `${mark}@example.com`, role: "viewer", name: null } as const;
+    const person = { email: `${mark}@example.com`, role: "viewer", name: null, proven_at: null } as const;
     const accepted = { id: `inv_${mark}`, org_id: orgId, ...person };
     return invitations.acceptInvitation(d1, accepted, key);
   },

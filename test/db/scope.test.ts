@@ -58,7 +58,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
 const WITHOUT_SCOPE = [
-  ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWith"],
+  ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
   ...["findSession", "findSignInCode", "findSharedRun"],

@@ -4,6 +4,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
+import { ledgerCopies, ledgerMonths } from "../../src/db/ledger-schema.ts";
 import { reportLinks, signInCodes, webSessions } from "../../src/db/page-schema.ts";
 import {
   apiKeys,
@@ -14,8 +15,6 @@ import {
   idempotencyKeys,
   invitations,
   judgeVerdicts,
-  ledgerCopies,
-  ledgerMonths,
   members,
   organizations,
   people,

@@ -50,9 +50,10 @@ const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, V
       scopes: '["runs:write","rollouts:read"]',
       created_by: id("per", at),
       created_at: now,
+      maker_id: id("per", at),
     },
   }),
-  people: (at) => ({ id: id("per", at), email: `${at}@example.com`, created_at: now }),
+  people: (at) => ({ id: id("per", at), email: `${at}@example.com`, created_at: now, proven_at: now }),
   members: (at) => ({
     org_id: id("org", at),
     person_id: id("per", at),

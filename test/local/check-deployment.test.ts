@@ -132,7 +132,13 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'compatibility_date = "2026-01-01"',
     "2026-09-01",
   ],
-  ["the compatibility flag nodejs_compat is missing", '"nodejs_compat"', "", "nodejs_compat"],
+  ["the compatibility flag nodejs_compat is missing", '"nodejs_compat", ', "", "nodejs_compat"],
+  [
+    "the compatibility flag disallow_importable_env is missing",
+    ', "disallow_importable_env"',
+    "",
+    "disallow_importable_env",
+  ],
   ["the Worker has no name", 'name = "rollcall"\n', "", 'name = "rollcall"'],
   [
     "main is not the Worker of this Rollcall",

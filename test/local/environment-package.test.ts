@@ -145,6 +145,43 @@ test.each([
   await tryEnvironmentModule(found);
 });
 
+test.each([
+  ['import { readFileSync } from "node:fs";\nreadFileSync("x");', '"node:fs"'],
+  ['import { env } from "cloudflare:workers";\nenv.DB;', '"cloudflare:workers"'],
+  ['import { execSync } from "child_process";\nexecSync("true");', '"child_process"'],
+  ['await import("node:net");', '"node:net"'],
+])("the module %j is refused for what it imports, by its file and line", async (module, name) => {
+  writePackage("dice");
+  write("dice/lower.ts", module);
+  write("dice/environment.ts", `import "./lower.ts";\n${MODULE}`);
+  const found = resolveEnvironmentPackage("./dice", base);
+  for (const load of [loadEnvironmentModule, tryEnvironmentModule]) {
+    const refused = await load(found).then(() => "loaded", String);
+    expect(refused).toMatch(/\/dice\/lower\.ts imports /);
+    expect(refused).toContain(name);
+    expect(refused).toMatch(/dice\/lower\.ts:1:\d+/);
+  }
+});
+
+test("a module that is only tried sees no variable, reads no file beside it, and writes and starts nothing", async () => {
+  writePackage("dice");
+  write("secret.txt", "x");
+  const tries = [
+    ...["Object.keys(process.env).length > 0", "fs.readFileSync(secret)", "fs.writeFileSync(secret, 'y')"],
+    ...["fs.writeFileSync(import.meta.filename, 'y')", "start.spawnSync(process.execPath, ['-v']).status === 0"],
+    "new threads.Worker('0', { eval: true })",
+  ];
+  const modules = `const [fs, start, threads] = ["fs", "child_process", "worker_threads"].map(process.getBuiltinModule);
+    const secret = ${JSON.stringify(join(base, "secret.txt"))};`;
+  for (const one of tries) {
+    const code = `try { if (${one}) throw new Error("it could"); } catch (error) {
+      if (error.code !== "ERR_ACCESS_DENIED") throw error;
+    }`;
+    write("dice/environment.ts", `${MODULE}${modules}${one.startsWith("Object") ? `if (${one}) throw 1;` : code}`);
+    await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
+  }
+});
+
 test("whoever waits for a module that computes without end may stop waiting", async () => {
   writePackage("dice");
   write("dice/environment.ts", "for (;;) {}");

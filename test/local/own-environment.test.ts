@@ -1,5 +1,5 @@
 /** `rollcall eval` and `rollcall serve` with an environment that does not come with Rollcall: which platform plays it. */
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -143,6 +143,37 @@ test("an environment of Rollcall's own, named by its folder, is itself", async (
   expect(result.stderr).toContain(`on ${platform.url}`);
 });
 
+test("an environment finds neither bindings nor variables of the platform by an import", async () => {
+  writeEnvironment("nosy");
+  const module = join(base, "nosy/environment.ts");
+  const found = `const { env } = await import(["cloudflare", "workers"].join(":"));
+    return Object.keys(env ?? {}).length + Object.keys(process.env).length`;
+  const right = "right: ({ parser, completion, answer }) => parser.parseAnswer(completion) === answer";
+  const source = readFileSync(module, "utf8");
+  expect(source).toContain(right);
+  writeFileSync(module, source.replace(right, `found: async () => { ${found}; }`));
+  const result = json(await play("./nosy"));
+  expect([result.status, result.metrics.found]).toEqual(["completed", { mean: 0, n: 2, se: 0 }]);
+});
+
+test("a package whose files for a Worker import the runtime is refused by the file and the import", async () => {
+  writeEnvironment("sly");
+  const two = join(base, "sly/node_modules/two-faced");
+  mkdirSync(two, { recursive: true });
+  const exports = { ".": { workerd: "./worker.js", default: "./node.js" } };
+  writeFileSync(join(two, "package.json"), JSON.stringify({ name: "two-faced", version: "1.0.0", exports }));
+  writeFileSync(join(two, "node.js"), "export const env = {};");
+  writeFileSync(join(two, "worker.js"), 'export { env } from "cloudflare:workers";');
+  appendFileSync(join(base, "sly/environment.ts"), 'import { env } from "two-faced";\nexport const all = env;\n');
+  const bundled = bundleWorkerWith(PACKAGE_ROOT, {
+    environments: [resolveEnvironmentPackage("./sly", base)],
+    entry: join(PACKAGE_ROOT, "src/index.ts"),
+    folder: join(base, "sly-worker"),
+  });
+  const message = /two-faced\/worker\.js imports "cloudflare:workers": an environment imports no module of Node/;
+  await expect(bundled).rejects.toThrow(message);
+});
+
 test("code is not sent to a platform elsewhere", async () => {
   writeEnvironment("elsewhere");
   const result = await play("./elsewhere", ["--platform", platform.url], {
@@ -154,7 +185,7 @@ test("code is not sent to a platform elsewhere", async () => {
 
 test("the first Ctrl-C ends a command whose environment computes while it is loaded", async () => {
   writeEnvironment("slow");
-  const module = 'import { writeSync } from "node:fs"; writeSync(2, "it computes"); for (;;) {}';
+  const module = 'process.stderr.write("it computes"); for (;;) {}';
   writeFileSync(join(base, "slow/environment.ts"), module);
   const argv = ["serve", "--ephemeral", "--env", "./slow", "--port", String(testPort(33))];
   const { code, stderr } = await rollcall(

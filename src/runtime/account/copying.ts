@@ -7,7 +7,7 @@
  */
 
 import { writeLedgerCopy, writeLedgerMonth, writeUsageHours } from "../../db/ledger.ts";
-import type { LedgerCopyRow } from "../../db/schema.ts";
+import type { LedgerCopyRow } from "../../db/ledger-schema.ts";
 import { ledgerFileKey, ledgerMonthKey } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { Books } from "./books.ts";

@@ -1,6 +1,6 @@
 /** Whether the copies of the books are what they should be: files and months in the object store, rows of the database. */
 import { readLedgerCopy, readLedgerMonths } from "../../db/ledger.ts";
-import type { LedgerMonthRow } from "../../db/schema.ts";
+import type { LedgerMonthRow } from "../../db/ledger-schema.ts";
 import { ledgerFileKey, ledgerMonthKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";

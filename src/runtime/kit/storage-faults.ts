@@ -59,6 +59,11 @@ export async function failedForStorage(env: Env, thrown: unknown): Promise<boole
   return isUnreadable(thrown) && !(await storageTakes(env));
 }
 
+/** What is wrong is a file, and not its disk. */
+function isDamaged(thrown: unknown): boolean {
+  return thrown instanceof Error && (DAMAGED.test(thrown.message) || isDamaged(thrown.cause));
+}
+
 /** Writes and deletes something. False where there is no room for it; deployed there always is. */
 export async function storageTakes(env: Env): Promise<boolean> {
   if (!isLocal(env)) return true;
@@ -67,8 +72,9 @@ export async function storageTakes(env: Env): Promise<boolean> {
     await env.STORE.delete(PROBE_KEY);
     noted = null;
     return true;
-  } catch {
-    // The store of a local platform is a folder: it fails for want of room, in whatever words.
+  } catch (thrown) {
+    if (isDamaged(thrown)) return true;
+    // The store of a local platform is a folder: else it fails for want of room, in whatever words.
     noted = Date.now();
     return false;
   }

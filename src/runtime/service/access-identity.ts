@@ -31,6 +31,9 @@ interface TeamKeys {
 /** By the team's address. */
 const known = new LruCache<TeamKeys>(4);
 
+/** In other letters two addresses may have one lower case: that of the Kelvin sign is k. */
+const ASCII = /^[\x21-\x7e]+$/;
+
 export interface Identity {
   /** In lower case. */
   readonly email: string;
@@ -70,7 +73,8 @@ async function findCallerOfPerson(
   };
 }
 
-async function identityOf(env: Env, request: Request, now: number): Promise<Identity | null> {
+/** Whom the request's assertion names, member or not; null without one that holds. Throws as `callerOfAccess` does. */
+export async function identityOf(env: Env, request: Request, now: number): Promise<Identity | null> {
   const team = env.ACCESS_TEAM_URL.replace(/\/+$/, "");
   const assertion = request.headers.get(ASSERTION_HEADER);
   if (team === "" || env.ACCESS_AUDIENCE === "" || assertion === null) return null;
@@ -109,7 +113,7 @@ async function verified(
     });
     const { email, exp } = payload;
     // A service's assertion names no person.
-    if (typeof email !== "string" || email === "" || exp === undefined) return null;
+    if (typeof email !== "string" || !ASCII.test(email) || exp === undefined) return null;
     return { email: email.toLowerCase(), expiresAt: exp * 1000 };
   } catch (thrown) {
     if (thrown instanceof errors.JWKSNoMatchingKey) return "unknown key";

@@ -3,12 +3,22 @@
  * with. A token is shown once: the answer to a repeat is without it.
  */
 import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../../contract/accounts.ts";
-import { type Caller, type Permission, permits } from "../../contract/identity.ts";
+import { type Caller, type Permission, permits, rolesWith } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { ofOrganization } from "../../contract/scope.ts";
-import { findApiKey, insertApiKey, keyViewOf, revokeApiKey, rotateApiKey, updateApiKey } from "../../db/api-keys.ts";
+import {
+  findApiKey,
+  insertApiKey,
+  keyViewOf,
+  type NewKey,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from "../../db/api-keys.ts";
+import { findMember } from "../../db/people.ts";
 import { findProject } from "../../db/projects.ts";
 import type { ApiKeyRow } from "../../db/schema.ts";
+import { personBehind } from "../../db/standing.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
@@ -40,11 +50,12 @@ export async function createApiKey(
   const placed = await projectOf(env, caller, project);
   if (!placed.ok) return placed;
   const ends = expires_at === null ? null : expires_at * 1000;
-  const owner = { project_id: placed.value, person_id: null, created_by: caller.who };
+  const maker_id = await personBehind(env.DB, caller.orgId, caller.who);
+  const owner = { project_id: placed.value, person_id: null, created_by: caller.who, maker_id };
   const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
   const outcome = await insertApiKey(env.DB, caller.orgId, row, toRemember(CREATE, row.id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
-  if (outcome === "refused") return await whyNoRoom(env, caller, row.project_id);
+  if (outcome === "refused") return await whyNoRoom(env, caller, row);
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
 }
 
@@ -66,11 +77,13 @@ export async function rotateKey(
     ended(before, options.now) ??
     refuseLonger(caller, before);
   if (refused !== null) return refused;
-  const { row, token } = mintKey(env, { ...before, created_by: caller.who }, options.now);
+  // Whoever is shown the new token answers for it.
+  const maker_id = before.person_id === null ? await personBehind(env.DB, caller.orgId, caller.who) : null;
+  const { row, token } = mintKey(env, { ...before, created_by: caller.who, maker_id }, options.now);
   const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
   const outcome = await rotateApiKey(env.DB, caller.orgId, rotation, toRemember(ROTATE, row.id, options));
   if (outcome === "taken") return (await findRotated(env, caller, id, options)) ?? keyReused();
-  if (outcome === "refused") return await whyNotRotated(env, caller, id, options.now);
+  if (outcome === "refused") return await whyNotRotated(env, caller, row, { id, now: options.now });
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
 }
 
@@ -155,10 +168,15 @@ function ended({ id, revoked_at, rotated_to, expires_at }: ApiKeyRow, now: numbe
 }
 
 /** Somebody else was faster, or there is no room. */
-async function whyNotRotated(env: Env, caller: Caller, id: string, now: number): Promise<Result<never>> {
+async function whyNotRotated(
+  env: Env,
+  caller: Caller,
+  next: NewKey,
+  { id, now }: { readonly id: string; readonly now: number },
+): Promise<Result<never>> {
   const key = await findApiKey(env.DB, caller, id);
   if (key === null) return notFound("key", id);
-  return ended(key, now) ?? (await whyNoRoom(env, caller, key.project_id));
+  return ended(key, now) ?? (await whyNoRoom(env, caller, next));
 }
 
 /** The id of the project a new key is for; null for the whole organisation, which only such a key may give. */
@@ -173,12 +191,20 @@ async function projectOf(env: Env, caller: Caller, project: string | null): Prom
   return { ok: true, value: found.id };
 }
 
-/** Whatever the key is for is being deleted, or as many keys work as may. */
-async function whyNoRoom(env: Env, caller: Caller, projectId: string | null): Promise<Result<never>> {
+/** Whatever the key is for is being deleted, its maker may give it no more, or as many keys work as may. */
+async function whyNoRoom(
+  env: Env,
+  caller: Caller,
+  { project_id: projectId, maker_id, scopes }: NewKey,
+): Promise<Result<never>> {
   const going = await refuseDeleted(env, caller.orgId);
   if (going !== null) return going;
   if (projectId !== null && (await findProject(env.DB, caller, projectId)) === null) {
     return refuse("conflict", `${projectId} is being deleted`, null);
+  }
+  const maker = maker_id === null ? null : await findMember(env.DB, caller.orgId, maker_id);
+  if (maker_id !== null && !rolesWith(scopes).some((role) => role === maker?.role)) {
+    return refuse("forbidden", `${maker_id} may no longer do what this key would`, "scopes");
   }
   const message = `${LIMITS.keys} keys of this organisation work, which is as many as may: revoke some`;
   return refuse("conflict", message, null);

@@ -6,7 +6,7 @@ import { minting, sha256Hex } from "../kit/secrets.ts";
 
 export type KeyAttributes = Pick<
   NewKey,
-  "name" | "scopes" | "project_id" | "person_id" | "requests_per_minute" | "created_by" | "expires_at"
+  "name" | "scopes" | "project_id" | "person_id" | "requests_per_minute" | "created_by" | "maker_id" | "expires_at"
 >;
 
 /** `now`: epoch milliseconds. */

@@ -147,7 +147,7 @@ function foundingOf(
     ...times,
   };
   const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
-  const reach = { project_id: null, person_id: null, requests_per_minute: null, expires_at: null };
+  const reach = { project_id: null, person_id: null, maker_id: null, requests_per_minute: null, expires_at: null };
   const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now);
   return { rows: { organization, project: first, key: row }, token };
 }

@@ -1,6 +1,7 @@
 /**
  * People: invited, made members with a key of their own, given another role, removed. An invitation is used once: of two
- * who accept it at the same moment one becomes a member by it.
+ * who accept it at the same moment one becomes a member by it. Whoever made it knows its link, so the link is no proof of
+ * who somebody is: who proves nothing becomes a member as a new person.
  */
 import type {
   AcceptedInvitation,
@@ -22,8 +23,9 @@ import {
   insertInvitation,
   invitationViewOf,
 } from "../../db/invitations.ts";
-import { changeRole, findMember, personViewOf, personWith, removeMember } from "../../db/people.ts";
+import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "../../db/people.ts";
 import type { InvitationRow } from "../../db/schema.ts";
+import { whoStillMay } from "../../db/standing.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kit/secrets.ts";
@@ -68,22 +70,31 @@ export async function createInvitation(
   return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
 }
 
-/** Whoever has the token becomes a member, and gets a key. Nobody else is asked who they are. */
+/** What a request proves of whoever accepts an invitation. */
+export interface AcceptedBy {
+  /** The person whose key or session it shows, with their address in lower case; null: nobody's. */
+  readonly person: { readonly id: string; readonly email: string } | null;
+  /** The address that Cloudflare Access says is theirs, in lower case; null: none. */
+  readonly address: string | null;
+}
+
+/** Whoever has the token becomes a member, and gets a key: as the person they prove to be, else as a new one. */
 export async function acceptInvitation(
   env: Env,
   { token, name }: AcceptRequest,
+  by: AcceptedBy,
   now: number,
 ): Promise<Result<AcceptedInvitation>> {
-  const mint = minting(env, now);
   const ours = readTokenKind(env, token) === "rki";
   const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
   if (found === null) return refuse("not_found", "there is no such invitation", "token");
   const { invitation, organization } = found;
   const { org_id, email } = invitation;
-  const over = ended(invitation, now);
+  const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
   if (over !== null) return over;
-  const known = await personWith(env.DB, email);
-  const personId = known ?? mintId("per", mint);
+  const proven_at = by.address === email ? now : null;
+  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(env.DB, email);
+  const personId = known ?? mintId("per", minting(env, now));
   const before = known === null ? null : await findMember(env.DB, org_id, known);
   const { role } = before ?? invitation;
   const attributes = {
@@ -92,12 +103,13 @@ export async function acceptInvitation(
     project_id: null,
     requests_per_minute: null,
     created_by: personId,
+    maker_id: null,
     expires_at: null,
   };
   const minted = mintKey(env, { ...attributes, person_id: personId }, now);
   const key = { ...minted.row, person_id: personId };
-  const accepted = await acceptOnce(env.DB, { ...invitation, role, name }, key);
-  if (!accepted) return await whyNot(env, invitation, { now, personId });
+  const accepted = await acceptOnce(env.DB, { ...invitation, role, name, proven_at }, key);
+  if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
   const member = await findMember(env.DB, org_id, personId);
   if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
   const value = {
@@ -115,22 +127,28 @@ export async function takeBackInvitation(env: Env, caller: Caller, id: string): 
   return notFound("invitation", id);
 }
 
-/** Their keys follow the role within 5 s. */
+/** The person they are signed in as, if the invitation is addressed to that person; else null. */
+function knownBy({ person }: AcceptedBy, email: string): string | null {
+  return person?.email === email ? person.id : null;
+}
+
+/** Their keys follow the role within 5 s, and what they gave beyond it ends. */
 export async function changePerson(
   env: Env,
   caller: Caller,
   id: string,
   { role }: PersonPatch,
+  now: number,
 ): Promise<Result<PersonView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const changed = await changeRole(env.DB, caller.orgId, id, role);
+  const changed = await changeRole(env.DB, caller.orgId, { id, role }, now);
   const member = await findMember(env.DB, caller.orgId, id);
   if (member === null) return notFound("person", id);
   return changed ? { ok: true, value: personViewOf(member) } : onlyOwner(id);
 }
 
-/** Ends the membership and revokes their keys in the organisation. */
+/** Ends the membership, revokes their keys in the organisation, and ends what they gave. */
 export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
@@ -157,11 +175,17 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
   return null;
 }
 
+/** Whoever made it may invite no more. */
+async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
+  if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
+  return refuse("conflict", "whoever made this invitation may invite nobody any more: ask for another", "token");
+}
+
 /** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
 async function whyNot(
   env: Env,
   { org_id, id, email }: InvitationRow,
-  { now, personId }: { readonly now: number; readonly personId: string },
+  { now, personId, proven }: { readonly now: number; readonly personId: string; readonly proven: boolean },
 ): Promise<Result<never>> {
   const invitation = await findInvitation(env.DB, org_id, id);
   if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
@@ -170,8 +194,8 @@ async function whyNot(
   if (over !== null) return over;
   const going = await refuseDeleted(env, org_id);
   if (going !== null) return going;
-  const other = await personWith(env.DB, email);
-  if (other !== null && other !== personId) {
+  const other = await personWhoProved(env.DB, email);
+  if (proven && other !== null && other !== personId) {
     return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);
   }
   return refuse("conflict", message, null);

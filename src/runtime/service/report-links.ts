@@ -11,6 +11,7 @@ import { seconds } from "../../db/page.ts";
 import { findReportLink, findSharedRun, insertReportLink, reportLinkViewOf } from "../../db/report-links.ts";
 import { getRun, runViewOf } from "../../db/runs.ts";
 import type { RunRow } from "../../db/schema.ts";
+import { whoStillMay } from "../../db/standing.ts";
 import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { LruCache } from "../kit/caches.ts";
 import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
@@ -72,23 +73,30 @@ interface Remembered {
 /** By SHA-256 of the token. */
 const remembered = new LruCache<Remembered>(REMEMBERED);
 
-/** What anybody is shown who has the token; null for one that is not there, has ended, or was taken back. */
+/**
+ * What anybody is shown who has the token; null for one that is not there, has ended, was taken back, or was made by
+ * somebody who may no longer make one.
+ */
 export async function readSharedReport(env: Env, token: string, now: number): Promise<SharedReport | null> {
   if (readTokenKind(env, token) !== "rkr") return null;
   const hash = sha256Hex(token);
   const known = remembered.get(hash);
   if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
   const found = await findSharedRun(env.DB, hash);
-  const isOpen = found !== null && found.expires_at > now;
+  const isOpen = found !== null && found.expires_at > now && (await isStillGiven(env, found, now));
   const report = isOpen ? await reportOf(env, found) : null;
   remembered.set(hash, { report, ends: found?.expires_at ?? now, until: now + REMEMBERED_MS });
   return report;
 }
 
-async function reportOf(
-  env: Env,
-  found: NonNullable<Awaited<ReturnType<typeof findSharedRun>>>,
-): Promise<SharedReport> {
+type SharedRun = NonNullable<Awaited<ReturnType<typeof findSharedRun>>>;
+
+async function isStillGiven(env: Env, { run, created_by }: SharedRun, now: number): Promise<boolean> {
+  const scope = { orgId: run.org_id, projectId: run.project_id };
+  return (await whoStillMay(env.DB, scope, created_by, "runs:write", now)) !== null;
+}
+
+async function reportOf(env: Env, found: SharedRun): Promise<SharedReport> {
   const { run } = found;
   const histogram = await readHistogram(env, { orgId: run.org_id, projectId: run.project_id }, run.id, REWARDS);
   return sharedReportOf(found, histogram.ok ? histogram.value : null);

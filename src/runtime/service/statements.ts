@@ -2,8 +2,8 @@
 import type { Caller } from "../../contract/identity.ts";
 import type { StatementList, StatementView } from "../../contract/statement.ts";
 import { listMonths } from "../../db/ledger-months.ts";
+import type { LedgerMonthRow } from "../../db/ledger-schema.ts";
 import { seconds } from "../../db/page.ts";
-import type { LedgerMonthRow } from "../../db/schema.ts";
 import type { MonthState } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accountObject } from "../kit/names.ts";

@@ -183,9 +183,15 @@ export async function joined(org_id: string, role: Role): Promise<string> {
 
 export async function newInvitation({ scope }: Door): Promise<Pick<Things, "invitation" | "invitation_token">> {
   const [invitation, invitation_token] = [`inv_${crypto.randomUUID()}`, mintToken("rki", minting(env, 0))];
-  const row = { id: invitation, email: `${invitation}@example.com`, role: "viewer", invited_by: "key_1" } as const;
+  const row = { id: invitation, email: `${invitation}@example.com`, role: "viewer" } as const;
+  const invited_by = await joined(scope.orgId, "owner");
   const times = { created_at: 0, expires_at: 4_000_000_000_000, accepted_at: null };
-  await insertInvitation(env.DB, scope.orgId, { ...row, ...times, hash: sha256Hex(invitation_token) }, null);
+  await insertInvitation(
+    env.DB,
+    scope.orgId,
+    { ...row, ...times, invited_by, hash: sha256Hex(invitation_token) },
+    null,
+  );
   return { invitation, invitation_token };
 }
 

@@ -59,3 +59,17 @@ test("a database that fails for another reason is not answered from memory", asy
   });
   await expect(readRun({ ...ROOMY, DB }, scope, id)).rejects.toThrow("no such table");
 });
+
+test("a store whose file is damaged is not taken for a full disk", async () => {
+  const store = (message: string): Env => ({
+    ...ROOMY,
+    STORE: new Proxy(env.STORE, {
+      get: () => {
+        throw new Error("put: internal error", { cause: new Error(message) });
+      },
+    }),
+  });
+  expect(await storageTakes(store("file is not a database: SQLITE_NOTADB"))).toBe(true);
+  expect(await storageTakes(store("database disk image is malformed: SQLITE_CORRUPT"))).toBe(true);
+  expect(await storageTakes(store("something else"))).toBe(false);
+});

@@ -11,12 +11,12 @@ const SECONDS = NOW / 1000;
 const AUDIENCE = "audience-tag";
 
 /** A deployment behind a team of its own, and what the team's Access says. */
-function behindAccess() {
+function behindAccess(name = "ann") {
   const team = `${env.ACCESS_URL}/${crypto.randomUUID()}`;
   const deployment = { ...env, ACCESS_TEAM_URL: `${team}/`, ACCESS_AUDIENCE: AUDIENCE };
   const tell = async (what: string, body?: unknown) =>
     (await fetch(`${team}/${what}`, { method: "POST", body: JSON.stringify(body ?? null) })).json<unknown>();
-  const email = `ann-${crypto.randomUUID()}@example.com`;
+  const email = `${name}-${crypto.randomUUID()}@example.com`;
   const claims = { iss: team, aud: [AUDIENCE], email, iat: SECONDS - 10, exp: SECONDS + 600 };
   const sign = async (changes: object = {}, order: Partial<SignOrder> = {}) =>
     String(await tell("sign", { claims: { ...claims, ...changes }, ...order }));
@@ -27,11 +27,11 @@ function behindAccess() {
   return { team, deployment, tell, email, sign, ask };
 }
 
-/** Makes whoever has the address a member of a new organisation. */
+/** Makes whoever proved the address a member of a new organisation. */
 async function joined(email: string, role: Role = "developer") {
   const scope = { orgId: `org_${crypto.randomUUID()}`, projectId: `pj_${crypto.randomUUID()}` };
   await admit(scope);
-  const insert = "insert into people (id, email, created_at) values (?, ?, 0) on conflict do nothing";
+  const insert = "insert into people (id, email, created_at, proven_at) values (?, ?, 0, 0) on conflict do nothing";
   await env.DB.prepare(insert).bind(`per_${crypto.randomUUID()}`, email).run();
   const member =
     "insert into members (org_id, person_id, role, created_at) select ?1, id, ?2, 0 from people where email = ?3";
@@ -56,7 +56,7 @@ test.each(["owner", "developer", "viewer"] as const)("Access signs a %s in, for 
 });
 
 test("nobody is signed in by an assertion of another team, application or time, or without a person", async () => {
-  const { email, sign, ask } = behindAccess();
+  const { email, sign, ask } = behindAccess("kay");
   await joined(email);
   const wrong = [
     { iss: "https://other.cloudflareaccess.com" },
@@ -67,6 +67,8 @@ test("nobody is signed in by an assertion of another team, application or time, 
     { email: undefined, common_name: "service-token" },
     { email: 7 },
     { email: `nobody-${email}` },
+    // The Kelvin sign, whose lower case is k.
+    { email: email.replace("k", "\u212a") },
   ];
   for (const changes of wrong) expect(await ask(await sign(changes)), JSON.stringify(changes)).toBeNull();
   expect(await ask(await sign())).not.toBeNull();
