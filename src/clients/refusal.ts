@@ -17,7 +17,7 @@ const [OK, BAD_REQUEST, FORBIDDEN] = [200, 400, 403];
 
 /** A refusal as the SDK reads it: OpenAI's `error` in a JSON body, the body where it is the error, else the text. */
 export function refusalOf({ status, headers }: Response, text: string): APIError {
-  const said = jsonIn(text) ?? jsonIn(text, parseCut);
+  const said = jsonIn(text) ?? cutJson(text);
   if (!said) return APIError.generate(status, undefined, text, headers);
   return APIError.generate(
     status,
@@ -30,11 +30,17 @@ export function refusalOf({ status, headers }: Response, text: string): APIError
 /** What is repaired at once: a repair may take time that grows with the square of a text. */
 const LONGEST_REPAIRED = 16 * 1024;
 
-/** A long refusal is read up to a limit, which cuts its JSON. Throws SyntaxError for what never was any. */
+/** A long refusal is read up to a limit, which cuts its JSON. Null for what never was any, or says nothing. */
+function cutJson(text: string): unknown {
+  const cut = /^\s*[{[]/.test(text) ? jsonIn(text.slice(0, LONGEST_REPAIRED), parseCut) : null;
+  const { words, codes } = saidInError(cut, "");
+  return words.some((said) => said !== "") || codes.length > 0 ? cut : null;
+}
+
+/** Throws SyntaxError. */
 function parseCut(text: string): unknown {
-  if (!/^\s*[{[]/.test(text)) throw new SyntaxError("no JSON");
   try {
-    return JSON.parse(jsonrepair(text.slice(0, LONGEST_REPAIRED)));
+    return JSON.parse(jsonrepair(text));
   } catch (thrown) {
     throw thrown instanceof JSONRepairError ? new SyntaxError(thrown.message) : thrown;
   }

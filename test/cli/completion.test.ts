@@ -18,7 +18,18 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 test("bash completes commands, their verbs and their flags", () => {
   expect(offered("e")).toEqual(["eval", "endpoint", "env"]);
-  const verbs = ["list", "show", "watch", "cancel", "pause", "resume", "update", "retry", "audit"];
+  const verbs = [
+    "list",
+    "show",
+    "watch",
+    "cancel",
+    "pause",
+    "resume",
+    "update",
+    "retry",
+    "release-lost-calls",
+    "audit",
+  ];
   expect(offered("run", "")).toEqual([...verbs, "rollouts", "results", "export", "share", "unshare", "delete"]);
   expect(offered("run", "list", "--s")).toEqual(["--status"]);
   expect(offered("run", "list", "--json", "--l")).toEqual(["--limit"]);

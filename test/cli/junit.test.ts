@@ -143,7 +143,7 @@ test("a long reply is cut, and a reply in parts is read as its text", async () =
   ];
   const [long, short] = (await report(rows, { tasks: 2 })).children[0]?.children ?? [];
   expect(long?.children[0]?.text.length).toBeLessThan(2200);
-  expect(short?.children[0]?.text).toMatch(/\n\none two$/);
+  expect(short?.children[0]?.text).toMatch(/\n\nonetwo$/);
 });
 
 test("gates are a suite of their own, and another score decides where one is named", async () => {

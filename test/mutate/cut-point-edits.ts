@@ -150,7 +150,7 @@ const RUN: readonly Edit[] = [
     "src/runtime/run/ledger.ts",
     ["runtime/run/said-twice"],
     [
-      ['if (row.status !== "running") return { known: true', "if (row.status !== row.status) return { known: true"],
+      ['if (row.status !== "running") {', "if (row.status !== row.status) {"],
       ['row === null || row.status !== "scoring") return;', "row === null || row.status !== row.status) return;"],
       ["current.status !== from) return null;", "current.status !== current.status) return null;"],
       [
@@ -212,7 +212,7 @@ const RUN: readonly Edit[] = [
         "await sendAll(queueOf(env, first), bodies, subrequests);\n  for (const message of untried) message.ack();",
         "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests);",
       ],
-      ["if (subrequests.count > SUBREQUESTS_BEFORE_LAST) {", "if (subrequests.count > Infinity) {"],
+      ["if (subrequests.count > SUBREQUESTS_BEFORE_LAST ||", "if (subrequests.count > Infinity ||"],
     ],
   ),
   ...editsOf(

@@ -67,7 +67,7 @@ export const EDITS: readonly Edit[] = [
       ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
       ["? id : name,", "? id : args,"],
       ["while (shared < limit && sameMessage", "while (shared <= limit && sameMessage"],
-      ['.join(" ")', '.join("")'],
+      ['joined ? "" : " "', 'joined ? "" : ""'],
     ],
   ),
   ...editsOf(
@@ -335,7 +335,11 @@ export const EDITS: readonly Edit[] = [
     ["contract/sampling", "core/divergences"],
     [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
   ),
-  ...editsOf("src/core/rubrics/verdict.ts", ["core/rubrics/verdict"], [["alike.length === 1", "alike.length >= 1"]]),
+  ...editsOf(
+    "src/core/rubrics/verdict-value.ts",
+    ["core/rubrics/verdict"],
+    [["alike?.length === 1", "alike?.length >= 1"]],
+  ),
   ...editsOf(
     "src/core/rubrics/judge-rubric.ts",
     ["core/rubrics/judge-rubric"],

@@ -64,3 +64,9 @@ test.each(["NaN", "-Infinity", "Infinity"])("a member that is %s, as Python writ
   const streamed = streamOf(body).replace('"NOTHING"', word);
   expect([read(whole).message.content, read(streamed).message.content]).toEqual([content, content]);
 });
+
+test("D22: the text parts of a reply are pieces of one text, those of other messages are joined by a space", () => {
+  const content = ["one", "two"].map((text) => ({ type: "text", text }));
+  expect(textOf({ role: "assistant", content })).toBe("onetwo");
+  expect(textOf({ role: "user", content })).toBe("one two");
+});

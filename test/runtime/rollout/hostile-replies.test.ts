@@ -51,7 +51,7 @@ test("of a refusal no more is read than says what it is", async () => {
   const { run, rollout } = await meeting({ kind: "endless", status: 503 });
   expect(run.counts.failed).toEqual({ provider: 1 });
   expect(rollout.failed_calls).toMatchObject([{ status: 503 }]);
-  expect(rollout.error?.message).toMatch(/^503 \{"id":"aaaa.*… \[cut\]$/);
+  expect(rollout.error?.message).toMatch(/^503 \{"id": "aaaa.*… \[cut\]$/);
 });
 
 test("a body that comes byte by byte for ever ends with the time of its call", async () => {
