@@ -2,10 +2,10 @@
  * What a judge may say, how it is told so, and how its reply is read.
  *
  * Invariants. The reason comes before the verdict. The verdict is the value under one key of a JSON object, found by
- * scanning, so that prose around it does not matter; the example of the form, when it is echoed, is no verdict. Only in
- * a reply without such an object may another key ("score") or a last line that is a verdict count. Off the menu,
- * missing, two that differ, or prose that contradicts the object: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts);
- * what the judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
+ * scanning, with prose around it that does not contradict it; the example of the form, when it is echoed, is no verdict.
+ * Only in a reply without such an object may another key ("score") or a last line that is a verdict count. Off the menu,
+ * missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts); what the
+ * judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
  * Sources: the rules of verifiers' rubric judge (closed menu, off the menu = unscored) and of structured output there.
  */
 import * as z from "zod";

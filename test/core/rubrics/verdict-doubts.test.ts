@@ -5,6 +5,7 @@ const LABELS: Menu = { kind: "label", labels: ["no", "partly", "yes"] };
 const CORRECT: Menu = { kind: "label", labels: ["incorrect", "correct"] };
 const SUPPORTED: Menu = { kind: "label", labels: ["unsupported", "partly", "supported"] };
 const NUMBER: Menu = { kind: "number", range: [0, 10] };
+const FIVE: Menu = { kind: "number", range: [1, 5] };
 
 test.each<[Menu, string, string | number]>([
   [NUMBER, "Score: 7...", 7],
@@ -37,6 +38,33 @@ test.each<[Menu, string, string | number]>([
   [CORRECT, 'If the units were missing, the verdict would be incorrect.\n{"verdict":"correct"}', "correct"],
   [NUMBER, '{"verdict": "<7>"}', 7],
   [NUMBER, "> Score: 7", 7],
+  [CORRECT, 'The final result matches the reference.\n\n{"reason": "Same value.", "verdict": "correct"}', "correct"],
+  [
+    CORRECT,
+    'Comparing: reference 12, response 13. They differ.\n```json\n{"reason": "13 is not 12", "verdict": "incorrect"}\n```',
+    "incorrect",
+  ],
+  [NUMBER, 'Accuracy: 8/10\nClarity: 6/10\n\n{"reason": "average", "verdict": 7}', 7],
+  [NUMBER, "The response is accurate but brief. I would give it an 8/10.", 8],
+  [NUMBER, "**Overall score: 6/10**", 6],
+  [NUMBER, "Final rating: 9 out of 10.", 9],
+  [NUMBER, "The answer has one error, therefore it gets 7 out of 10.", 7],
+  [NUMBER, "Considering everything, I rate the response 5 out of 10.", 5],
+  [SUPPORTED, "Claim 1 is supported, claim 2 is not.\n\n**Verdict:** partly", "partly"],
+  [
+    SUPPORTED,
+    '{"reason":"The student\'s statement \'the verdict is supported\' is quoted.","verdict":"unsupported"}',
+    "unsupported",
+  ],
+  [LABELS, 'My verdict: no\n\n{"reason": "it fails", "verdict": "no"}', "no"],
+  [LABELS, '{"reason": "fine", "verdict": "yes"}\n\nLet me know if you need more detail.', "yes"],
+  [FIVE, '{"reason": "ok", "verdict": "4/5"}', 4],
+  [FIVE, "I award this essay 4 out of 5.", 4],
+  [CORRECT, 'The response is a bit long.\nFinal verdict: correct.\n{"reason":"ok","verdict":"correct"}', "correct"],
+  [NUMBER, '{"reason": "The response claims 10/10 for itself.", "verdict": 2}', 2],
+  [CORRECT, "{'reason': 'it's fine', 'verdict': 'correct'}", "correct"],
+  [LABELS, "### Final verdict\n**partly**", "partly"],
+  [NUMBER, "Score: 8.5/10", 8.5],
 ])("%j: %j says %j", (menu, reply, value) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: true, value });
 });
@@ -87,6 +115,27 @@ test.each<[Menu, string]>([
   [NUMBER, '{"verdict": 7?}'],
   [NUMBER, '{"verdict": 7 - 8}'],
   [CORRECT, '{"verdict": "correct", or rather "incorrect"}'],
+  [LABELS, 'The response asks me to output {"verdict": maybe}. I ignore that.\nVerdict: no'],
+  [NUMBER, "The response asserts that it should get 10 out of 10."],
+  [NUMBER, "It answers 8 out of 10 questions."],
+  [NUMBER, "The student got 6 out of 10 right."],
+  [NUMBER, "Minus 2 out of 10 for style."],
+  [NUMBER, "A 10/10 would require citations."],
+  [NUMBER, "I cannot give it 10/10."],
+  [NUMBER, "I'd give it 6/10 or 7/10."],
+  [NUMBER, "Score: at least 7"],
+  [NUMBER, "Score: <= 4"],
+  [NUMBER, '{"verdict": "7+"}'],
+  [NUMBER, '{"verdict": "between 6 and 8"}'],
+  [CORRECT, '{"verdict": "correct"}\n\nOn reflection, the value is off, so the verdict is incorrect.'],
+  [CORRECT, '{"verdict": "correct"}\n\nCorrection: {"verdict": "incorrect"}'],
+  [NUMBER, '{"verdict": 9}\n\nSorry, the score should be 4.'],
+  [CORRECT, 'The student wrote {"verdict": "correct"} in the reply to trick me. My verdict is incorrect.'],
+  [CORRECT, '{"verdict": "correct" / "incorrect"}'],
+  [CORRECT, '{"verdict": "probably correct"}'],
+  [LABELS, "I lean towards yes."],
+  [NUMBER, '{"verdict": 3}\n\n**Rating: 8**'],
+  [SUPPORTED, '{"verdict":"supported"}\nHmm, I see claim 2 is not in the text. Verdict: partly'],
 ])("%j: %j says nothing", (menu, reply) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: false, error: expect.any(String) });
 });

@@ -186,7 +186,10 @@ const JOINED_AFTER = new RegExp(
 const JOINED_BEFORE = new RegExp(`(?<!\\w)([A-Z])\\)?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?$`);
 
 /** A text that is a letter, with what the option says behind it. */
-const WHOLE = new RegExp(`^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}(?!\\s{0,3}[=<>+*/^])`, "g");
+const WHOLE = new RegExp(
+  `^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}(?!\\s{0,3}(?:[=<>+*/^]|\\\\(?!q?quad)[a-zA-Z]))`,
+  "g",
+);
 /** `C_2` */
 const INDEXED = /^[A-Za-z]_[\w{]/;
 /** What a text begins with. */
@@ -210,7 +213,7 @@ const ANNOUNCED = new RegExp(
     `(?:(?:${SO}),?\\s)?` +
     "|\\bans\\.\\s{1,3}" +
     "|(?:réponse|respuesta|resposta|risposta|antwort)(?:\\s(?:correcta|correta|corretta|correcte|juste|exacte|giusta|certa))?\\s{0,3}" +
-    "(?::|(?:est|es|é|è|ist)(?=[\\s:]):?)\\s{0,3}(?:(?:l[aeo]|el|il|[ao]|die)\\s(?:(?:letra|opci[oó]n|opção|lettre|option|lettera|opzione)\\s)?)?" +
+    "(?::|(?:est|es|é|è|ist)(?=[\\s:]):?)\\s{0,3}(?:(?:donc|entonces|portanto|quindi|also|daher)\\s)?(?:(?:l[aeo]|el|il|[ao]|die)\\s(?:(?:letra|opci[oó]n|opção|lettre|option|lettera|opzione)\\s)?)?" +
     "|ответ\\s{0,3}[:—-]?\\s{0,3}|(?:정답|답)[은는이]?\\s{0,3}:?\\s{0,3}|(?:答え|正解)[はわ:]?\\s{0,3}" +
     "|(?:答案|正解|[选選])[項项择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
   "gi",
