@@ -34,7 +34,7 @@ const DENIALS = [
 
 /** What takes back everything that was said before it. */
 const CORRECTION =
-  /(?:^|[.!?…,;:(–—-]|\.\.)\s{0,3}[*_"(]{0,3}(?:(?:but|oh|hmm+|oops),?\s)?(?:wait|actually|correction|scratch that|on second thoughts?|oops|sorry|no(?=[,:.–—]| wait|$)|(?:that|this|it)(?:['’]s| is| was) (?:wrong|incorrect|not right|a mistake|an error)|i (?:made|see) (?:a|my) (?:mistake|error)|(?:my|a) mistake|let me (?:correct|redo|recalculate|recompute|reconsider|fix))(?![\w'’-])/gim;
+  /(?:^|[.!?…,;:(–—-]|\.\.)\s{0,3}[*_"(]{0,3}(?:(?:but|oh|hmm+|oops),?\s)?(?:wait|actually|correction|scratch that|on second thoughts?|oops|sorry|no(?=[,:.–—]| wait|$)|(?:that|this|it)(?:['’]s| is| was) (?:wrong|incorrect|not right|a mistake|an error)|i (?:made|see) (?:a|my) (?:mistake|error)|(?:my|a) mistake|let me (?:correct|redo|recalculate|recompute|reconsider|fix))(?![\w'’-]| to\b)/gim;
 
 /**
  * A text from its last correction on; all of it where nothing that could be an answer follows. `sign`: a character that

@@ -21,6 +21,9 @@ export interface FoundObjects {
   readonly objects: readonly FoundObject[];
   /** The key stands in an object that could not be read. */
   readonly doubtful: boolean;
+  /** The text before the first object and behind the last. */
+  readonly before: string;
+  readonly behind: string;
 }
 
 interface Place {
@@ -59,7 +62,11 @@ export function jsonObjectsWith(key: string, text: string): FoundObjects | null 
     if (object !== null) objects.push(object);
     at = text.indexOf("{", object?.end ?? at + 1);
   }
-  return { objects, doubtful: isLeft(keys, objects) };
+  return { objects, doubtful: isLeft(keys, objects), ...textAround(objects, text) };
+}
+
+function textAround(objects: readonly Place[], text: string): Pick<FoundObjects, "before" | "behind"> {
+  return { before: text.slice(0, objects[0]?.start), behind: text.slice(objects.at(-1)?.end ?? text.length) };
 }
 
 /** The place in the list of the first key behind `at`, looked for from `next` on. */
@@ -155,11 +162,16 @@ function repairedObject(near: string, key: string): Fields | null {
   }
 }
 
-/** A repair may join or unwrap what follows the key: then it is not what was said. */
+/** What may follow a value: the end of its object, a comma, a comment, or another key. */
+const AFTER_VALUE =
+  /^0{0,20}[.;!]?["'”’`]{0,3}[.;!]?\s*(?:$|[}\])]|\/[/*]|```|~~~|,\s*(?:$|[}\])]|\/[/*])|,?\s*["'“‘`]?[\w -]{1,40}["'”’`]\s*:|,\s*\w{1,40}\s*:)/;
+
+/** A repair may join, unwrap or drop what follows the key: then it is not what was said. */
 function isSaid(value: unknown, behind: string): boolean {
   if (typeof value === "object") return true;
   const said = behind.slice(0, 1000).replace(/^[\s"'“‘`]{0,100}/, "");
-  return said.toLowerCase().startsWith(String(value).trim().toLowerCase());
+  const text = String(value).trim();
+  return said.toLowerCase().startsWith(text.toLowerCase()) && AFTER_VALUE.test(said.slice(text.length));
 }
 
 /** Whether the entries of a list have more ids or scores than they are. */

@@ -52,20 +52,47 @@ const DECIMAL = "[+-]?(?:\\d{1,30}(?:\\.\\d{0,30})?|\\.\\d{1,30})";
 const OF = `\\s{0,3}(?:/|\\(?\\s?(?:out\\s)?of\\b)\\s{0,3}(${DECIMAL})`;
 const NUMBER = new RegExp(`^(${DECIMAL}(?:e[+-]?\\d{1,3})?)(?:${OF})?(?:\\s{0,3}(?:points?|pts))?$`, "i");
 
+/** A bound is no number: "> 7", but `<7>` is one in brackets. */
+const BOUND = new RegExp(`(?:[>≤≥≈~]|<(?!\\s{0,3}${DECIMAL}\\s{0,3}>))=?\\s{0,3}[+-]?\\.?\\d`);
+
 function numberIn(text: string, most: number): number | null {
+  if (BOUND.test(text.slice(0, LONGEST).normalize("NFKC"))) return null;
   const [, value, of] = NUMBER.exec(bare(text)) ?? [];
   return value === undefined || (of !== undefined && Number(of) !== most) ? null : Number(value);
 }
 
 const OUT_OF = new RegExp(`(?<![\\w.,/-])(${DECIMAL})${OF}(?![\\w/]|[.,]\\d)`, "gi");
-const DOUBTS = /\b(?:not|never|or|between|than|if|would have|could|might|to)\b|n['’]t\b|\?/i;
+const GRADED =
+  "(?:model|candidate|student|assistant|submission|response|reply|answer|essay|text|work|output|solution|summary|translation|code|report|story|it|this|that)";
+/** Words between who grades and the number: "I give | this reply a score of | 7 out of 10". */
+const BETWEEN = `(?:\\s(?:${GRADED}(?:['’]s)?|them|the|an?|its|final|overall|solid|strong|weak|good|total|only|score|rating|grade|mark|of|at|as|with))`;
+const GRADER =
+  "(?:I|we)(?:['’](?:d|ll)|\\s(?:would|will))?(?:\\s(?:therefore|thus|hence|only))?\\s(?:give|rate|score|grade|assign|award|mark)";
+const EARNS = `(?:(?:the|this|that)\\s)?(?:${GRADED}(?:['’]s)?\\s){1,2}(?:therefore\\s|thus\\s|only\\s)?(?:gets|earns|deserves|receives|scores|merits|rates|is(?:\\sworth)?)`;
+const STATES = `(?:(?:the|my|our)\\s)?${NAME}(?:\\s(?:for|of)(?:\\s(?:the|this|that)){0,1}(?:\\s${GRADED}(?:['’]s)?){1,2})?\\s?(?:is|:|=)`;
+/** A sentence, or its last clause, that gives the grade. Any other has a number of another kind: "it misses 2 out of 10". */
+const GIVES = new RegExp(
+  "(?:^|[;:,]\\s|,?\\s(?:so|thus|therefore|hence|and|but)\\s)(?:(?:so|overall|therefore|thus|hence|and|but|finally|in (?:sum|summary|total|short|conclusion)|all in all|on balance),?\\s)?" +
+    `(?:${GRADER}|${EARNS}|${STATES})${BETWEEN}{0,8}\\s$`,
+  "i",
+);
+/** What may follow the number. */
+const GIVEN =
+  /^(?:\s(?:points?|pts|marks?|stars?|overall|in total|response|reply|answer))?\s?(?:$|[.!,;()–—-]|(?:overall|for|because|since|as|due|on)\b)/i;
+const DOUBTS =
+  /\b(?:no|none|not|never|or|between|than|if|would have|could|might|to|says?|said|claims?|claimed|asks?|asked|requests?|demands?|wants?|insists?|instruct\w*|inject\w*|refuse\w*|wrote|writes)\b|n['’]t\b|\?/i;
 
-/** Of prose, the number that it says to be one out of the range's most: "I give it 7 out of 10." */
+/** Of prose, the number that its last sentence gives out of the range's most: "I give it 7 out of 10." */
 export function numberOutOf([least, most]: readonly [number, number], line: string): number | null {
-  const said = Array.from(line.slice(-1000).matchAll(OUT_OF), ([, value, of]) =>
-    Number(of) === most ? Number(value) : null,
-  );
-  const [first, ...others] = said;
-  const isClear = first !== undefined && others.length === 0 && !DOUBTS.test(line);
-  return isClear ? numberWithin([least, most], first) : null;
+  const end = line.slice(-1000);
+  const [match, ...others] = end.matchAll(OUT_OF);
+  if (match === undefined || others.length > 0 || Number(match[2]) !== most || DOUBTS.test(line)) return null;
+  const before =
+    end
+      .slice(0, match.index)
+      .split(/[.!?]\s/)
+      .at(-1) ?? "";
+  const after = end.slice(match.index + match[0].length);
+  const isGiven = GIVES.test(before) && GIVEN.test(after) && !/[.!?]\s+\S/.test(after);
+  return isGiven ? numberWithin([least, most], Number(match[1])) : null;
 }

@@ -2,10 +2,10 @@
  * What a judge may say, how it is told so, and how its reply is read.
  *
  * Invariants. The reason comes before the verdict. The verdict is the value under one key of a JSON object, found by
- * scanning, so that prose around it does not matter; the example of the form, when it is echoed, is no verdict. Only in
- * a reply without such an object may another key ("score") or a last line that is a verdict count. Off the menu,
- * missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts);
- * what the judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
+ * scanning, with prose around it that does not contradict it; the example of the form, when it is echoed, is no verdict.
+ * Only in a reply without such an object may another key ("score") or a last line that is a verdict count. Off the menu,
+ * missing, or two that differ: no verdict, and never a guess. Nearly JSON is repaired first (verdict-json.ts); what the
+ * judge thought is not read (core/parsers/thoughts.ts). Reading takes bounded work, whatever the reply.
  * Sources: the rules of verifiers' rubric judge (closed menu, off the menu = unscored) and of structured output there.
  */
 import * as z from "zod";
@@ -14,7 +14,7 @@ import type { Message, Messages } from "../../contract/messages.ts";
 import { withoutThoughts } from "../parsers/thoughts.ts";
 import { cosineOf, type Vector } from "./embeddings.ts";
 import { jsonObjectsWith } from "./verdict-json.ts";
-import { verdictOfProse } from "./verdict-prose.ts";
+import { isContradicted, verdictOfProse } from "./verdict-prose.ts";
 import { labelOf, NAME, numberOutOf, numberWithin } from "./verdict-value.ts";
 
 /**
@@ -39,6 +39,7 @@ export type ReadVerdict =
   | { readonly ok: false; readonly error: string };
 
 type Formal = Exclude<Menu, { kind: "text" | "cosine" }>;
+type Single = Exclude<Formal, { kind: "scores" }>;
 /** What may be asked: the last are two texts to be compared. */
 export type Prompt = string | Messages | readonly [string, string];
 
@@ -82,7 +83,10 @@ function readObjects(menu: Formal, text: string, key: string): ReadVerdict | nul
   const given = found.objects.filter(({ value }) => !isEcho(menu, value[key]));
   if (given.some(({ repeated }) => repeated)) return noVerdict(`the reply says "${key}" twice`);
   if (found.doubtful) return noVerdict(`an object with "${key}" cannot be read`);
-  return agreed(given.flatMap(({ value }) => readValue(menu, value, key)));
+  const said = agreed(given.flatMap(({ value }) => readValue(menu, value, key)));
+  if (said?.ok !== true || menu.kind === "scores" || typeof said.value === "object") return said;
+  const isOther = isContradicted(said.value, found, (text) => singleValue(menu, text));
+  return isOther ? noVerdict("the prose around the object says another verdict") : said;
 }
 
 /** One verdict, where all of them are the same. */
@@ -99,15 +103,15 @@ const OTHER_KEY = new RegExp(`(?<![\\p{L}\\d])(${NAME})["'”’\`]?\\s{0,9}:`, 
 const MOST_KEYS = 4;
 
 /** A verdict under another name of the key, in full-width JSON, or in prose. */
-function readOtherwise(menu: Exclude<Formal, { kind: "scores" }>, text: string): ReadVerdict | null {
-  const plain = text.normalize("NFKC");
+function readOtherwise(menu: Single, text: string): ReadVerdict | null {
+  const plain = text.replace(/\P{ASCII}/gu, (character) => character.normalize("NFKC"));
   const keys = new Set<string>([keyOf(menu)]);
   for (const [, key = ""] of plain.matchAll(OTHER_KEY)) if (keys.size < MOST_KEYS) keys.add(key);
   const read = Array.from(keys, (key) => readObjects(menu, plain, key)).filter((each) => each !== null);
   if (read.length > 0) return agreed(read);
   const value = verdictOfProse(
     plain,
-    (said) => (menu.kind === "label" ? labelOf(menu.labels, said) : numberWithin(menu.range, said)),
+    (said) => singleValue(menu, said),
     (line) => (menu.kind === "label" ? null : numberOutOf(menu.range, line)),
   );
   return value === null ? null : { ok: true, value, reason: null };
@@ -144,14 +148,11 @@ function readValue(menu: Formal, object: Readonly<Record<string, unknown>>, key:
 }
 
 function onTheMenu(menu: Formal, given: unknown): VerdictValue | null {
-  switch (menu.kind) {
-    case "label":
-      return labelOf(menu.labels, given);
-    case "number":
-      return numberWithin(menu.range, given);
-    case "scores":
-      return scoresOf(menu, given);
-  }
+  return menu.kind === "scores" ? scoresOf(menu, given) : singleValue(menu, given);
+}
+
+function singleValue(menu: Single, given: unknown): string | number | null {
+  return menu.kind === "label" ? labelOf(menu.labels, given) : numberWithin(menu.range, given);
 }
 
 /** Matched by id: every one once, none that was not asked for. */

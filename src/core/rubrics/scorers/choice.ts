@@ -2,13 +2,15 @@
  * The scorer `choice`: whether the letter that the model chose is the reference's.
  *
  * Invariants. Linear in the output: every repetition is bounded, and what stands around a letter is read from a bounded
- * slice. A letter that is a word of its sentence (a, I) is no choice. Where two letters are joined by "or", "and" or a
- * comma none is chosen, and no other place is looked at.
+ * slice. A letter that is a word of its sentence (a, I) is no choice, nor is one that its sentence does not mean
+ * (choice-doubts.ts). Where two letters are joined by "or", "and" or a comma none is chosen, and no other place is
+ * looked at.
  */
 import * as z from "zod";
 import { lastBox, lastTagged } from "../../../../packages/math-equivalence/boxes.ts";
 import { afterCorrections } from "../../../../packages/math-equivalence/told.ts";
 import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
+import { isMeant } from "./choice-doubts.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 /** 1 when the letter the model chose is the reference's. `chosenLetter` says where it is looked for. */
@@ -45,30 +47,48 @@ function bracketed(sign: string): string {
 type Choice = string | null | undefined;
 
 /**
- * Looks, in this order, at the last `\boxed{…}`; at the last `<answer>…</answer>`; at the last decision ("answer is",
- * "option:", "I choose"); at a last line of one letter; at the first mark, `(B)`, `B.`, `B) because …`, unless the
- * options are listed; at what "is correct"; then at whatever stands last: a letter in brackets or bold, one alone on a
- * line, one that begins the last line, or one that ends the output, "so it is B."
+ * Looks, in this order, at the last `\boxed{…}`; at the last `<answer>…</answer>`; at the last announcement ("answer is",
+ * "option:"); at the last "I choose"; at a last line of one letter; at the first mark, `(B)`, `B.`, `B) because …`, unless
+ * the options are listed; at what "is correct"; at what "is left" or "matches"; then at whatever comes last: a letter in
+ * brackets or bold, one alone on a line, one that begins the last line, or one that ends the output, "so it is B."
  */
 function chosenLetter(output: string, choices: string): Choice {
   const tagged = lastTagged(output);
   const contents = [lastBox(output), tagged].filter((content) => content !== null);
-  const read = contents.map((content) => last(places(withoutMarks(content).trim(), WHOLE), choices));
+  const read = contents.map((content) => letterAlone(content, choices));
   const found = read.find((letter) => letter !== undefined);
   if (found !== undefined) return found;
   const text = withoutMarks(tagged ?? output).trim();
+  if (isList(text, choices)) return null;
   const corrected = afterCorrections(text, /[A-Z]/);
   const letter = corrected === text ? undefined : letterOfProse(withoutDenied(corrected), choices);
   return letter === undefined ? letterOfProse(withoutDenied(text), choices) : letter;
 }
 
+/** What a box or a tag holds. */
+function letterAlone(content: string, choices: string): Choice {
+  const text = withoutMarks(content).trim();
+  if (isList(text, choices)) return null;
+  return INDEXED.test(content) ? undefined : last(places(withoutDenied(text), WHOLE), choices);
+}
+
+/** Whether a text is nothing but letters of which several differ: "B; C", "A\nB", "BC". */
+function isList(text: string, choices: string): boolean {
+  if (text.length > AROUND || !/^(?:\W{0,9}(?:(?:and|or|also|plus|as well as)\b|[A-Z]))+\W{0,9}$/.test(text))
+    return false;
+  const letters = text.match(/[A-Z]/g) ?? [];
+  return new Set(letters).size > 1 && letters.every((letter) => choices.includes(letter));
+}
+
 function letterOfProse(text: string, choices: string): Choice {
   const lastLine = text.lastIndexOf("\n") + 1;
   const ways = [
-    () => decisions(text),
+    () => decisions(text, ANNOUNCED),
+    () => decisions(text, CHOSEN),
     () => places(text, ALONE, lastLine),
     () => (listsOptions(text, choices) ? [] : places(text, OPENING)),
     () => subjects(text),
+    () => places(text, LEFT),
     () => endings(text, lastLine),
   ];
   for (const way of ways) {
@@ -87,7 +107,9 @@ interface Place {
 }
 
 /** Characters around a letter that are looked at. */
-const AROUND = 100;
+const AROUND = 200;
+/** Of the places of one kind, the last ones of which it is asked whether their letter is meant. */
+const MOST_PLACES = 32;
 
 /** The letter that a match of `text` names, with `from` characters before the text that was matched. */
 function place(text: string, match: RegExpExecArray, from = 0): Place {
@@ -101,13 +123,20 @@ function* places(text: string, pattern: RegExp, from = 0): Iterable<Place> {
   for (const match of text.slice(from).matchAll(pattern)) yield place(text, match, from);
 }
 
-/** The letter that is named last. */
-function last(named: Iterable<Place>, choices: string): Choice {
-  let found: Place | undefined;
+/** The last of many places. */
+function ending(named: Iterable<Place>): Place[] {
+  const kept: Place[] = [];
   // One at a time: a reply may be nothing but letters.
-  for (const each of named) {
-    if (choices.includes(each.letter.toUpperCase()) && each.at >= (found?.at ?? 0)) found = each;
-  }
+  for (const each of named) if (kept.push(each) > MOST_PLACES) kept.shift();
+  return kept;
+}
+
+/** The letter that is named last, of those that are meant. */
+function last(named: Iterable<Place>, choices: string): Choice {
+  const meant = ending(named).filter(
+    ({ letter, before, after }) => choices.includes(letter.toUpperCase()) && isMeant(before, after),
+  );
+  const found = meant.reduce<Place | undefined>((a, b) => (a === undefined || b.at >= a.at ? b : a), undefined);
   if (found === undefined) return undefined;
   const letter = found.letter.toUpperCase();
   const beside = [JOINED_AFTER.exec(found.after)?.[1], JOINED_BEFORE.exec(found.before)?.[1]];
@@ -130,26 +159,39 @@ const DENIED_BEFORE = new RegExp(
     `|wrong:|incorrect:))\\s(?:be\\s)?(?:(?:the|that)\\s)?(?:${NOUN}\\s)?(?:\\([A-Z]\\)|[A-Z](?![\\w+#]|['’-]\\w))(?:,?\\sbut\\s(?:rather\\s)?)?`,
   "gi",
 );
+/** Several letters: "A, B and D". */
+const LETTERS = "\\(?[A-Z]\\)?(?:,?\\s(?:and|or|nor)\\s\\(?[A-Z]\\)?|,\\s\\(?[A-Z]\\)?){1,9}(?![\\w+#])";
+const SEVERAL_DENIED = new RegExp(
+  `(?<!\\w)${LETTERS}\\s(?:are|were)(?:n['’]t|\\s(?:all\\s|both\\s|clearly\\s)?(?:not|false|wrong|incorrect|tempting|traps|distractors|out|eliminated|ruled\\sout))\\b` +
+    `|\\b(?:eliminat(?:e[ds]?|ing)|rul(?:e[ds]?|ing)\\sout|reject(?:ed|ing)?|exclud(?:e[ds]?|ing)|discard(?:ed|ing)?|neither)\\s(?:both\\s)?(?:(?:options|choices|answers)\\s)?${LETTERS}`,
+  "gi",
+);
 const DENIED_BEHIND =
   /(?<!\w)(?:\([A-Z]\)|[A-Z])[.:)]?\s(?:is|was)(?:n['’]t\b|\s(?:also\s|clearly\s|simply\s)?(?:not\b(?! only)|false|wrong|incorrect|a trap|tempting)\b)/g;
 
 /** Without the letters that are said not to be chosen: "not B but", "rather than B", "(B) is wrong". */
 function withoutDenied(text: string): string {
   return text
+    .replace(SEVERAL_DENIED, "")
     .replace(DENIED_BEHIND, "")
     .replace(DENIED_BEFORE, (denial) =>
       /(?<![A-Za-z])[A-Z](?![A-Za-z])\)?(?:,?\sbut\s(?:rather\s)?)?$/.test(denial) ? "" : denial,
     );
 }
 
-const JOINT = "(?:,\\s{0,2}(?:or|and)\\s|,|/|&|\\s(?:or|and)\\s)\\s{0,2}";
+const JOINT = "(?:[,;]?\\s{0,2}\\b(?:or|and|plus|as\\swell\\sas)(?:\\salso|\\smaybe)?\\s|[,/&+])\\s{0,2}";
 const JOINED_AFTER = new RegExp(
-  `^[.)\\]]?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?([A-Z])\\)?(?=\\s{0,3}(?:[.,;:!)/]|\\n|$|(?:or|and|are)\\b))`,
+  `^[.)\\]]?\\s{0,2}(?:${JOINT}|;\\s{0,2})(?:${NOUN}\\s)?\\(?([A-Z])\\)?(?=\\s{0,3}(?:[.,;:!)/]|\\n|$|(?:or|and|are)\\b))`,
 );
 const JOINED_BEFORE = new RegExp(`(?<!\\w)([A-Z])\\)?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?$`);
 
 /** A text that is a letter, with what the option says behind it. */
-const WHOLE = new RegExp(`^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}`, "g");
+const WHOLE = new RegExp(
+  `^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}(?!\\s{0,3}(?:[=<>+*/^]|\\\\(?!q?quad)[a-zA-Z]))`,
+  "g",
+);
+/** `C_2` */
+const INDEXED = /^[A-Za-z]_[\w{]/;
 /** What a text begins with. */
 const OPENING = new RegExp(
   `^[^\\w(]{0,3}(?:${NOUN}\\s{0,2}${LETTER}(?=\\)?\\s{0,2}(?:[).:,;!-]|\\n|$|because\\b|since\\b))` +
@@ -160,26 +202,29 @@ const ALONE = /^[^\w\n?]{0,4}([A-Za-z])[^\w\n?]{0,4}$/gm;
 const BRACKETED = /\(([A-Z])\)/g;
 const ITEM = /^[^\w\n]{0,3}([A-Z])[).:](?!\w)/gm;
 
-/** What a decision begins with, up to the letter. */
-const DECISION = new RegExp(
+const SO =
+  "none\\sother\\sthan|therefore|thus|hence|then|clearly|indeed|definitely|obviously|simply|still|(?:most\\s)?likely|probably";
+/** What announces the answer, up to the letter. */
+const ANNOUNCED = new RegExp(
   "\\b(?:ans|answer|choice|option|solution|selection|(?:correct|right|best)\\s(?:one|statement|letter))\\b" +
     "[\"'”’]?(?:\\s(?:to|for|of|here|among)\\b[^.:?!\\n]{0,80}|,\\s\\w{1,12},)?\\s{0,3}" +
-    "(?:(?:is|are|was|(?:should|must|would|will|has\\sto|seems\\sto)(?:\\s(?:most\\s)?likely)?\\sbe)\\b" +
+    `(?:(?:is|are|was|(?:should|must|would|will|has\\sto|seems\\sto)(?:,?\\s(?:${SO}),?)?\\sbe)\\b` +
     "\\s{0,3}[:=]?|[:=]|-{1,2}\\s|[—→])\\s{0,3}" +
-    "(?:(?:therefore|thus|hence|then|clearly|indeed|definitely|obviously|simply|still|(?:most\\s)?likely|probably),?\\s)?" +
-    "|(?<!n['’]t\\s|\\bnot\\s|\\bnever\\s)\\b" +
-    "(?:(?:I['’]d|I\\swould)\\ssay|choose|chose|pick|picked|select|selected|go\\swith|going\\swith|opt\\sfor|settle\\son)\\s{1,3}" +
+    `(?:(?:${SO}),?\\s)?` +
     "|\\bans\\.\\s{1,3}" +
-    "|(?:réponse|respuesta|resposta|risposta|antwort)(?:\\s(?:correcta|correta|corretta|correcte|juste))?\\s{0,3}" +
-    "(?::|(?:est|es|é|è|ist)\\b:?)\\s{0,3}" +
+    "|(?:réponse|respuesta|resposta|risposta|antwort)(?:\\s(?:correcta|correta|corretta|correcte|juste|exacte|giusta|certa))?\\s{0,3}" +
+    "(?::|(?:est|es|é|è|ist)(?=[\\s:]):?)\\s{0,3}(?:(?:donc|entonces|portanto|quindi|also|daher)\\s)?(?:(?:l[aeo]|el|il|[ao]|die)\\s(?:(?:letra|opci[oó]n|opção|lettre|option|lettera|opzione)\\s)?)?" +
     "|ответ\\s{0,3}[:—-]?\\s{0,3}|(?:정답|답)[은는이]?\\s{0,3}:?\\s{0,3}|(?:答え|正解)[はわ:]?\\s{0,3}" +
-    "|(?:答案|正解|[选選])[项項择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
+    "|(?:答案|正解|[选選])[項项择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
   "gi",
 );
+/** What says that a letter is chosen. */
+const CHOSEN =
+  /(?<!n['’]t\s|\bnot\s|\bnever\s)\b(?:(?:I['’]d|I\swould)\ssay|choose|chose|pick|picked|select|selected|go\swith|going\swith|opt\sfor|settle\son)\s{1,3}/gi;
 const DECIDED = new RegExp(`(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}:?\\s{0,2})?["'“‘]?${LETTER}`, "y");
 
-function* decisions(text: string): Iterable<Place> {
-  for (const { 0: words, index } of text.matchAll(DECISION)) {
+function* decisions(text: string, pattern: RegExp): Iterable<Place> {
+  for (const { 0: words, index } of text.matchAll(pattern)) {
     DECIDED.lastIndex = index + words.length;
     const match = DECIDED.exec(text);
     if (match !== null) yield place(text, match);
@@ -212,6 +257,15 @@ function listsOptions(text: string, choices: string): boolean {
   return listed === choices.slice(0, 2);
 }
 
+/** What is left of several letters, and what a result is compared with. */
+const LEFT = new RegExp(
+  "\\b(?:left\\swith|leav(?:es?|ing)(?:\\sus\\swith)?|remain(?:s|ing)(?:\\s(?:option|choice|answer))?(?:\\sis|:)?|match(?:es|ing)|corresponds?\\s(?:to|with)|fits)" +
+    `\\s(?:only\\s|just\\s)?(?:the\\s)?(?:${NOUN}\\s)?${LETTER}` +
+    `|\\b[Oo]nly\\s(?:${NOUN}\\s)?${LETTER}(?=\\)?\\s(?:remains?|is\\sleft|fits|works|matches|satisfies)\\b)` +
+    `|(?<!\\w)${LETTER}(?=\\)?\\s(?:it\\sis\\b|(?:fits|matches|works)(?:\\sbetter|\\sbest)?\\s?[.!\\n]))`,
+  "g",
+);
+
 const IT_IS = new RegExp(`\\b(?:[Ii]t(?:['’]s|\\sis)|must\\sbe)\\s(?:${NOUN}\\s)?${LETTER}`, "g");
 const CLOSING = /(?<!\w)([A-Z])[\s.!)"'”]{0,5}$/g;
 /** What ends before the last letter of an output. */
@@ -222,9 +276,9 @@ const CONCLUDES = new RegExp(
 
 /** Letters that no word says to be chosen: the last of them may be. */
 function* endings(text: string, lastLine: number): Iterable<Place> {
-  yield* places(text, BRACKETED);
-  yield* places(text, ALONE);
-  yield* places(text, IT_IS);
+  yield* ending(places(text, BRACKETED));
+  yield* ending(places(text, ALONE));
+  yield* ending(places(text, IT_IS));
   const lineBefore = text.slice(0, lastLine).trimEnd();
   const isItem = lineBefore.slice(lineBefore.lastIndexOf("\n") + 1).search(ITEM) === 0;
   if (!isItem) yield* places(text, ITEM, lastLine);
@@ -251,5 +305,6 @@ function withoutMarks(text: string): string {
     .replace(/\[{2}([A-Za-z])\]{2}/g, "[$1]")
     .replace(BOLD, "($1) ")
     .replace(/^[ \t#>]+|[*`]/gm, "")
-    .replaceAll("_", " ");
+    .replace(/[ _]{2,}|_/g, " ")
+    .replace(/(?<=\)) (?=[,.;:])/g, "");
 }
