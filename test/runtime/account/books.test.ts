@@ -308,7 +308,10 @@ test("owners get a threshold by e-mail where the deployment sends any, and a let
   for (const refuses of [2, 1000]) {
     const org = await newOrganization("off");
     await env.DB.batch([
-      env.DB.prepare("insert into people (id, email, created_at) values (?, ?, 1)").bind(`per_${org.id}`, `${org.id}@example.com`),
+      env.DB.prepare("insert into people (id, email, created_at) values (?, ?, 1)").bind(
+        `per_${org.id}`,
+        `${org.id}@example.com`,
+      ),
       env.DB.prepare("insert into members values (?, ?, 'owner', null, 1)").bind(org.id, `per_${org.id}`),
     ]);
     await org.budget(10);
