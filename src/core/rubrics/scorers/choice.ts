@@ -95,7 +95,8 @@ function letterOfProse(text: string, choices: string): Choice {
     const found = last(way(), choices);
     if (found !== undefined) return found;
   }
-  return undefined;
+  // "The answer might be C" is an answer where there is no better one.
+  return last(decisions(text, ANNOUNCED), choices, true);
 }
 
 /** Where a letter is named, and the text around it. */
@@ -131,11 +132,12 @@ function ending(named: Iterable<Place>): Place[] {
   return kept;
 }
 
-/** The letter that is named last, of those that are meant. */
-function last(named: Iterable<Place>, choices: string): Choice {
+/** The letter that is named last, of those that are meant; of guesses only one that no other stands beside. */
+function last(named: Iterable<Place>, choices: string, guessed = false): Choice {
   const meant = ending(named).filter(
-    ({ letter, before, after }) => choices.includes(letter.toUpperCase()) && isMeant(before, after),
+    ({ letter, before, after }) => choices.includes(letter.toUpperCase()) && isMeant(before, after, guessed),
   );
+  if (guessed && new Set(meant.map(({ letter }) => letter.toUpperCase())).size > 1) return null;
   const found = meant.reduce<Place | undefined>((a, b) => (a === undefined || b.at >= a.at ? b : a), undefined);
   if (found === undefined) return undefined;
   const letter = found.letter.toUpperCase();
