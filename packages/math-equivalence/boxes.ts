@@ -1,7 +1,7 @@
 /** What a reply sets apart as its answer: `\boxed{…}` and `<answer>…</answer>`. Both are read in one pass. */
 
 /** A brace, one that is only shown, a command, or a box that opens. */
-const BRACES = /\\f?boxed\s{0,3}\{|\\[^a-zA-Z]|[{}]/g;
+const BRACES = /\\(?:f?boxed|fbox)\s{0,3}\{|\\[^a-zA-Z]|[{}]/g;
 
 /** What the last `\boxed{…}` holds that closes and is not blank; null when there is none. */
 export function lastBox(text: string): string | null {

@@ -8,10 +8,11 @@
  * answer. Thoughts are not known here: the caller removes them.
  */
 import { lastBox, lastTagged } from "./boxes.ts";
+import { afterCorrections, DENIED, dropDenied, withoutDenied } from "./denials.ts";
 import { lastFormula } from "./formulas.ts";
 import { readNumber } from "./number.ts";
 import { isHeading, isSentence, isTitle, withoutMarks, withoutPart } from "./prose.ts";
-import { afterCorrections, toldNumber, withoutDenied } from "./told.ts";
+import { toldFormula, toldNumber } from "./told.ts";
 import { plainDecimals, plainTypography } from "./typography.ts";
 
 const MARK = "####";
@@ -32,9 +33,13 @@ export function extractMathAnswer(reply: string, strict = false, question = ""):
   const boxed = lastBox(said);
   if (boxed !== null || strict) return boxed;
   const tagged = lastTagged(said);
-  if (tagged === null) return read(said, plainTypography(question));
+  if (tagged === null) return unlessDenied(read(said, plainTypography(question)));
   const isPlain = !tagged.includes("\n") && !isSentence(tagged);
-  return (isPlain ? withoutLabel(withoutMarks(tagged)) : read(tagged)) ?? tagged;
+  return (isPlain ? withoutLabel(withoutMarks(tagged)) : unlessDenied(read(tagged))) ?? tagged;
+}
+
+function unlessDenied(answer: string | null): string | null {
+  return answer?.includes(DENIED) === true ? null : answer;
 }
 
 /**
@@ -57,6 +62,8 @@ const FORMULA = /\\[dtc]?frac|\\sqrt|\^/;
 function numberIn(text: string): string | null {
   const isProse = /\p{L}|[([]/u.test(text) && !FORMULA.test(text);
   const told = isProse ? toldNumber([text]) : null;
+  // Words beside a number that none was told of leave it open: "20+3 eggs".
+  if (told === null && /\d/.test(text) && /\p{L}/u.test(text) && !text.includes("\\")) return null;
   return readNumber(told ?? text);
 }
 
@@ -142,9 +149,9 @@ function fromBelow(rest: string, below: readonly string[], isFinal: boolean): st
 
 /** A line that is a value or holds one formula; one that calculates may be the first of several, unless it is final. */
 function valueIn(line: string, isFinal: boolean): string | null {
-  const plain = withoutMarks(line);
+  const plain = dropDenied(withoutMarks(line));
   const stated = isSentence(plain) ? (EXPLAINED.exec(plain)?.[0] ?? null) : withoutLabel(plain);
-  const value = lastFormula(plain) ?? (isTitle(plain) ? null : stated);
+  const value = toldFormula(plain) ?? (isTitle(plain) ? null : stated);
   const isOpen = /^(?:\$\$|\\\[|)$/.test(value ?? "");
   return value === null || isOpen || (value.includes("=") && !isFinal) ? null : value.replace(/\.$/, "");
 }
@@ -168,7 +175,7 @@ function fromLastLine(lines: readonly string[], question: string): string | null
   const line = written.at(-1) ?? "";
   if (question.split("\n").some((asked) => asked.trim() === line)) return null;
   const closes = /^(?:\$\$|\\\])[.,]?$/.test(line);
-  const formula = lastFormula(closes ? written.slice(-LINES_OF_FORMULA).join(" ") : line);
+  const formula = closes ? lastFormula(written.slice(-LINES_OF_FORMULA).join(" ")) : toldFormula(line);
   if (formula !== null) return formula;
   const answer = withoutLabel(withoutMarks(line).replace(/^[-*•]\s(?=\p{L})/u, ""));
   if (answer === null || closes || isSentence(answer) || TOLD_AMOUNT.test(answer)) return null;

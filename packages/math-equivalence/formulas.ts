@@ -4,35 +4,90 @@
  */
 import { isSentence } from "./prose.ts";
 
-/** How formulas are set apart beside dollar signs, as opening and closing. */
-const BRACKETS = [
-  ["\\(", "\\)"],
-  ["\\[", "\\]"],
-] as const;
+/** Brackets that set a formula apart. */
+const BRACKETS = /\\[()[\]]/g;
 /** A dollar sign that is not escaped; two of them open or close a formula on a line of its own. */
 const DOLLARS = /(?<!\\)\$\$?/g;
 
-/** The formula that closes last. Null when there is none, and when an amount of money follows it. */
-export function lastFormula(line: string): string | null {
-  let { last, amount } = betweenDollars(line);
-  for (const [open, close] of BRACKETS) {
-    const end = line.lastIndexOf(close);
-    const start = end <= 0 ? -1 : line.lastIndexOf(open, end - open.length);
-    if (start === -1 || end + close.length <= last.end) continue;
-    last = { end: end + close.length, text: line.slice(start + open.length, end).trim() };
-  }
-  return last.text === "" || amount > last.end ? null : last.text;
+interface Formula {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
 }
 
-/** The last formula between dollar signs, and where the last dollar sign stands that begins an amount. */
-function betweenDollars(line: string): { last: { end: number; text: string }; amount: number } {
-  let last = { end: -1, text: "" };
+/** The formula that closes last. Null when there is none, and when an amount of money follows it. */
+export function lastFormula(line: string): string | null {
+  const { formulas, amount } = formulasOf(line);
+  const last = formulas.at(-1);
+  return last === undefined || last.text === "" || amount > last.end ? null : last.text;
+}
+
+/** The formulas of a line in their order, and where the last dollar sign stands that begins an amount. */
+function formulasOf(line: string): { formulas: Formula[]; amount: number } {
+  const { formulas, amount } = betweenDollars(line);
+  const all = [...formulas, ...betweenBrackets(line)].sort((a, b) => a.end - b.end);
+  const apart: Formula[] = [];
+  let from = Number.POSITIVE_INFINITY;
+  // From the end: of two that overlap the one counts that closes later.
+  for (const formula of all.toReversed()) {
+    if (formula.end > from) continue;
+    apart.push(formula);
+    from = formula.start;
+  }
+  return { formulas: apart.reverse(), amount };
+}
+
+/** Characters that stand for the formulas of a line, of those that Unicode leaves to private use. */
+const FIRST_MASK = 0xe100;
+const MOST_MASKS = 0xf8ff - FIRST_MASK;
+const MASKS = /[\ue100-\uf8ff]/g;
+
+interface Masked {
+  readonly masked: string;
+  readonly formulas: readonly string[];
+}
+
+/** A line in which one character stands for each formula; of very many formulas, for the last ones. */
+export function maskFormulas(line: string): Masked {
+  const all = formulasOf(line).formulas.slice(-MOST_MASKS);
+  let masked = "";
+  let from = 0;
+  for (const [at, { start, end }] of all.entries()) {
+    masked += line.slice(from, start) + String.fromCharCode(FIRST_MASK + at);
+    from = end;
+  }
+  return { masked: masked + line.slice(from), formulas: all.map(({ start, end }) => line.slice(start, end)) };
+}
+
+export function unmask(masked: string, formulas: readonly string[]): string {
+  return masked.replace(MASKS, (mask) => formulas[mask.charCodeAt(0) - FIRST_MASK] ?? mask);
+}
+
+function betweenBrackets(line: string): Formula[] {
+  const formulas: Formula[] = [];
+  const open = new Map<string, number>();
+  for (const { 0: mark, index } of line.matchAll(BRACKETS)) {
+    if (mark === "\\(" || mark === "\\[") {
+      open.set(mark, index);
+      continue;
+    }
+    const opening = mark === "\\)" ? "\\(" : "\\[";
+    const start = open.get(opening);
+    if (start === undefined) continue;
+    open.delete(opening);
+    formulas.push({ start, end: index + mark.length, text: line.slice(start + opening.length, index).trim() });
+  }
+  return formulas;
+}
+
+function betweenDollars(line: string): { formulas: Formula[]; amount: number } {
+  const formulas: Formula[] = [];
   let amount = -1;
   let open: { start: number; end: number } | undefined;
   for (const { 0: sign, index } of line.matchAll(DOLLARS)) {
     const end = index + sign.length;
     if (open !== undefined && isFormula(line, open, index, sign)) {
-      last = { end, text: line.slice(open.end, index).trim() };
+      formulas.push({ start: open.start, end, text: line.slice(open.end, index).trim() });
       open = undefined;
       continue;
     }
@@ -40,7 +95,7 @@ function betweenDollars(line: string): { last: { end: number; text: string }; am
     open = { start: index, end };
   }
   if (open !== undefined && beginsAmount(line, open.end)) amount = open.start;
-  return { last, amount };
+  return { formulas, amount };
 }
 
 function beginsAmount(line: string, at: number): boolean {

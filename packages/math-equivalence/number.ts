@@ -19,6 +19,10 @@ const MOST_STEPS = 2000;
 /** `18 m`, `18 dollars a day`: letters behind a blank are words and no factors, unless they are constants. */
 const WORDS = /(?<= )(?:[a-df-hj-zA-Z]|[A-Za-z]{2,30})(?![A-Za-z\\({^_'])/g;
 
+/** `20 squared`, `2 thirds`, `twice 20` */
+const IS_TERM =
+  /\d\s?(?:\\(?:text|mathrm)\{\s{0,3})?(?:squared|cubed|halves|thirds|fourths|fifths|sixths|eighths|tenths)\b|\b(?:twice|double|triple|thrice|half of|over|under|up to|at least|at most|between)\s?\}?\s?\\?\$?\d/i;
+
 /**
  * The number in one spelling, `18.5` or `-7/3`: of `1{,}600`, `\$18`, `18\text{ dollars}`, `18.50`, `18\%`, `x = 18`,
  * `\frac{37}{2}`. Null where the text is no number, or more than one.
@@ -26,6 +30,7 @@ const WORDS = /(?<= )(?:[a-df-hj-zA-Z]|[A-Za-z]{2,30})(?![A-Za-z\\({^_'])/g;
 export function readNumber(text: string): string | null {
   if (text.length > MOST_CHARACTERS) return null;
   const plain = normalise(plainDecimals(text));
+  if (IS_TERM.test(plain)) return null;
   const tokens = tokenize(/\d/.test(plain) ? plain.replace(WORDS, "\\text{$&}") : plain);
   return numberAlone(tokens) ?? calculated(tokens.filter(({ text: mark }) => mark !== "%"));
 }

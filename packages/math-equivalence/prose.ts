@@ -30,12 +30,25 @@ const CODE = /`([^`\n]*)`/g;
 
 /** A line without the marks of Markdown: `#### **5**` is `5`. A product and a power keep their stars. */
 export function withoutMarks(line: string): string {
-  const plain = withoutHashes(line).replace(STARS, "$2").replace(LOW_LINES, "$2").replace(CODE, "$1").trim();
-  // Bold may begin on one line and end on another.
-  return plain
-    .replace(/^\*\*(?!\*)/, "")
-    .replace(/(?<!\*)\*\*$/, "")
+  const plain = withoutPictures(withoutHashes(line))
+    .replace(STARS, "$2")
+    .replace(LOW_LINES, "$2")
+    .replace(CODE, "$1")
     .trim();
+  // Bold may begin on one line and end on another.
+  return withoutPictures(plain.replace(/^\*\*(?!\*)/, "").replace(/(?<!\*)\*\*$/, "")).trim();
+}
+
+const PICTURE = "(?:\\p{Extended_Pictographic}|\\p{Emoji_Modifier}|[\\ufe0f✓✔✗✘∎■□▪◾])";
+const PICTURES_BEFORE = new RegExp(`^(?:${PICTURE}\\s{0,3}){1,20}(?=.)`, "u");
+const PICTURES_BEHIND = new RegExp(`(?<=.)\\s{0,3}(?:${PICTURE}\\s{0,3}){1,20}$`, "u");
+/** Characters at the end of a line among which they are looked for. */
+const END = 40;
+
+/** Without the pictures that begin and end a line: `18 ✅`. */
+function withoutPictures(line: string): string {
+  const plain = line.replace(PICTURES_BEFORE, "");
+  return plain.slice(0, -END) + plain.slice(-END).replace(PICTURES_BEHIND, "");
 }
 
 /** Without the `#` of a heading, before it and behind it, and the `>` of a quotation. */

@@ -5,6 +5,8 @@
  * text. Plain ASCII stays as it is, apart from the separators of LaTeX between groups of three digits.
  */
 
+import { plainSizes } from "./sizes.ts";
+
 /** Marks between groups of three digits that no list has, and the comma before cents: `1.600,50`, `1 600,50`, `1’600,50`. */
 const GROUPS_AND_CENTS =
   /(?<![\d.,'’])\d{1,3}(?:(?:\.\d{3}){1,40}|(?:[ '’\u00a0\u2009\u202f]\d{3}){1,40}),\d{1,2}(?![\d,]|\.\d)/g;
@@ -16,9 +18,9 @@ const GROUPS_OF_TWO = /(?<![\d.,])\d{1,2}(?:,\d{2}){1,40},\d{3}(?![\d,])/g;
 const CENTS = /(?<![\d.,])(\d{1,15}),(\d{2})(?=\s?(?:€|EUR\b|euros?\b|CHF\b|kr\b|zł|Kč|₺))/g;
 const CENTS_BEHIND = /((?:€|\bEUR|\bCHF|R\$)\s?\d{1,15}),(\d{2})(?![\d,])/g;
 
-/** Numbers in the spellings of other countries, where a text holds numbers and no lists of them. */
+/** Numbers in the spellings of other countries, and with words of size, where a text holds numbers and no lists of them. */
 export function plainDecimals(text: string): string {
-  return text
+  return plainSizes(text)
     .replace(GROUPS_AND_CENTS, (number) => number.replace(/[. '’\u00a0\u2009\u202f]/g, "").replace(",", "."))
     .replace(GROUPS_OF_DOTS, (number) => number.replaceAll(".", ""))
     .replace(GROUPS_OF_TWO, (number) => number.replaceAll(",", ""))
@@ -26,8 +28,8 @@ export function plainDecimals(text: string): string {
     .replace(CENTS_BEHIND, "$1.$2");
 }
 
-/** What has no width: it may stand inside a number and says nothing. */
-const INVISIBLE = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+/** What has no width, or no meaning: it may stand inside a number and says nothing. */
+const INVISIBLE = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ue000-\uf8ff]/g;
 /** No-break, thin, figure, ideographic space and their like. A plain blank is not among them. */
 const SPACE = "[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]";
 const SPACES = new RegExp(SPACE, "g");

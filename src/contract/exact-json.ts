@@ -109,6 +109,9 @@ export function findRawNumber(value: unknown, path: string, depth = 100): { path
   return null;
 }
 
+/** Digits of an exponent that is worked with: reading one takes the square of its length. A longer one stays as it is. */
+const MOST_EXPONENT = 20;
+
 /** The number in one form of its own: equal numbers have equal texts, however many zeros and which exponent they have. */
 export function decimalOf(source: string): string {
   const negative = source.startsWith("-");
@@ -122,7 +125,9 @@ export function decimalOf(source: string): string {
   while (digits[from] === "0") from += 1;
   while (to > from && digits[to - 1] === "0") to -= 1;
   if (from === to) return "0";
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - to);
+  const raised = exponent.replace(/^\+?(-?)0*(?=\d)/, "$1");
+  const isLong = raised.length > MOST_EXPONENT;
+  const power = isLong ? raised : BigInt(raised) - BigInt(fraction.length) + BigInt(digits.length - to);
   return `${negative ? "-" : ""}${digits.slice(from, to)}e${power}`;
 }
 

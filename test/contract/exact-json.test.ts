@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { isRawNumber, mayBeInexact, parseExactJson } from "../../src/contract/exact-json.ts";
+import {
+  decimalOf,
+  isRawNumber,
+  mayBeInexact,
+  parseDigits,
+  parseExactJson,
+  wholeOf,
+} from "../../src/contract/exact-json.ts";
 
 test("numbers that a double would change are written back with their own digits", () => {
   const text = '{"a":9007199254740993,"b":[12345678901234567890123,-9007199254740993],"c":{"d":0.1,"e":1}}';
@@ -18,4 +25,20 @@ test("a text with a whole number past 2^53 may be inexact, however it is written
   expect(mayBeInexact('{"a":900719925474099,"b":"one"}')).toBe(false);
   expect(isRawNumber(parseExactJson("9007199254740993"))).toBe(true);
   expect(isRawNumber(parseExactJson("1"))).toBe(false);
+});
+
+test("an exponent of any length is read in linear work", () => {
+  const nines = "9".repeat(4_000_000);
+  for (const exponent of [nines, `-${nines}`, `+${"0".repeat(4_000_000)}5`]) {
+    expect(() => parseDigits(`[1e${exponent}]`)).not.toThrow();
+  }
+  expect(isRawNumber(parseDigits(`1e${nines}`))).toBe(true);
+});
+
+test("equal numbers have one decimal form, whatever their exponent looks like", () => {
+  expect(decimalOf("10e0005")).toBe(decimalOf("1E+6"));
+  expect(decimalOf("0.1e-01")).toBe(decimalOf("1e-2"));
+  expect(decimalOf("1e+99999999999999999999999")).toBe("1e99999999999999999999999");
+  expect(wholeOf("1e99999999999999999999999")).toBeNull();
+  expect(wholeOf("1e-99999999999999999999999")).toBeNull();
 });

@@ -30,12 +30,21 @@ export function holdsRaw(value: unknown): boolean {
 /** Steps for each number that is put in its order. */
 const STEPS = 100;
 
-/** Throws TypeError where stand-ins would answer otherwise: a large number with a fraction, `multipleOf`. */
+/** The value holds a number that cannot be compared: its fault, not that of the schema. */
+export class IncomparableValueError extends TypeError {}
+
+/**
+ * Throws TypeError where stand-ins would answer otherwise: a large number with a fraction, `multipleOf`; an
+ * `IncomparableValueError` where only the value has such a number.
+ */
 export function standIns(schema: Json, value: Json, work: Work): StandIns {
-  if (asksMultiple(schema)) throw new TypeError("multipleOf is not followed for numbers past 2^53");
   const found: Found = new Map();
-  note(schema, found);
-  note(value, found);
+  note(schema, found, TypeError);
+  const ofSchema = holdsRaw(schema);
+  if (asksMultiple(schema)) {
+    throw new (ofSchema ? TypeError : IncomparableValueError)("multipleOf is not followed for numbers past 2^53");
+  }
+  note(value, found, IncomparableValueError);
   work.spend(found.size * STEPS, "comparing numbers past 2^53");
   const sorted = [...found].sort(([, a], [, b]) => compareDigits(a.digits, b.digits));
   const doubles = new Map<string, number>();
@@ -67,14 +76,14 @@ function asksMultiple(schema: Json): boolean {
 /** Numbers as they were written and their digits, without a sign, by their decimal form. */
 type Found = Map<string, { readonly source: string; readonly digits: string }>;
 
-function note(value: unknown, found: Found): void {
+function note(value: unknown, found: Found, Fault: new (message: string) => TypeError): void {
   const source = sourceOf(value);
   if (source !== null) {
     const digits = wholeOf(source);
-    if (digits === null) throw new TypeError(`${source.slice(0, 60)} cannot be compared exactly`);
+    if (digits === null) throw new Fault(`${source.slice(0, 60)} cannot be compared exactly`);
     found.set(decimalOf(source), { source, digits: digits.replace("-", "") });
   } else if (typeof value === "object" && value !== null) {
-    for (const member of Object.values(value)) note(member, found);
+    for (const member of Object.values(value)) note(member, found, Fault);
   }
 }
 

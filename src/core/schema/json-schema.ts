@@ -9,7 +9,7 @@ import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json
 import * as z from "zod";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { scoreWork, type Work, WorkBudgetError } from "../rubrics/work.ts";
-import { holdsRaw, standIns } from "./exact-numbers.ts";
+import { holdsRaw, IncomparableValueError, standIns } from "./exact-numbers.ts";
 import { Meter } from "./json-schema-meter.ts";
 import { Pattern, translatePattern } from "./pattern.ts";
 
@@ -148,7 +148,7 @@ function usable<T>(run: () => T): T {
   try {
     return run();
   } catch (thrown) {
-    if (thrown instanceof WorkBudgetError) throw thrown;
+    if (thrown instanceof WorkBudgetError || thrown instanceof IncomparableValueError) throw thrown;
     const endless = "it refers to itself without end, or the value has too many faults";
     throw unusable(thrown instanceof RangeError ? endless : String(thrown), thrown);
   }

@@ -205,7 +205,7 @@ test.each([
   ["Therefore 18円.", "18"],
   ["The mass is 20 ± 2 g.", "20"],
   ["It is ± 18.", null],
-  ["It is 18k.", null],
+  ["It is 18k.", "18000"],
   ["It is 3,14.", null],
   ["Version 1.2.3", null],
   ["at 18:30", null],

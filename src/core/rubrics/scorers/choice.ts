@@ -8,7 +8,7 @@
  */
 import * as z from "zod";
 import { lastBox, lastTagged } from "../../../../packages/math-equivalence/boxes.ts";
-import { afterCorrections } from "../../../../packages/math-equivalence/told.ts";
+import { afterCorrections } from "../../../../packages/math-equivalence/denials.ts";
 import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { isMeant } from "./choice-doubts.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";

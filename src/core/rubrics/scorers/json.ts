@@ -3,8 +3,9 @@
  * a fenced block; a reference is nothing else.
  */
 import * as z from "zod";
-import { holdsLarge, isRawNumber, parseDigits } from "../../../contract/exact-json.ts";
+import { holdsLarge, isRawNumber, parseDigits, parseExactJson } from "../../../contract/exact-json.ts";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../../contract/json.ts";
+import { IncomparableValueError } from "../../schema/exact-numbers.ts";
 import { type SchemaChecker, schemaChecker } from "../../schema/json-schema.ts";
 import { type Work, WorkBudgetError } from "../work.ts";
 import { closeness } from "./numeric.ts";
@@ -70,9 +71,16 @@ function checkerOf(schema: Json, work: Work): SchemaChecker {
   return followSchema(() => schemaChecker(schema, work));
 }
 
-/** A schema that refers to nowhere shows when it is used. */
+/** A schema that refers to nowhere shows when it is used. A value that cannot be compared does not fit. */
 function fits(check: SchemaChecker, value: Json, work: Work): boolean {
-  return followSchema(() => check(value, work).length === 0);
+  return followSchema(() => {
+    try {
+      return check(value, work).length === 0;
+    } catch (thrown) {
+      if (thrown instanceof IncomparableValueError) return false;
+      throw thrown;
+    }
+  });
 }
 
 function followSchema<T>(run: () => T): T {
@@ -183,6 +191,9 @@ function entryOf(value: Json): Entry {
 }
 
 function sameText(a: Entry, b: Entry): number {
+  const isText = typeof a.value === "string";
+  // The text "9007199254740993" is no number.
+  if ((a.holdsLarge || b.holdsLarge) && isText !== (typeof b.value === "string")) return 0;
   return a.text === b.text ? 1 : 0;
 }
 
@@ -190,7 +201,7 @@ function sameText(a: Entry, b: Entry): number {
 function likenessOfEntries(a: Entry, b: Entry, work: Work): number {
   const byDigits = a.holdsLarge || b.holdsLarge;
   if (!byDigits) return likeness(a.text, b.text, work);
-  return isLarge(a.value) || isLarge(b.value) ? sameText(a, b) : compareValues(a.value, b.value, work);
+  return compareValues(a.value, b.value, work);
 }
 
 function isLarge(value: Json): boolean {
@@ -295,6 +306,8 @@ function shift(by: number, rowOf: readonly number[], { rows, columns }: Potentia
 /** 1 when the output is one of the reference's texts: a JSON list, as in `["yes", "y"]`. */
 export const oneOf = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const said = plainText(output, options, work);
-  const texts = readReferenceList(reference);
+  // A number is the text that the reference writes it with, or that JavaScript does: 18.50, 18.5.
+  const list = readReferenceList(reference);
+  const texts = [...list, ...(parseExactJson(reference) as readonly Json[])];
   return texts.some((text) => plainText(asText(text), options, work) === said) ? 1 : 0;
 });

@@ -1,9 +1,10 @@
 /**
  * The scorers `numeric` and `numeric_diff`: the last number of the output against the reference. Without a number it is
- * 0. Numbers that are written out are compared by their digits: two of them may have one double.
+ * 0. Numbers are compared by their digits: two of them may have one double.
  */
 import * as z from "zod";
-import { withoutDenied } from "../../../../packages/math-equivalence/told.ts";
+import { isOpen } from "../../../../packages/math-equivalence/bounds.ts";
+import { withoutDenied } from "../../../../packages/math-equivalence/denials.ts";
 import { plainDecimals, plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
@@ -51,27 +52,29 @@ export function closeness(a: number, b: number): number {
 const NUMBER =
   /(?<!±\s?)(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+(?:,\d+)*)(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?(?:\/\d+(?![\d/.]))?/g;
 
-/** A number that was read. `exact`: its digits as a whole number, `decimals` of them behind the point. */
+/** A number that was read: exactly `over / under`. `decimals`: to how many places behind the point it is written. */
 interface ReadNumber {
   readonly value: number;
-  readonly exact: bigint | null;
+  readonly over: bigint;
+  readonly under: bigint;
   readonly decimals: number;
 }
 
-/** What its digits say without an exponent; no double has more than 309 before its point. */
-const DIGITS = /^([+-]?\d{0,400})(?:\.(\d{0,400}))?$/;
+/** Sign, digits and exponent. No double has more than 309 digits before its point, and no more is read. */
+const DIGITS = /^([+-]?)(\d{0,400})(?:\.(\d{0,400}))?(?:e([+-]?\d{1,3}))?$/i;
 
-/** Of two numbers that are written out: by their digits, for a double keeps about 16 of them. */
 function distance(a: ReadNumber, b: ReadNumber): number {
-  if (a.exact === null || b.exact === null) return Math.abs(a.value - b.value);
-  const [left, right] = [a.exact * power(b.decimals - a.decimals), b.exact * power(a.decimals - b.decimals)];
-  const apart = left < right ? right - left : left - right;
-  // Divided as texts: neither side need be a double of its own.
-  return Number(`${apart}e-${Math.max(a.decimals, b.decimals)}`);
+  const [left, right] = [a.over * b.under, b.over * a.under];
+  return quotient(left < right ? right - left : left - right, a.under * b.under);
 }
 
-function power(of: number): bigint {
-  return 10n ** BigInt(Math.max(0, of));
+/** Digits of a quotient, more than a double keeps. */
+const PLACES = 20;
+
+/** Neither number need be a double of its own. */
+function quotient(over: bigint, under: bigint): number {
+  const places = PLACES + Math.max(0, String(under).length - String(over).length);
+  return Number(`${(over * 10n ** BigInt(places)) / under}e-${places}`);
 }
 
 /** Half a unit of the last place of the one that is written to fewer places. */
@@ -79,33 +82,69 @@ function halfUnit(a: ReadNumber, b: ReadNumber): number {
   return Number(`5e-${Math.min(a.decimals, b.decimals) + 1}`);
 }
 
-/** The last number of a text that it does not deny ("20, not 18"); null when it holds none. A minus after a digit or a letter is no sign. */
+/** Exponents in the characters for them: `10⁹`. */
+const RAISED = /(?<=\d)[⁻⁰¹²³⁴-⁹]{1,4}/g;
+/** `2 × 10^9` */
+const POWER_OF_TEN = /(?:(?<=\d)\s?(?:[×*·]|\\times|\\cdot)\s?|(?<![\w.,]))10\^(?:\{(-?\d{1,3})\}|(-?\d{1,3}))/g;
+
+/** A text with its numbers in the spelling that `NUMBER` reads. */
+function plain(text: string): string {
+  const raised = text.replace(RAISED, (exponent) => `^${exponent.normalize("NFKD")}`);
+  return plainTypography(plainDecimals(raised)).replace(
+    POWER_OF_TEN,
+    (_all, braced: string | undefined, bare: string | undefined, at: number, whole: string) =>
+      `${/\d/.test(whole[at - 1] ?? "") ? "" : "1"}e${braced ?? bare}`,
+  );
+}
+
+/** Characters before and after a number that say whether it is open. */
+const BESIDE = 60;
+
+/**
+ * The last number of a text that it does not deny ("20, not 18"); null when it holds none, or leaves it open: "less than
+ * 18", "18 or 20". A minus after a digit or a letter is no sign.
+ */
 function lastNumber(text: string): ReadNumber | null {
-  let last: string | undefined;
+  const said = withoutDenied(plain(text));
+  let last: RegExpExecArray | undefined;
   // One at a time: a reply may be nothing but numbers.
-  for (const [number] of withoutDenied(plainTypography(plainDecimals(text))).matchAll(NUMBER)) last = number;
-  const read = last === undefined ? null : readNumber(last);
-  return read !== null && Number.isFinite(read.value) ? read : null;
+  for (const number of said.matchAll(NUMBER)) last = number;
+  if (last === undefined) return null;
+  const end = last.index + last[0].length;
+  if (isOpen(said.slice(Math.max(0, last.index - BESIDE), last.index), said.slice(end, end + BESIDE))) return null;
+  return readNumber(last[0]);
 }
 
 /** The number that a reference is. */
 function referenceNumber(reference: string): ReadNumber {
-  const plain = plainTypography(plainDecimals(reference)).trim();
-  const read = readNumber(plain.replace(/^\$/, ""));
-  if (plain !== "" && Number.isFinite(read.value)) return read;
+  const read = readNumber(plain(reference).trim().replace(/^\$/, ""));
+  if (read !== null) return read;
   throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is no number`);
 }
 
-/** Of a fraction, which is as exact as its double. */
+/** Of a fraction, which has no last place. */
 const MOST_DECIMALS = 300;
 /** Commas where they separate thousands. */
 const GROUPED = /^[-+]?\d{1,3}(?:,\d{3})+(?![\d,])/;
 
-function readNumber(text: string): ReadNumber {
-  const plain = GROUPED.test(text) ? text.replaceAll(",", "") : text;
-  const [over, under] = plain.split("/");
-  if (under !== undefined) return { value: Number(over) / Number(under), exact: null, decimals: MOST_DECIMALS };
-  const [, whole = "", fraction = ""] = DIGITS.exec(plain) ?? [];
-  const exact = /\d/.test(whole + fraction) ? BigInt(whole.replace("+", "") + fraction) : null;
-  return { value: Number(plain), exact, decimals: exact === null ? 0 : fraction.length };
+/** Null for what is no number, and for what is larger than every double. */
+function readNumber(text: string): ReadNumber | null {
+  const [above = "", below] = (GROUPED.test(text) ? text.replaceAll(",", "") : text).split("/");
+  const [over, divisor] = [readDecimal(above), below === undefined ? undefined : readDecimal(below)];
+  if (over === null || divisor === null || divisor?.over === 0n) return null;
+  if (divisor === undefined) return over;
+  const value = over.value / divisor.value;
+  if (!Number.isFinite(value)) return null;
+  return { value, over: over.over * divisor.under, under: over.under * divisor.over, decimals: MOST_DECIMALS };
+}
+
+function readDecimal(text: string): ReadNumber | null {
+  const [, sign, whole = "", fraction = "", exponent = "0"] = DIGITS.exec(text) ?? [];
+  const value = Number(text);
+  if (whole + fraction === "" || !Number.isFinite(value)) return null;
+  const digits = BigInt(whole + fraction) * (sign === "-" ? -1n : 1n);
+  const places = fraction.length - Number(exponent);
+  const scale = 10n ** BigInt(Math.abs(places));
+  const [over, under] = places < 0 ? [digits * scale, 1n] : [digits, scale];
+  return { value, over, under, decimals: Math.max(0, places) };
 }
