@@ -16,7 +16,8 @@ import { pulledStream } from "../runtime/kit/pulled-stream.ts";
 import { readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { headerAs } from "./input.ts";
-import { type ApiContext, type Operation, pathParam, sharerOf } from "./operation.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { sharerOf } from "./strangers.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;

@@ -11,7 +11,8 @@ import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
 import { type Place, Places, waitFor } from "../runtime/kit/places.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
-import { type ApiContext, sharerOf } from "./operation.ts";
+import type { ApiContext } from "./operation.ts";
+import { sharerOf } from "./strangers.ts";
 
 /** As long as a column of most databases. */
 export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
@@ -89,6 +90,7 @@ function refuseLost(text: string, value: Json, name: string): void {
 export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
   refuseOtherTypes(context.req.raw);
   const bytes = await readBytes(context.req.raw, sharerOf(context));
+  await refuseWhoLostTheRight(context);
   const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
@@ -97,6 +99,14 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   refuseOddities(body, "");
   if (parse === undefined) refuseLost(text, body, "");
   return body;
+}
+
+/** A body may take half an hour to come: who was let in at its begin may be nobody by now. */
+async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
+  const { stillAllowed }: Partial<ApiContext["var"]> = context.var;
+  if (stillAllowed === undefined || (await stillAllowed())) return;
+  const message = "this key lost its right while the body came";
+  throw new Refusal({ code: "unauthorized", message, param: null });
 }
 
 /**

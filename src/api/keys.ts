@@ -112,9 +112,9 @@ async function changeOne(context: ApiContext): Promise<Response> {
   const patch = await readBody(context, KeyPatch);
   const {
     env,
-    var: { caller, services },
+    var: { caller, services, now },
   } = context;
-  return context.json(unwrap(await services.changeApiKey(env, caller, pathParam(context, "id"), patch)));
+  return context.json(unwrap(await services.changeApiKey(env, caller, pathParam(context, "id"), patch, now())));
 }
 
 async function rotateOne(context: ApiContext): Promise<Response> {

@@ -10,8 +10,9 @@ import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../runtime/kit/fair-
 import { Places, UnreadPages } from "../runtime/kit/places.ts";
 import { pulledStream } from "../runtime/kit/pulled-stream.ts";
 import { Refusal } from "./errors.ts";
-import { type ApiContext, sharerOf } from "./operation.ts";
+import type { ApiContext } from "./operation.ts";
 import { linkToNext } from "./page.ts";
+import { sharerOf } from "./strangers.ts";
 
 export interface Lines {
   /** A text is a line as it is, or several, with their ends. */

@@ -9,9 +9,6 @@ import type { Caller, Permission } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Services } from "../runtime/service/services.ts";
 
-/** In the place of an organisation's id. */
-const STRANGERS = "";
-
 export interface ApiDependencies {
   readonly services: Services;
   /** Epoch milliseconds. */
@@ -117,10 +114,4 @@ export function placeOf({ route }: Operation): { readonly method: string; readon
 /** A parameter of the path. */
 export function pathParam(context: ApiContext, name: string): string {
   return context.req.param(name) ?? "";
-}
-
-/** Whose share of the process a request takes: its organisation's, and of callers without a key one for all of them. */
-export function sharerOf(context: ApiContext): string {
-  const caller: Caller | undefined = context.var.caller;
-  return caller?.orgId ?? STRANGERS;
 }

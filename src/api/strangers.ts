@@ -3,6 +3,7 @@
  * and costs no object.
  */
 
+import type { Caller } from "../contract/identity.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { Refusal } from "./errors.ts";
@@ -35,6 +36,12 @@ export async function refuseStranger(context: ApiContext, otherwise: Refusal, wr
 /** Whether so many wrong ones came from its address just now that another is refused without a look. */
 export function isRefused(context: ApiContext): boolean {
   return (refused.get(addressOf(context)) ?? 0) > context.var.now();
+}
+
+/** Whose share of the process a request takes: its organisation's, and without a key that of the address it comes from. */
+export function sharerOf(context: ApiContext): string {
+  const caller: Caller | undefined = context.var.caller;
+  return caller?.orgId ?? `address ${addressOf(context)}`;
 }
 
 function addressOf({ req }: ApiContext): string {

@@ -5,8 +5,8 @@ import { IDEMPOTENCY_HEADER, readCreation } from "./answer.ts";
 import { logDone } from "./audit-log.ts";
 import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, readText } from "./input.ts";
-import { type ApiContext, type Operation, sharerOf } from "./operation.ts";
-import { refuseStranger } from "./strangers.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+import { refuseStranger, sharerOf } from "./strangers.ts";
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
 

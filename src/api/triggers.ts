@@ -33,7 +33,7 @@ import { Refusal, unwrap } from "./errors.ts";
 import { idempotencyKeyOf, readText } from "./input.ts";
 import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 import { listReply, PageQuery, pageOf } from "./page.ts";
-import { isRefused, refuseStranger } from "./strangers.ts";
+import { isRefused, refuseStranger, sharerOf } from "./strangers.ts";
 
 const FOLDER = "/v1/triggers";
 const ONE = `${FOLDER}/{id}`;
@@ -205,7 +205,7 @@ async function receive(context: ApiContext): Promise<Response> {
   if (trigger === null) {
     return await refuseStranger(context, new Refusal({ code: "not_found", message: `no trigger ${id}`, param: "id" }));
   }
-  const read = readText(context.req.raw, trigger.org_id);
+  const read = readText(context.req.raw, sharerOf(context));
   const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
   const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };
   const received = await services.receiveDelivery(context.env, trigger, posted);

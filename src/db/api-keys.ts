@@ -16,7 +16,7 @@ import {
   sql,
 } from "drizzle-orm";
 import type { ApiKeyView } from "../contract/accounts.ts";
-import { rolesWith } from "../contract/identity.ts";
+import { type Permission, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
@@ -88,16 +88,19 @@ export async function rotateApiKey(
   }
 }
 
-/** Null when the key was revoked or is not there. */
+/** Null when the key was revoked or is not there, or whoever asks may change no key by now. */
 export async function updateApiKey(
   database: D1Database,
   reach: Reach,
   id: string,
-  changes: Partial<Pick<ApiKeyRow, "name" | "scopes" | "requests_per_minute">>,
+  changes: Partial<Pick<ApiKeyRow, "name" | "scopes" | "requests_per_minute" | "maker_id">>,
+  by: { readonly who: string; readonly now: number },
 ): Promise<ApiKeyRow | null> {
+  const owned = inOrganization(database, reach.orgId);
+  const may = mayNow(owned, by.who, "admin", by.now);
   // An update that sets nothing is no statement.
-  const rows = await inOrganization(database, reach.orgId)
-    .update(apiKeys, { id, ...changes }, eq(apiKeys.id, id), ...reached(reach), isNull(apiKeys.revoked_at))
+  const rows = await owned
+    .update(apiKeys, { id, ...changes }, eq(apiKeys.id, id), ...reached(reach), isNull(apiKeys.revoked_at), may)
     .returning();
   return rows[0] ?? null;
 }
@@ -142,6 +145,16 @@ function mayGive(owned: InOrganization, { maker_id, scopes }: Pick<NewKey, "make
   // What no role has, an operator gave the key beside.
   const role = roles.length === 0 ? undefined : inArray(members.role, roles);
   return exists(owned.select(members, eq(members.person_id, maker_id), role));
+}
+
+/** Whoever asks, by a key or as a person, may do `needed` in the organisation by now, whatever an isolate remembers. */
+export function mayNow(owned: InOrganization, who: string, needed: Permission, now: number): SQL {
+  const roles = inArray(members.role, rolesWith([needed]));
+  if (who.startsWith("per_")) return exists(owned.select(members, eq(members.person_id, who), roles));
+  const byRole = exists(owned.select(members, eq(members.person_id, apiKeys.person_id), roles));
+  const held = sql`exists (select 1 from json_each(${apiKeys.scopes}) as held where held.value = ${needed})`;
+  const may = and(held, or(isNull(apiKeys.person_id), byRole));
+  return exists(owned.select(apiKeys, eq(apiKeys.id, who), works(now), may));
 }
 
 export function isThere(owned: InOrganization, id: string): SQL {

@@ -13,6 +13,7 @@ import {
   ROLES,
   type Role,
 } from "../contract/identity.ts";
+import { mayNow } from "./api-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { apiKeys, invitations, members, organizations, people } from "./schema.ts";
@@ -56,18 +57,19 @@ export async function listMembers(database: D1Database, orgId: string, page: Pag
 
 /**
  * Their keys follow. What they gave and may no longer give ends: keys that they made and that may do more, and invitations
- * that wait to be accepted. So do invitations to their own address that give more. False: they are no member, or the only
- * owner, who stays one.
+ * that wait to be accepted. So do invitations to their own address that give more. `by`: who asks, a key or a person. False:
+ * that one may not by now, or they are no member, or the only owner, who stays one.
  */
 export async function changeRole(
   database: D1Database,
   orgId: string,
-  { id: personId, role }: Pick<Member, "id" | "role">,
+  { id: personId, role, by }: Pick<Member, "id" | "role"> & { readonly by: string },
   now: number,
 ): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const their = eq(members.person_id, personId);
-  const allowed = role === "owner" ? undefined : leavesAnOwner(owned, personId);
+  const mayAsk = mayNow(owned, by, "admin", now);
+  const allowed = role === "owner" ? mayAsk : and(mayAsk, leavesAnOwner(owned, personId));
   const has = exists(owned.select(members, their, eq(members.role, role)));
   const isMember = eq(people.id, members.person_id);
   const address = owned.joined({ email: people.email }, [members, people], isMember, their);
@@ -115,7 +117,7 @@ function endInvitations(owned: InOrganization, which: SQL | undefined, condition
 export async function removeMember(
   database: D1Database,
   orgId: string,
-  { id, email }: Pick<Member, "id" | "email">,
+  { id, email, by }: Pick<Member, "id" | "email"> & { readonly by: string },
   now: number,
 ): Promise<boolean> {
   const owned = inOrganization(database, orgId);
@@ -127,7 +129,7 @@ export async function removeMember(
     .from(members)
     .where(and(eq(members.person_id, id), ne(members.org_id, orgId)));
   const [removed] = await owned.batch([
-    owned.delete(members, their, leavesAnOwner(owned, id)).returning(),
+    owned.delete(members, their, leavesAnOwner(owned, id), mayNow(owned, by, "admin", now)).returning(),
     owned.update(
       apiKeys,
       { revoked_at: now },

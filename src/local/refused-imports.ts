@@ -24,7 +24,7 @@ export function refusedImport(name: string, importer: string): string {
 export const refuseImports: Plugin = {
   name: "environments import no runtime",
   setup({ onResolve }) {
-    onResolve({ filter: /^[a-z]/ }, ({ path, importer }) => {
+    onResolve({ filter: /^[a-z_#]/ }, ({ path, importer }) => {
       return isRefusedImport(path) ? { errors: [{ text: refusedImport(path, importer) }] } : undefined;
     });
   },

@@ -53,6 +53,10 @@ const remove = async () => expect((await tenant.call(tenant.admin, `DELETE /v1/p
 const later = () => {
   tenant.clock.now += 10_000;
 };
+const rolesOf = async (): Promise<string[][]> => {
+  const { body } = await tenant.call(tenant.admin, "GET /v1/people");
+  return body.data.map(({ id, role }: { id: string; role: Role }) => [id, role]);
+};
 const statusOf = async (key: string) => (await tenant.call(key, "GET /v1/whoami")).status;
 
 test.each(["demoted", "removed"])(
@@ -173,6 +177,57 @@ test.each(["demoted", "removed"])("a link to a report ends when whoever made it 
   await (how === "demoted" ? become("viewer") : remove());
   later();
   expect([await read(theirs), await read(others)]).toEqual([401, 200]);
+});
+
+test.each(["demoted", "removed"])("who was just %s gives nobody a right, whatever isolates remember", async (how) => {
+  const program = await makeKey(bob.key, ["runs:read"]);
+  const friend = await join("viewer");
+  const other = await makeKey(tenant.admin, ["runs:read"]);
+  expect(await statusOf(bob.key)).toBe(200);
+  await (how === "demoted" ? become("viewer") : remove());
+  const changes = [
+    [`PATCH /v1/people/${bob.id}`, { role: "owner" }],
+    [`PATCH /v1/people/${friend.id}`, { role: "owner" }],
+    [`PATCH /v1/keys/${program.id}`, { scopes: ["admin"] }],
+    [`PATCH /v1/keys/${other.id}`, { scopes: ["admin"] }],
+    [`DELETE /v1/people/${friend.id}`, undefined],
+  ] as const;
+  for (const [route, body] of changes) {
+    const { status } = await tenant.call(bob.key, route, body);
+    expect([route, status >= 400 && status < 500]).toEqual([route, true]);
+  }
+  later();
+  const roles = await rolesOf();
+  expect(roles).toContainEqual([friend.id, "viewer"]);
+  expect(roles).not.toContainEqual([bob.id, "owner"]);
+});
+
+test("a request whose body came after its sender lost the right changes nothing", async () => {
+  const friend = await join("viewer");
+  const { readable, writable } = new IdentityTransformStream();
+  const reply = tenant.ask(`/v1/people/${friend.id}`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${bob.key}`, "content-type": "application/json" },
+    body: readable,
+  });
+  const writer = writable.getWriter();
+  const send = (text: string) => writer.write(new TextEncoder().encode(text));
+  // A piece is written once it is read.
+  await send('{"role":');
+  await become("viewer");
+  later();
+  await Promise.all([send('"owner"}'), writer.close(), reply]);
+  expect((await reply).status).toBe(401);
+  expect(await rolesOf()).toContainEqual([friend.id, "viewer"]);
+});
+
+test("a key whose scopes a member widened ends with that member, whoever made it", async () => {
+  const other = await makeKey(tenant.admin, ["runs:read"]);
+  expect((await tenant.call(bob.key, `PATCH /v1/keys/${other.id}`, { scopes: ["admin"] })).status).toBe(200);
+  expect(await statusOf(other.key)).toBe(200);
+  await remove();
+  later();
+  expect(await statusOf(other.key)).toBe(401);
 });
 
 async function endedRun(): Promise<string> {

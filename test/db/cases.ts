@@ -184,6 +184,12 @@ export interface Reach {
 }
 export type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
 
+/** Who may change anything in the organisation that is asked in. */
+const adminOf = async (d1: D1Database, orgId: string) => {
+  const key = { ...newKey(""), project_id: null, scopes: ["admin" as const] };
+  await apiKeys.insertApiKey(d1, orgId, key, null);
+  return key.id;
+};
 const newKey = (mark: string) => {
   const { org_id: _, ...key } = { ...keyRow({ orgId: "", projectId: "" }, crypto.randomUUID()), ...at };
   return { ...key, project_id: `pj_${mark}` };
@@ -252,7 +258,8 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
   readTerms: async (d1, { orgId }) => Object.values(await ledger.readTerms(d1, orgId)),
   ownersOf: async (d1, { orgId }, mark) => {
-    await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "owner" }, 3000);
+    const by = await adminOf(d1, orgId);
+    await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "owner", by }, 3000);
     return await ledger.ownersOf(d1, orgId, 5);
   },
   writeUsageHours: (d1, { orgId }, mark) => {
@@ -282,9 +289,13 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   updateProject: (d1, { orgId }, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { name: "other" }),
   findMember: (d1, { orgId }, mark) => people.findMember(d1, orgId, `per_${mark}`),
   listMembers: (d1, { orgId }) => people.listMembers(d1, orgId, FIRST),
-  changeRole: (d1, { orgId }, mark) => people.changeRole(d1, orgId, { id: `per_${mark}`, role: "viewer" }, 3000),
-  removeMember: (d1, { orgId }, mark) => {
-    return people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com" }, 3000);
+  changeRole: async (d1, { orgId }, mark) => {
+    const by = await adminOf(d1, orgId);
+    return await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "viewer", by }, 3000);
+  },
+  removeMember: async (d1, { orgId }, mark) => {
+    const by = await adminOf(d1, orgId);
+    return await people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com", by }, 3000);
   },
   findInvitation: (d1, { orgId }, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
   listInvitations: (d1, { orgId }) => invitations.listInvitations(d1, orgId, FIRST),
@@ -308,7 +319,10 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
 export const IN_REACH: typeof OF_ORGANIZATION = {
   findApiKey: (d1, reach, mark) => apiKeys.findApiKey(d1, reach, `key_${mark}`),
   listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
-  updateApiKey: (d1, reach, mark) => apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }),
+  updateApiKey: async (d1, reach, mark) => {
+    const by = { who: await adminOf(d1, reach.orgId), now: 3000 };
+    return await apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }, by);
+  },
   revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
   findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
   listWebSessions: (d1, reach) => sessions.listWebSessions(d1, { ...reach, whose: null }, FIRST),

@@ -22,3 +22,6 @@ export function projectGone(): Result<never> {
 export function keyReused(): Result<never> {
   return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);
 }
+
+/** To whoever was let in a moment ago and may do this no more. */
+export const LOST_RIGHT = "you may do this no more: your role or your key was changed meanwhile";

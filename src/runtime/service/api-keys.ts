@@ -18,8 +18,8 @@ import {
 import { findMember } from "../../db/people.ts";
 import { findProject } from "../../db/projects.ts";
 import type { ApiKeyRow } from "../../db/schema.ts";
-import { personBehind } from "../../db/standing.ts";
-import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { personBehind, whoStillMay } from "../../db/standing.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
@@ -88,7 +88,13 @@ export async function rotateKey(
 }
 
 /** Only what the patch names changes. */
-export async function changeApiKey(env: Env, caller: Caller, id: string, patch: KeyPatch): Promise<Result<ApiKeyView>> {
+export async function changeApiKey(
+  env: Env,
+  caller: Caller,
+  id: string,
+  patch: KeyPatch,
+  now: number,
+): Promise<Result<ApiKeyView>> {
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
   const rate = patch.requests_per_minute;
@@ -101,8 +107,14 @@ export async function changeApiKey(env: Env, caller: Caller, id: string, patch: 
     const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
     return refuse("conflict", message, "scopes");
   }
-  const after = await updateApiKey(env.DB, caller, id, given(patch));
-  if (after === null) return refuse("conflict", `${id} was revoked`, "id");
+  // Whoever says what it may do answers for it from then on.
+  const maker_id = patch.scopes === undefined ? null : await personBehind(env.DB, caller.orgId, caller.who);
+  const changes = { ...given(patch), ...(maker_id !== null && { maker_id }) };
+  const after = await updateApiKey(env.DB, caller, id, changes, { who: caller.who, now });
+  if (after === null) {
+    const may = await whoStillMay(env.DB, ofOrganization(caller.orgId), caller.who, "admin", now);
+    return may === null ? refuse("forbidden", LOST_RIGHT, null) : refuse("conflict", `${id} was revoked`, "id");
+  }
   return { ok: true, value: keyViewOf(after) };
 }
 

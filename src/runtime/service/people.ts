@@ -26,7 +26,7 @@ import {
 import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "../../db/people.ts";
 import type { InvitationRow } from "../../db/schema.ts";
 import { whoStillMay } from "../../db/standing.ts";
-import { keyReused, type Result, refuse } from "../contract/refusal.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse } from "../contract/refusal.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kit/secrets.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
@@ -142,10 +142,10 @@ export async function changePerson(
 ): Promise<Result<PersonView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const changed = await changeRole(env.DB, caller.orgId, { id, role }, now);
+  const changed = await changeRole(env.DB, caller.orgId, { id, role, by: caller.who }, now);
   const member = await findMember(env.DB, caller.orgId, id);
   if (member === null) return notFound("person", id);
-  return changed ? { ok: true, value: personViewOf(member) } : onlyOwner(id);
+  return changed ? { ok: true, value: personViewOf(member) } : await notChanged(env, caller, id, now);
 }
 
 /** Ends the membership, revokes their keys in the organisation, and ends what they gave. */
@@ -154,8 +154,9 @@ export async function removePerson(env: Env, caller: Caller, id: string, now: nu
   if (refused !== null) return refused;
   const member = await findMember(env.DB, caller.orgId, id);
   if (member === null) return notFound("person", id);
-  if (await removeMember(env.DB, caller.orgId, member, now)) return { ok: true, value: { id } };
-  return (await findMember(env.DB, caller.orgId, id)) === null ? notFound("person", id) : onlyOwner(id);
+  if (await removeMember(env.DB, caller.orgId, { ...member, by: caller.who }, now)) return { ok: true, value: { id } };
+  const isThere = (await findMember(env.DB, caller.orgId, id)) !== null;
+  return isThere ? await notChanged(env, caller, id, now) : notFound("person", id);
 }
 
 /** Who is invited gets a key without an end or a limit of its own. A person who is signed in asks with no key. */
@@ -165,7 +166,9 @@ function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<
   return refuse("forbidden", message, null);
 }
 
-function onlyOwner(id: string): Result<never> {
+async function notChanged(env: Env, { orgId, who }: Caller, id: string, now: number): Promise<Result<never>> {
+  const may = await whoStillMay(env.DB, ofOrganization(orgId), who, "admin", now);
+  if (may === null) return refuse("forbidden", LOST_RIGHT, null);
   return refuse("conflict", `${id} is the only owner: make somebody else one first`, "id");
 }
 
