@@ -136,8 +136,9 @@ async function postCall<Response>(
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
     const failed = withTaken(outcome, answer);
-    // What took tokens, or was refused for its words, would only be paid or refused again.
-    if (!(thrown instanceof APIError) || failed.usage !== undefined || isRefusedPrompt(thrown)) return failed;
+    // What took tokens, or may have taken some, would be paid again, and what was refused for its words refused again.
+    const took = failed.usage !== undefined || failed.lost === true;
+    if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return failed;
     const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
     return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
   }

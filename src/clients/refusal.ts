@@ -30,7 +30,7 @@ export function refusalOf({ status, headers }: Response, text: string): APIError
 /** What is repaired at once: a repair may take time that grows with the square of a text. */
 const LONGEST_REPAIRED = 16 * 1024;
 
-/** A long refusal is read up to a limit, which cuts its JSON. Null for what never was any, or says nothing. */
+/** The JSON of a refusal that was cut at the read limit, repaired. Null if the text is not JSON, or holds no words of an error. */
 function cutJson(text: string): unknown {
   const cut = /^\s*[{[]/.test(text) ? jsonIn(text.slice(0, LONGEST_REPAIRED), parseCut) : null;
   const { words, codes } = saidInError(cut, "");

@@ -98,7 +98,6 @@ function beginningOf(path: string): { readonly size: number; readonly header: Bu
   } finally {
     closeSync(file);
   }
-  return header;
 }
 
 /** What SQLite finds wrong with it; null where it finds nothing, or cannot look. */

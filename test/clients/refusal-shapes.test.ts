@@ -80,6 +80,7 @@ test.each<[server: string, fault: Fault]>([
       usage: { prompt_tokens: 9, completion_tokens: 1 },
     }),
   ],
+  ["what it may have taken", json(200, { error: { code: 501, message: "stream must be true" } })],
 ])("a call that was refused for %s is not made again in another form", async (_what, fault) => {
   expect(await outcomeOf(fault)).not.toHaveProperty("refuses");
 });

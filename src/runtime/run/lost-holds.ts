@@ -49,7 +49,7 @@ export class LostHolds {
 
   /** All that are there. `entry`: where the audit log is to say so. */
   release({ calls, micros }: LostCalls, entry: number): void {
-    this.#rows.all("update lost_holds set released = 1");
+    this.#rows.all("update lost_holds set released = 1 where released = 0");
     this.#rows.insert("releases", { entry, calls, micros });
     this.#untold = undefined;
   }

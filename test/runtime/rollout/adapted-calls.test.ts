@@ -1,11 +1,12 @@
 /** What an endpoint refuses of a request is left out of further calls; what it sends goes back to it. */
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { EndpointView } from "../../../src/contract/endpoint.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
 import { registerEssays, topics, verdict } from "../essays.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { type Door, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
 import { questionScript, script, type Turns } from "../script.ts";
 
 let platform: Door;
@@ -72,6 +73,38 @@ test("a refusal that leaving out does not help fails its call, and nothing is re
   expect(keys).toEqual([`${id}:0`, `${id}:0:tools.strict`]);
   expect(rollouts[0]?.failed_calls).toMatchObject([{ status: 400 }, { status: 400 }]);
   expect(await refusedBy(at)).toEqual([]);
+});
+
+test("a kill between a refused call and the one without the part makes both again, under the same keys", async () => {
+  const at = await endpoint();
+  const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
+  const model = script([{ fault, holds: '"strict":true', reply: "done" }], undefined, { held: true });
+  const row = { question: "count", answer: "[]", ...ROW };
+  const environment_args = { rows: "uploaded" };
+  const run = await platform.start({
+    environment: "tool-sql",
+    environment_args,
+    dataset: [row],
+    endpoint: at.name,
+    model,
+    limits: { max_retries: 0 },
+  });
+  const id = rolloutAt(run.id);
+  const keys = [`${id}:0`, `${id}:0:tools.strict`] as const;
+  await requestsOf(model, 1);
+  await release(keys[0]);
+  await requestsOf(model, 2);
+  await abortAllDurableObjects();
+  expect(await refusedBy(at)).toEqual([]);
+  await requestsOf(model, 3);
+  await release(keys[0]);
+  await requestsOf(model, 4);
+  // The answer to the call that was cut off, and to the same call made again.
+  await release(keys[1]);
+  await release(keys[1]);
+  expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 1, failed: {} });
+  expect((await requestsOf(model)).map(({ idempotency_key }) => idempotency_key)).toEqual([...keys, ...keys]);
+  expect(await refusedBy(at)).toEqual(["tools.strict"]);
 });
 
 test("a judge's endpoint that answers streams only is asked for one, without a retry", async () => {
