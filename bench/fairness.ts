@@ -1,9 +1,10 @@
 /**
- * `npm run bench:fairness`: how long a small run of one organisation takes alone, and while another organisation has
- * 100,000 rollouts waiting behind a slow model, and a judge that never answers. The small run once asks no judge, and
- * once a healthy one. Meanwhile its organisation reads its list of runs again and again. Both organisations are on one
- * local platform, and everything goes over HTTP. One object goes to stdout with --json. Ends with 1 where the run takes
- * more than twice as long as alone, or the 99th percentile of the reads more than ten times as long.
+ * `npm run bench:fairness`: how long a small run of one organisation takes alone, and beside another organisation: once
+ * while that has 100,000 rollouts waiting behind a slow model, and a judge that never answers, and once while it has
+ * hundreds of rollouts whose graders take seconds each. The small run asks no judge, a healthy one, or has graders that
+ * take a tenth of a second. Meanwhile its organisation reads its list of runs again and again. Both organisations are on
+ * one local platform, and everything goes over HTTP. One object goes to stdout with --json. Ends with 1 where the run takes
+ * more than two and a half times as long as alone, or the 99th percentile of the reads more than ten times as long.
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -22,6 +23,7 @@ const HELP = `Usage: npm run bench:fairness -- [flags]
       --rollouts N      of the small run; default 100
       --waiting N       rollouts of the other organisation; default 100000
       --times N         how often each small run is made; the median counts; default 3
+      --beside NAME     waiting, graders; default both
       --json            print {machine, versions, rows}
 `;
 
@@ -32,7 +34,11 @@ const AT_ONCE = { small: 100, large: 1000 };
 const JUDGED = 300;
 /** How long the judge has been silent before the small run comes. */
 const UNDER_WAY_MS = 20_000;
-const MOST_TIMES_AS_LONG = 2;
+/** Of the other organisation: rollouts whose graders are heavy, what each has, and the length of the texts they compare. */
+const GRADED = { rollouts: 480, fuzzy: 8, levenshtein: 4, characters: 14_000 } as const;
+/** Of the small run: a tenth as many rollouts, each with so many graders. */
+const SMALL_GRADED = { share: 0.1, levenshtein: 3 } as const;
+const MOST_TIMES_AS_LONG = 2.5;
 const READ_MOST_TIMES_AS_LONG = 10;
 const READ_EVERY_MS = 50;
 
@@ -43,6 +49,7 @@ interface Models {
   readonly judge: ScriptedModel;
   readonly slow: ScriptedModel;
   readonly hanging: ScriptedModel;
+  readonly wordy: ScriptedModel;
 }
 
 async function startModels(): Promise<Models> {
@@ -56,6 +63,7 @@ async function startModels(): Promise<Models> {
         return "The answer is 48.";
       },
     }),
+    wordy: await startScriptedModel({ reply: () => "x".repeat(GRADED.characters) }),
     hanging: await startScriptedModel({ reply: () => ({ fault: { kind: "hang" } }) }),
   };
 }
@@ -129,9 +137,39 @@ async function whileReading<T>(client: RollcallClient, work: () => Promise<T>): 
   }
 }
 
-type Kind = "without judges" | "with a judge";
+const KINDS = ["without judges", "with a judge", "with graders"] as const;
+type Kind = (typeof KINDS)[number];
+const NEIGHBOURS = ["waiting", "graders"] as const;
+type Neighbour = (typeof NEIGHBOURS)[number];
 
-function smallRun(kind: Kind, { quick, judge }: Models, rollouts: number): Parameters<RollcallClient["createRun"]>[0] {
+/** A reference is so many times a row's answer: the rows alone would be too much for one request. */
+const ANSWERS = 100;
+
+function gradedRows(rollouts: number) {
+  const answer = "y".repeat(GRADED.characters / ANSWERS);
+  return Array.from({ length: rollouts }, (_, index) => ({ question: `question ${index}`, answer }));
+}
+
+type RunRequest = Parameters<RollcallClient["createRun"]>[0];
+
+function gradersOf({ levenshtein, fuzzy = 0 }: { levenshtein: number; fuzzy?: number }) {
+  const named = (count: number, grader: object, name: string) =>
+    Array.from({ length: count }, (_, at) => ({ ...grader, name: `${name}${at}` }));
+  const texts = { input: "{{sample.output_text}}", reference: "{{item.answer}}".repeat(ANSWERS) };
+  return [
+    ...named(levenshtein, { type: "scorer", scorer: "levenshtein", ...texts }, "distance"),
+    ...named(fuzzy, { type: "text_similarity", evaluation_metric: "fuzzy_match", ...texts }, "fuzzy"),
+  ];
+}
+
+function smallRun(kind: Kind, { quick, judge, wordy }: Models, rollouts: number): RunRequest {
+  if (kind === "with graders") {
+    return {
+      ...{ environment: "graded-dataset", environment_args: { graders: gradersOf(SMALL_GRADED) } },
+      dataset: gradedRows(Math.ceil(rollouts * SMALL_GRADED.share)),
+      ...{ model: "wordy", endpoint: { base_url: wordy.url }, max_concurrent: AT_ONCE.small },
+    };
+  }
   const common = {
     ...{ model: "quick", endpoint: { base_url: quick.url }, max_concurrent: AT_ONCE.small },
     dataset: rowsOf(rollouts),
@@ -162,8 +200,20 @@ async function startLarge(
   return [large.id, judged.id];
 }
 
+/** The same for heavy graders. */
+async function startGraded(client: RollcallClient, { wordy }: Models): Promise<string[]> {
+  const { id } = await client.createRun({
+    ...{ environment: "graded-dataset", environment_args: { graders: gradersOf(GRADED) } },
+    dataset: gradedRows(GRADED.rollouts),
+    ...{ model: "wordy", endpoint: { base_url: wordy.url }, max_concurrent: AT_ONCE.large },
+  });
+  while ((await client.getRun(id)).counts.scored === 0) await pause(100);
+  return [id];
+}
+
 interface Row {
   readonly run: Kind;
+  readonly beside: Neighbour;
   readonly alone_s: number;
   readonly beside_s: number;
   readonly times: number;
@@ -183,11 +233,12 @@ interface Measured {
   readonly reads: readonly number[];
 }
 
-function rowOf(run: Kind, alone: Measured, beside: Measured): Row {
+function rowOf(run: Kind, neighbour: Neighbour, alone: Measured, beside: Measured): Row {
   const [alone_s, beside_s] = [quantileOf(alone.made, 0.5), quantileOf(beside.made, 0.5)];
   const [read, readBeside] = [quantileOf(alone.reads, 0.99), quantileOf(beside.reads, 0.99)];
   return {
     run,
+    beside: neighbour,
     alone_s: rounded(alone_s),
     beside_s: rounded(beside_s),
     times: rounded(beside_s / alone_s),
@@ -196,14 +247,20 @@ function rowOf(run: Kind, alone: Measured, beside: Measured): Row {
   };
 }
 
-async function measure(settings: { rollouts: number; waiting: number; times: number }): Promise<Row[]> {
+interface Settings {
+  readonly rollouts: number;
+  readonly waiting: number;
+  readonly times: number;
+  readonly beside: readonly Neighbour[];
+}
+
+async function measure(settings: Settings): Promise<Row[]> {
   const directory = mkdtempSync(join(tmpdir(), "rollcall-fairness-"));
   const models = await startModels();
   const { platform, other } = await bootShared(directory);
   try {
     const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
     const neighbour = new RollcallClient({ baseUrl: platform.url, apiKey: other });
-    const kinds = ["without judges", "with a judge"] as const;
     const series = async (kind: Kind) => {
       const seconds: number[] = [];
       for (let time = 0; time < settings.times; time += 1) {
@@ -215,16 +272,21 @@ async function measure(settings: { rollouts: number; waiting: number; times: num
     await play(client, smallRun("with a judge", models, settings.rollouts));
     const measured = (kind: Kind) => whileReading(client, () => series(kind));
     const alone = new Map<Kind, Awaited<ReturnType<typeof measured>>>();
-    for (const kind of kinds) alone.set(kind, await measured(kind));
-    const ids = await startLarge(neighbour, models, settings.waiting);
+    for (const kind of KINDS) alone.set(kind, await measured(kind));
     const rows: Row[] = [];
-    for (const run of kinds) {
-      const before = alone.get(run) ?? { made: [], reads: [] };
-      rows.push(rowOf(run, before, await measured(run)));
-    }
-    for (const id of ids) {
-      const { counts, flow } = await neighbour.getRun(id);
-      process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
+    for (const beside of settings.beside) {
+      const graders = beside === "graders";
+      const start = () => (graders ? startGraded(neighbour, models) : startLarge(neighbour, models, settings.waiting));
+      const ids = await start();
+      for (const run of KINDS) {
+        const before = alone.get(run) ?? { made: [], reads: [] };
+        rows.push(rowOf(run, beside, before, await measured(run)));
+      }
+      for (const id of ids) {
+        const { counts, flow } = await neighbour.getRun(id);
+        process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
+        await neighbour.cancelRun(id);
+      }
     }
     process.stderr.write(`judge that hangs: ${models.hanging.requests.length} calls\n`);
     return rows;
@@ -240,6 +302,7 @@ const { values } = parseArgs({
     rollouts: { type: "string", default: "100" },
     waiting: { type: "string", default: "100000" },
     times: { type: "string", default: "3" },
+    beside: { type: "string", default: NEIGHBOURS.join() },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -248,13 +311,14 @@ if (values.help) {
   process.stdout.write(HELP);
 } else {
   const { rollouts, waiting, times } = values;
-  const rows = await measure({ rollouts: Number(rollouts), waiting: Number(waiting), times: Number(times) });
+  const beside = NEIGHBOURS.filter((name) => values.beside.split(",").includes(name));
+  const rows = await measure({ rollouts: Number(rollouts), waiting: Number(waiting), times: Number(times), beside });
   if (values.json) {
     const measured = { machine: describeMachine(), versions: describeVersions(), rows };
     process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`);
   } else {
-    for (const { run, alone_s, beside_s, times: longer, read_ms } of rows) {
-      process.stdout.write(`${run}: alone ${alone_s} s, beside the other ${beside_s} s (${longer} times)\n`);
+    for (const { run, beside: neighbour, alone_s, beside_s, times: longer, read_ms } of rows) {
+      process.stdout.write(`${run}: alone ${alone_s} s, beside ${neighbour} ${beside_s} s (${longer} times)\n`);
       const { alone, beside, times: slower } = read_ms;
       process.stdout.write(
         `  99 of 100 reads: alone within ${alone} ms, beside the other ${beside} ms (${slower} times)\n`,

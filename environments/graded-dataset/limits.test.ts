@@ -39,15 +39,15 @@ test("what a template comes to is bounded: beyond it a judge is not asked, and a
 
 test("all graders of a unit draw on one budget of work, and what is beyond has no score", async () => {
   // The work of a search counts as if every pair of characters were compared; here the first of each tells.
-  const [said, wanted] = ["ab".repeat(170_000), "c".repeat(300_000)];
-  const graders = Array.from({ length: 14 }, (_, at) => {
+  const [said, wanted] = ["ab".repeat(170_000), "c".repeat(200_000)];
+  const graders = Array.from({ length: 20 }, (_, at) => {
     return { type: "scorer", name: `has${at}`, scorer: "includes" };
   });
   const { scoring_errors, metrics } = await play({ graders }, said, { question: "?", answer: wanted });
-  expect(metrics["has11"]).toBe(0);
+  expect(metrics["has17"]).toBe(0);
   expect(scoring_errors).toMatchObject([
-    { function: "has12", error: expect.stringContaining("the scores of one unit together") },
-    { function: "has13" },
+    { function: "has18", error: expect.stringContaining("the scores of one unit together") },
+    { function: "has19" },
   ]);
 });
 

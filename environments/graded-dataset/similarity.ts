@@ -1,15 +1,13 @@
 /** How alike two texts are, by the metrics of OpenAI's `text_similarity`: 0 is not at all, 1 is the same. */
-import { scorers, spendWork } from "rollcall";
+import { commonSubsequence, scorers } from "rollcall";
 import type { METRICS } from "./graders.ts";
 
 /** Those that are computed of the texts alone. */
 type Metric = Exclude<(typeof METRICS)[number], "cosine">;
-type Args = Parameters<typeof spendWork>[0];
+type Args = Parameters<typeof commonSubsequence>[2];
 
 /** Comparing takes the product of the lengths: a longer output scores 0, a longer reference cannot be used. */
 const MOST_CHARACTERS = 20_000;
-/** Pairs of characters for each step. */
-const PAIRS = 20;
 
 const ROUGE_N = /^rouge_([1-5])$/;
 
@@ -41,26 +39,5 @@ export function fuzzyMatch(input: string, reference: string, args: Args = {}): n
     throw new RangeError(`a reference of ${b.length} characters is too long to be compared with`);
   }
   if (a.length > MOST_CHARACTERS) return 0;
-  const lengths = `${a.length} with ${b.length} characters`;
-  spendWork(args, (a.length * b.length) / PAIRS, `comparing ${lengths}`);
-  return (2 * commonSubsequence(a, b)) / (a.length + b.length);
-}
-
-/** Length of the longest common subsequence, in memory of one row. */
-function commonSubsequence(a: readonly string[], b: readonly string[]): number {
-  const [lefts, rights] = [codesOf(a), codesOf(b)];
-  const row = new Uint32Array(b.length + 1);
-  for (const left of lefts) {
-    let diagonal = 0;
-    for (let at = 0; at < rights.length; at += 1) {
-      const above = row[at + 1] ?? 0;
-      row[at + 1] = left === rights[at] ? diagonal + 1 : Math.max(above, row[at] ?? 0);
-      diagonal = above;
-    }
-  }
-  return row[b.length] ?? 0;
-}
-
-function codesOf(characters: readonly string[]): Uint32Array {
-  return Uint32Array.from(characters, (character) => character.codePointAt(0) ?? 0);
+  return (2 * commonSubsequence(a, b, args, "characters")) / (a.length + b.length);
 }

@@ -60,6 +60,7 @@ export { GroupJudgeRubric } from "./rubrics/group-judge-rubric.ts";
 export { fenced, JudgeRubric } from "./rubrics/judge-rubric.ts";
 export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric, RubricGroup } from "./rubrics/rubric.ts";
+export { commonSubsequence } from "./rubrics/scorers/common-subsequence.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
 export { spendWork, WorkBudgetError } from "./rubrics/work.ts";
 export { sqlStatements } from "./sql/statements.ts";

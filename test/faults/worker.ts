@@ -73,6 +73,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ...env,
     ROLLOUT_GROUPS: new FaultyQueue(env.ROLLOUT_GROUPS, knobs),
     ROLLOUT_SCORES: new FaultyQueue(env.ROLLOUT_SCORES, knobs),
+    ROLLOUT_SCORES_HEAVY: new FaultyQueue(env.ROLLOUT_SCORES_HEAVY, knobs),
     ROLLOUT_JUDGEMENTS: new FaultyQueue(env.ROLLOUT_JUDGEMENTS, knobs),
     ROLLOUT_JUDGEMENTS_1: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_1, knobs),
     ROLLOUT_JUDGEMENTS_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_2, knobs),

@@ -9,8 +9,8 @@ import { NoScoreError } from "./score-value.ts";
 
 /** A step is about 50 ns of one core. */
 export const WORK_LIMITS = {
-  /** One score, or one check of a value against a JSON Schema, may take so many: half a second. */
-  scoreSteps: 10_000_000,
+  /** One score, or one check of a value against a JSON Schema, may take so many: a third of a second. */
+  scoreSteps: 6_000_000,
   /** All scores of one unit (a rollout or a group) may take so many in one pass. */
   unitSteps: 100_000_000,
 } as const;

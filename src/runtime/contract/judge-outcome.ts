@@ -101,6 +101,8 @@ export interface JudgementRequest {
   readonly claim?: number;
   /** It was given back because its judge did not answer in time for those who wait behind it. */
   readonly silent?: boolean;
+  /** Its scores take more work than units of quick judges may: the run's units wait with those of slow judges. */
+  readonly heavy?: boolean;
   /** In a run with a cap: what those calls may take at most, all tries included, in micro-dollars. */
   readonly bound_micros?: number;
   /** What its asks took while the claim lasted. Absent: nobody knows. */

@@ -200,10 +200,11 @@ export interface GroupsMessage extends Address {
   readonly rollouts: readonly (readonly [group: number, slot: number, attempt: number])[];
 }
 
-/** `rollout-scores`: score these units. */
+/** `rollout-scores`: score these units. `heavy`: they took more work than that queue gives them (scoring/scoring-pass.ts). */
 export interface ScoresMessage extends Address {
   readonly kind: "scores";
   readonly units: readonly number[];
+  readonly heavy?: true;
 }
 
 /**

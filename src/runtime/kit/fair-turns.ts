@@ -4,7 +4,7 @@
  * counts its work here.
  *
  * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` nothing more is
- * computed for a while, a fifth of what they took and half of what went beyond: answering a request takes many looks at the
+ * computed for a while, a fifth of what they took and as much as went beyond: answering a request takes many looks at the
  * sockets, and each would wait for a pass. Among organisations that wait, the one is next that has computed least since it
  * came. So two that always wait have half each, however they divide their work.
  */
@@ -12,7 +12,7 @@
 /** About 50 ms of one core: a step is some 50 ns. */
 export const PASS_STEPS = 1_000_000;
 /** How long the process is let alone for each step that was computed in a pass, and for each beyond its steps. */
-const REST_MS = { perStep: 10e-6, perStepBeyond: 25e-6 };
+const REST_MS = { perStep: 10e-6, perStepBeyond: 50e-6 };
 /** Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. */
 const STEPS_PER_CHARACTER = 2;
 const STEPS_PER_TEXT = 200;
@@ -91,7 +91,7 @@ export class FairTurns {
   }
 
   #begin<T>(org: string, begin: () => T): T {
-    this.#level = this.#levelOf(org);
+    this.#level = this.levelOf(org);
     return begin();
   }
 
@@ -118,10 +118,10 @@ export class FairTurns {
 
   #isNext(org: string, at: number): boolean {
     if (at < this.#heldUntil || this.#computed >= PASS_STEPS) return false;
-    const level = this.#levelOf(org);
+    const level = this.levelOf(org);
     for (const other of this.#waiting) {
       if (at - other.seen > GONE_MS) this.#waiting.delete(other);
-      else if (this.#levelOf(other.org) < level) return false;
+      else if (this.levelOf(other.org) < level) return false;
     }
     return true;
   }
@@ -132,12 +132,13 @@ export class FairTurns {
     return count;
   }
 
-  #levelOf(org: string): number {
+  /** How much it has computed, on a scale that all organisations share: whoever has the least is next. */
+  levelOf(org: string): number {
     return Math.max(this.#level, this.#had.get(org) ?? 0);
   }
 
   #count(org: string, steps: number): void {
-    const had = this.#levelOf(org) + steps;
+    const had = this.levelOf(org) + steps;
     this.#had.delete(org);
     this.#had.set(org, had);
     const [oldest] = this.#had.keys();

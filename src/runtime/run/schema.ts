@@ -176,6 +176,8 @@ export interface RunHead {
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
   /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
   readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
+  /** A unit that is judged takes more work than those of quick judges may. */
+  readonly judged_heavy?: boolean;
   /** What it met at the endpoints that it called, by their ids. */
   readonly refusals: EndpointRefusals;
   /** Null for a run that trains nothing. */

@@ -23,6 +23,7 @@ import {
 import { judgeCosts } from "../../core/billing/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
+import { unitWork } from "../../core/rubrics/work.ts";
 import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../contract/judge-outcome.ts";
 import type { RunRpc } from "../contract/rpc.ts";
 import type { Delivery, JudgementMessage } from "../contract/wire.ts";
@@ -34,7 +35,15 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
-import { judgementRequestOf, judgeSettingsOf, openScoring, scoreInTurn, trajectoriesOf } from "./scoring-pass.ts";
+import {
+  judgementRequestOf,
+  judgeSettingsOf,
+  openScoring,
+  QUEUE_WORK,
+  type QueueWork,
+  scoreInTurn,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
 
 /** An invocation lasts 15 minutes at most, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
@@ -53,20 +62,31 @@ export async function judgeUnit(
   const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
   if (taken === null) return;
   const judging = new UnitJudging(env, run, taken, { subrequests, firstLookMs });
+  const { claim, endpoint_id, calls } = taken;
   try {
-    await settleUnit(env, run, taken, judging, subrequests);
+    const limits = delivery.pace === undefined ? QUEUE_WORK.light : QUEUE_WORK.heavy;
+    await settleUnit(env, run, taken, { judging, limits }, subrequests);
   } catch (thrown) {
+    if (thrown instanceof HeavyUnitError) {
+      const given = { unit, claim, endpoint_id, calls, heavy: true, spent: judging.giveUp() };
+      await subrequests.object(() => run().requestJudgements([given]));
+      return;
+    }
     logError("judging failed", { ...idsOf({ scope, run_id }), unit }, thrown);
-    const { claim, endpoint_id, calls } = taken;
     await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() }]);
   }
+}
+
+/** Its scores take more work than the queue gives a unit: it goes on in another. */
+class HeavyUnitError extends Error {
+  override readonly name = "HeavyUnitError";
 }
 
 async function settleUnit(
   env: Env,
   run: () => RunRpc,
   taken: JudgingUnit,
-  judging: UnitJudging,
+  { judging, limits }: { readonly judging: UnitJudging; readonly limits: QueueWork },
   subrequests: Subrequests,
 ): Promise<void> {
   const { spec, unit, claim, settled } = taken;
@@ -77,7 +97,9 @@ async function settleUnit(
   const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
-    const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges })).result;
+    const work = unitWork(limits.unitSteps);
+    const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges, work })).result;
+    if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyUnitError("it takes more work");
     if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
   });

@@ -1,7 +1,7 @@
 /**
  * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Units whose
  * trajectories are more than may be held at once go by slices, as do those whose scoring calls other services, as many as
- * there are connections for.
+ * there are connections for. Units that would take much work go to `rollout-scores-heavy`, and are scored there.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
@@ -20,13 +20,12 @@ import {
   askCollectorOf,
   judgementRequestOf,
   openScoring,
+  QUEUE_WORK,
+  type QueueWork,
   type Scoring,
   scoreInTurn,
   trajectoriesOf,
 } from "./scoring-pass.ts";
-
-/** Counted work after which what was scored is handed over, and the rest of a message, or of a batch, goes to the queue's end. */
-export const SLICE_STEPS = 20_000_000;
 
 /** Gives the steps of counted work that it took. */
 export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
@@ -38,26 +37,45 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return 0;
   const failures: unknown[] = [];
+  const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [left, steps] = [message.units, 0];
   for (let { units } = waiting; units.length > 0; ) {
-    const slice = await scoreSlice(env, spec, scoring, units.slice(0, atOnce(scoring)), subrequests, failures);
-    const members = slice.scored.flatMap((group) => group.members);
-    const samples = slice.scored.flatMap((group) => group.samples ?? []);
-    if (members.length > 0) {
-      await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
-    }
+    const pass = { env, spec, scoring, subrequests, failures, limits };
+    const slice = await scoreSlice(pass, units.slice(0, atOnce(scoring)));
+    await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
     steps += slice.steps;
     if (left.length === 0) break;
     units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
-    if (steps < SLICE_STEPS) continue;
+    if (steps < limits.sliceSteps) continue;
     // What other organisations have in the queue comes first.
-    if (units.length > 0) await sendAll(env.ROLLOUT_SCORES, [{ ...message, units: left }], subrequests);
+    if (units.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
     break;
   }
   // The others are scored; asked again, the run names only those that are not.
   if (failures.length > 0) throw failures[0];
   return steps;
+}
+
+/** Scores to the run, and units that take more work than their queue gives them to the other. */
+async function handOver(
+  env: Env,
+  message: ScoresMessage,
+  { scored, heavy }: ScoredSlice,
+  subrequests: Subrequests,
+): Promise<void> {
+  if (heavy.length > 0) {
+    await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, units: heavy, heavy: true }], subrequests);
+  }
+  const members = scored.flatMap((group) => group.members);
+  const samples = scored.flatMap((group) => group.samples ?? []);
+  if (members.length === 0) return;
+  const run = runObject(env, message.scope, message.run_id);
+  await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
+}
+
+export function scoresQueue(env: Env, { heavy }: Pick<ScoresMessage, "heavy">): Queue {
+  return heavy ? env.ROLLOUT_SCORES_HEAVY : env.ROLLOUT_SCORES;
 }
 
 function atOnce({ environment: { needs } }: Scoring): number | undefined {
@@ -71,9 +89,10 @@ interface ScoredUnit {
   readonly samples: GroupSamples | null;
 }
 
-/** `steps`: of counted work. Units that were not `tried` are left for another slice. */
+/** `steps`: of counted work. Units that were not `tried` are left for another slice, those that are `heavy` for the other queue. */
 interface ScoredSlice {
   readonly scored: readonly ScoredUnit[];
+  readonly heavy: readonly number[];
   readonly tried: ReadonlySet<number>;
   readonly steps: number;
 }
@@ -84,25 +103,30 @@ interface Pass {
   readonly trajectories: readonly Trajectory[];
   readonly records: readonly ScoreRecord[];
   readonly pending: AskCollector["pending"];
+  readonly work: Work;
+}
+
+/** What scoring the units of a message shares. */
+interface Message {
+  readonly env: Env;
+  readonly spec: RunSpec;
+  readonly scoring: Scoring;
+  readonly subrequests: Subrequests;
+  readonly failures: unknown[];
+  readonly limits: QueueWork;
 }
 
 /** Units that could not be read are left to the next delivery; why stands in `failures`. */
-async function scoreSlice(
-  env: Env,
-  spec: RunSpec,
-  scoring: Scoring,
-  units: readonly Unit[],
-  subrequests: Subrequests,
-  failures: unknown[],
-): Promise<ScoredSlice> {
+async function scoreSlice(message: Message, units: readonly Unit[]): Promise<ScoredSlice> {
+  const { env, spec, scoring, subrequests, failures, limits } = message;
   const tried = new Set<number>();
   const works: Work[] = [];
   const begun: Promise<Pass | null>[] = [];
   const steps = () => works.reduce((sum, work) => sum + work.steps, 0);
   for (const unit of units) {
-    if (steps() >= SLICE_STEPS) break;
+    if (steps() >= limits.sliceSteps) break;
     tried.add(unit.unit);
-    const work = unitWork();
+    const work = unitWork(limits.unitSteps);
     works.push(work);
     try {
       const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
@@ -110,7 +134,7 @@ async function scoreSlice(
       const turn = await scoreInTurn(env, spec, unit, scoring, trajectories, { judges: asks, work });
       begun.push(
         turn.result.then(
-          (records) => records && { unit, trajectories, records, pending: asks.pending },
+          (records) => records && { unit, trajectories, records, pending: asks.pending, work },
           (thrown: unknown) => noted(failures, thrown),
         ),
       );
@@ -120,7 +144,14 @@ async function scoreSlice(
     }
   }
   const passes = (await Promise.all(begun)).filter((pass) => pass !== null);
-  return { scored: await settlePasses(env, spec, scoring, passes, subrequests, failures), tried, steps: steps() };
+  const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
+  const scored = await settlePasses(message, whole);
+  return { scored, heavy: heavy.map(({ unit }) => unit.unit), tried, steps: steps() };
+
+  /** What a light queue refused to compute says nothing: another pass may compute it. */
+  function isTooHeavy({ work }: Pass): boolean {
+    return limits === QUEUE_WORK.light && work.exceeded;
+  }
 }
 
 function noted(failures: unknown[], thrown: unknown): null {
@@ -128,17 +159,14 @@ function noted(failures: unknown[], thrown: unknown): null {
   return null;
 }
 
-async function settlePasses(
-  env: Env,
-  spec: RunSpec,
-  scoring: Scoring,
-  passes: readonly Pass[],
-  subrequests: Subrequests,
-  failures: unknown[],
-): Promise<ScoredUnit[]> {
+async function settlePasses(message: Message, passes: readonly Pass[]): Promise<ScoredUnit[]> {
+  const { env, spec, scoring, subrequests, failures } = message;
   const requests = passes
     .filter(({ pending }) => pending.length > 0)
-    .map(({ unit, pending }) => judgementRequestOf(spec, unit.unit, pending));
+    .map(({ unit, pending, work }) => {
+      const request = judgementRequestOf(spec, unit.unit, pending);
+      return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
+    });
   // Without their judges' verdicts these have no scores yet.
   if (requests.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);

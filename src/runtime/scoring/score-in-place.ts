@@ -11,8 +11,9 @@ import type { RolloutSpec, RunSpec } from "../contract/wire.ts";
 import { besideSuspects, lastEnd } from "../environment/suspects.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { openScoring, scoreInTime } from "./scoring-pass.ts";
+import { beginInTurn } from "./scoring-turns.ts";
 
-/** Of the ready scorers, as they count it: some 50 ms, for which the neighbours in the object wait. */
+/** Of the ready scorers, as they count it: some 50 ms, which is a pass (kit/fair-turns.ts). */
 const STEPS = 1_000_000;
 
 /** True where it is scored alone, asks nobody, and trains nothing. */
@@ -40,6 +41,9 @@ export async function scoreInPlace(
   if (scoring === null) return null;
   const work = unitWork(STEPS);
   const trajectory = JSON.parse(stored) as Trajectory;
-  const [record] = await besideSuspects(() => scoreInTime(scoring, [trajectory], { work }));
+  const { result } = await beginInTurn(spec.scope.orgId, work, (pause, waited) =>
+    besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited })),
+  );
+  const [record] = await result;
   return record === undefined || work.exceeded ? null : record;
 }

@@ -18,7 +18,7 @@ import {
   type ScoringOffer,
   scoreUnit,
 } from "../../core/rubrics/score.ts";
-import { unitWork } from "../../core/rubrics/work.ts";
+import { WORK_LIMITS, type Work } from "../../core/rubrics/work.ts";
 import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { RunSpec, Unit } from "../contract/wire.ts";
 import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
@@ -32,6 +32,17 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 import { askBound } from "./ask-judge.ts";
 import { type Begun, beginInTurn } from "./scoring-turns.ts";
+
+/**
+ * Counted work of a queue: what a unit may take in one pass, and after how much what was scored is handed over, and the
+ * rest goes to the queue's end. A unit of a light queue that would take more is scored in a heavy one, so that it holds up
+ * only its like: a unit is not divided between invocations.
+ */
+export const QUEUE_WORK = {
+  light: { unitSteps: 4_000_000, sliceSteps: 5_000_000 },
+  heavy: { unitSteps: WORK_LIMITS.unitSteps, sliceSteps: 20_000_000 },
+} as const;
+export type QueueWork = (typeof QUEUE_WORK)[keyof typeof QUEUE_WORK];
 
 export interface Scoring {
   readonly environment: AnyEnvironment;
@@ -106,7 +117,7 @@ export function scoreInTurn(
   unit: Unit,
   scoring: Scoring,
   trajectories: readonly Trajectory[],
-  { judges, work = unitWork() }: Pick<ScoringOffer, "judges" | "work">,
+  { judges, work }: Pick<ScoringOffer, "judges"> & { readonly work: Work },
 ): Promise<Begun<ScoreRecord[] | null>> {
   return beginInTurn(spec.scope.orgId, work, (pause, waited) =>
     scoreAlone(env, spec, unit, scoring, (watched) =>

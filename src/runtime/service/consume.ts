@@ -1,20 +1,23 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together, and so is what it computes. What would go beyond either goes to the end of its queue, for a later
- * invocation, behind what others have there: a retry would count as a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
+ * counted together, and so is what it computes: first those of the organisation that has computed least in this process.
+ * What would go beyond either count goes to the end of its queue, for a later invocation, behind what others have there: a
+ * retry would count as a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
  * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunMessage } from "../contract/wire.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
 import { judgementQueue, sendAll } from "../run/queues.ts";
 import { judgeUnit } from "../scoring/consume-judgements.ts";
-import { SLICE_STEPS, scoreUnits } from "../scoring/consume-scores.ts";
+import { scoresQueue, scoreUnits } from "../scoring/consume-scores.ts";
+import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
 import { foldSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
@@ -29,9 +32,10 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
     ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
     : (message: Message<RunMessage>) => work(env, message, subrequests);
   const untried: Message<RunMessage>[] = [];
+  const { sliceSteps } = isHeavy(batch.messages) ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let steps = 0;
   const settle = async (message: Message<RunMessage>) => {
-    if (subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= SLICE_STEPS) {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= sliceSteps) {
       untried.push(message);
       return;
     }
@@ -47,9 +51,22 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   if (!dead && waitsForJudges(batch.messages.map(({ body }) => body))) {
     await subrequests.six(batch.messages, settle);
   } else {
-    for (const message of batch.messages) await settle(message);
+    for (const waiting = [...batch.messages]; waiting.length > 0; ) await settle(takeNext(waiting));
   }
   await sendOn(env, untried, subrequests);
+}
+
+/** Takes out the first message of the organisation that has computed least. */
+function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
+  const levels = waiting.map(({ body }) => PROCESS_TURNS.levelOf(body.scope.orgId));
+  const [next] = waiting.splice(levels.indexOf(Math.min(...levels)), 1);
+  if (next === undefined) throw new Error("no message waits");
+  return next;
+}
+
+/** Those of a batch are of one queue. */
+function isHeavy([first]: readonly Message<RunMessage>[]): boolean {
+  return first?.body.kind === "scores" && first.body.heavy === true;
 }
 
 async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
@@ -66,7 +83,7 @@ function queueOf(env: Env, message: RunMessage): Queue {
     case "groups":
       return env.ROLLOUT_GROUPS;
     case "scores":
-      return env.ROLLOUT_SCORES;
+      return scoresQueue(env, message);
     case "segment":
       return env.RUN_SEGMENTS;
     case "judgement":

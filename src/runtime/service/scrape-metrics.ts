@@ -22,8 +22,8 @@ import { endpointObject } from "../kit/names.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "../kit/prometheus.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 
-/** With the two that letting the caller in takes, 20. */
-const MOST_READS = 18;
+/** With the two that letting the caller in takes, 21. */
+const MOST_READS = 19;
 /** Whose calls are told of: those that most runs use. */
 const MOST_ENDPOINTS = 5;
 /** An endpoint is told of for so long after its last run: runs tell it of their calls every 5 minutes at the latest. */
@@ -135,6 +135,7 @@ function queuesOf(env: Env): readonly (readonly [name: string, queue: Queue])[] 
   return [
     ["rollout-groups", env.ROLLOUT_GROUPS],
     ["rollout-scores", env.ROLLOUT_SCORES],
+    ["rollout-scores-heavy", env.ROLLOUT_SCORES_HEAVY],
     ["rollout-judgements", env.ROLLOUT_JUDGEMENTS],
     ["rollout-judgements-1", env.ROLLOUT_JUDGEMENTS_1],
     ["rollout-judgements-2", env.ROLLOUT_JUDGEMENTS_2],

@@ -2,6 +2,7 @@ import { createExecutionContext, createMessageBatch, getQueueResult, runDurableO
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/runtime/contract/wire.ts";
+import { PASS_STEPS, PROCESS_TURNS } from "../../../src/runtime/kit/fair-turns.ts";
 import { trajectoryKey } from "../../../src/runtime/kit/names.ts";
 import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { FactsTable } from "../../../src/runtime/rollout/facts.ts";
@@ -20,8 +21,8 @@ beforeAll(async () => {
 const HOUR = 3600_000;
 const DAY = 24 * HOUR;
 
-function finishOne(model: string, count = 1) {
-  return platform.finish({ environment: "gsm8k", dataset: questions(count), model });
+function finishOne(model: string, count = 1, door = platform) {
+  return door.finish({ environment: "gsm8k", dataset: questions(count), model });
 }
 
 function startOf(run_id: string, sent_at = Date.now()): RunMessage {
@@ -335,6 +336,22 @@ test("what an invocation cannot work off goes to the end of its queue, and count
   expect(acked).toHaveLength(90);
   expect(queue.given.length).toBeGreaterThan(0);
   expect(queue.given).toEqual(bodies.slice(-queue.given.length));
+});
+
+test("of a batch the messages of the organisation that computed least come first, whatever came before them", async () => {
+  const other = await openPlatform();
+  const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
+  await PROCESS_TURNS.spend(other.scope.orgId, 1);
+  await PROCESS_TURNS.spend(platform.scope.orgId, PASS_STEPS);
+  const message = (run_id: string, { scope }: Door, unit: number): RunMessage => {
+    return { kind: "scores", scope, run_id, units: [unit] };
+  };
+  const bodies = Array.from({ length: 90 }, (_, unit) => message(greedy.id, platform, unit));
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  const last = message(fair.id, other, 1);
+  await deliver("rollout-scores", [...bodies, last], { bindings: { ROLLOUT_SCORES: queue } });
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(queue.given).not.toContainEqual(last);
 });
 
 test("what an invocation cannot send on is left for its queue to deliver again", async () => {

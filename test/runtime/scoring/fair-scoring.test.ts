@@ -1,20 +1,64 @@
 /** Scores that take long let other organisations go on. */
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
-import { openPlatform } from "../platform.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { dataset, defineEnvironment, SingleTurnEnv, spendWork } from "../../../src/core/entry.ts";
+import { LossyQueue } from "../hand-made.ts";
+import { openPlatform, requestsOf } from "../platform.ts";
+import { registerOnce } from "../registered.ts";
 import { RIGHT } from "../rows.ts";
 import { questionScript, script } from "../script.ts";
 
+const SLOW = env.ROLLOUT_JUDGEMENTS_SLOW;
+
 /** Texts of this length take some 1,000,000 steps to compare, and six graders compare them. */
 const LONG = 14_000;
-const ROWS = 16;
+const ROWS = 10;
 /** Each of these is computed twice. */
-const JUDGED = 8;
+const JUDGED = 6;
 const HEAVY_ROWS = Array.from({ length: ROWS }, (_, at) => ({
   question: questionScript([`${at}${"x".repeat(LONG)}`]),
   answer: "y".repeat(LONG),
 }));
 const GRADERS = Array.from({ length: 6 }, (_, at) => ({ type: "scorer", name: `g${at}`, scorer: "levenshtein" }));
+
+/** Its groups are scored together, which the consumer does. */
+const bestOf = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), [{ question: "Say one." }]),
+      rubric: { groupRewards: { best: (group) => group.map(() => 1) } },
+    }),
+});
+
+/** Once its judge has answered it takes more work than a unit of quick judges may. */
+const weighed = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), [{ question: "Say one." }]),
+      rubric: {
+        judges: ["default"],
+        rewards: {
+          liked: async (args) => {
+            const liked = await args.judge("Is it good?", { range: [0, 1] });
+            spendWork(args, 5_000_000, "weighing it");
+            return liked;
+          },
+        },
+      },
+    }),
+});
+
+beforeAll(() => {
+  for (const [id, { args, needs, load }] of Object.entries({ "best-of": bestOf, weighed })) {
+    registerOnce({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
+  }
+});
+afterEach(() => {
+  env.ROLLOUT_JUDGEMENTS_SLOW = SLOW;
+});
 
 test("a run of another organisation is played, scored and read while heavy graders are computed", async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
@@ -34,16 +78,33 @@ test("a run of another organisation is played, scored and read while heavy grade
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(ROWS);
 });
 
+test("an organisation's heavy run, and one whose groups are scored together, end while another has more heavy units", async () => {
+  const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
+  const graded = { environment: "graded-dataset", environment_args: { graders: GRADERS }, model: script([]) };
+  const heavy = await greedy.start({ ...graded, dataset: HEAVY_ROWS });
+  const scored = async () => (await greedy.run(heavy.id)).counts.scored;
+  await expect.poll(scored).toBeGreaterThan(0);
+  const group = await fair.finish({ environment: "best-of", rollouts_per_example: 2, model: script(["one"]) });
+  expect(group.counts.scored).toBe(2);
+  const run = await fair.finish({ ...graded, dataset: HEAVY_ROWS.slice(0, 2) });
+  expect(run.counts.scored).toBe(2);
+  expect(await scored()).toBeLessThan(ROWS);
+  expect((await greedy.ended(heavy.id)).counts.scored).toBe(ROWS);
+});
+
 test("a run of another organisation is played, scored and read while units with judges and heavy graders are computed", async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
   const JUDGE = {
     ...{ type: "score_model", name: "taste", model: "judge", range: [0, 1] },
     input: [{ role: "user", content: "Grade {{ item.answer }}" }],
   };
+  const slow = new LossyQueue(SLOW);
+  slow.losing = false;
+  env.ROLLOUT_JUDGEMENTS_SLOW = slow;
   const judge = { endpoint: { base_url: env.MODEL_URL }, model: script(['{"reason": "fine", "verdict": 0.5}']) };
   const heavy = await greedy.start({
     environment: "graded-dataset",
-    environment_args: { graders: [...GRADERS.slice(0, 3), JUDGE] },
+    environment_args: { graders: [...GRADERS.slice(0, 5), JUDGE] },
     dataset: HEAVY_ROWS.slice(0, JUDGED),
     model: script([]),
     judges: { judge },
@@ -54,5 +115,20 @@ test("a run of another organisation is played, scored and read while units with 
   const run = await fair.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
   expect(run.counts.scored).toBe(1);
   expect(await scored()).toBeLessThan(JUDGED);
+  // Units of quick judges do not wait behind them.
+  expect(slow.given).toContainEqual(expect.objectContaining({ run_id: heavy.id, pace: "slow" }));
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(JUDGED);
+});
+
+test("a unit that takes much work once its judge has answered goes on where units may, and its judge is asked once", async () => {
+  const slow = new LossyQueue(SLOW);
+  slow.losing = false;
+  env.ROLLOUT_JUDGEMENTS_SLOW = slow;
+  const platform = await openPlatform();
+  const model = script(['{"reason": "fine", "verdict": 0.5}']);
+  const judges = { default: { endpoint: { base_url: env.MODEL_URL }, model } };
+  const run = await platform.finish({ environment: "weighed", model: script(["one"]), judges });
+  expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 0.5 } } });
+  expect(slow.given).toEqual([expect.objectContaining({ run_id: run.id, pace: "slow" })]);
+  expect(await requestsOf(model)).toHaveLength(1);
 });

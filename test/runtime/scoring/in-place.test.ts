@@ -11,6 +11,7 @@ import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const SCORES = env.ROLLOUT_SCORES;
+const HEAVY = env.ROLLOUT_SCORES_HEAVY;
 let platform: Door;
 let passes = 0;
 
@@ -39,6 +40,7 @@ beforeAll(async () => {
 });
 afterEach(() => {
   env.ROLLOUT_SCORES = SCORES;
+  env.ROLLOUT_SCORES_HEAVY = HEAVY;
   passes = 0;
 });
 
@@ -54,12 +56,25 @@ test("a rollout that asks nobody is scored with its report: no message is sent f
 test.each([
   ["at once, where it takes little work", 1000, 1],
   ["by the consumer, where it takes more than its neighbours should wait for", 2_000_000, 2],
+  ["by the consumer of heavy units, where it takes more than others in the queue should wait for", 4_500_000, 3],
 ])("it is scored %s, with the same score", async (_, steps, times) => {
   const model = script(["one"]);
   const request = { environment: "heavy", environment_args: { steps }, num_examples: 1, model };
   const run = await platform.finish(request);
   expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 1 } } });
   expect({ passes, calls: (await requestsOf(model)).length }).toEqual({ passes: times, calls: 1 });
+});
+
+test("a heavy unit is sent on once: others of its message are scored where they are", async () => {
+  const queue = new LossyQueue(HEAVY);
+  queue.losing = false;
+  env.ROLLOUT_SCORES_HEAVY = queue;
+  const model = script(["one"]);
+  const light = await platform.finish({ environment: "heavy", environment_args: { steps: 3_000_000 }, model });
+  const heavy = await platform.finish({ environment: "heavy", environment_args: { steps: 4_500_000 }, model });
+  const kind = { kind: "scores", scope: platform.scope, heavy: true };
+  expect(queue.given).toEqual([{ ...kind, run_id: heavy.id, units: [1] }]);
+  expect([light.counts.scored, heavy.counts.scored]).toEqual([1, 1]);
 });
 
 test("what takes more work than any unit may is unscored with the reason, as ever", async () => {

@@ -1,7 +1,8 @@
 /** The scorers that count words and runs of words in common: `f1`, `rouge`, `bleu`, `gleu` and `meteor`. */
 import { stemmer } from "stemmer";
 import * as z from "zod";
-import { type Work, withThousands } from "../work.ts";
+import { WORK, type Work } from "../work.ts";
+import { commonSubsequence } from "./common-subsequence.ts";
 import { type Compare, MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
 /** Runs of letters and digits of any script, in lower case; all else separates. */
@@ -71,9 +72,6 @@ export const f1 = scorer(z.strictObject({ ignore_articles: z.boolean().default(f
 
 /** The subsequence takes the product of the lengths: an output of more words scores 0. */
 const SUBSEQUENCE_WORDS = 10_000;
-/** Pairs of words for each step. */
-const PAIRS = 25;
-
 export const rouge = scorer(
   z.strictObject({
     n: z.union([z.literal("l"), z.int().min(1).max(5)]).default("l"),
@@ -87,34 +85,14 @@ export const rouge = scorer(
           throw new MalformedReferenceError(`it has more than ${SUBSEQUENCE_WORDS} words`);
         }
         if (said.length > SUBSEQUENCE_WORDS) return 0;
-        const lengths = `${withThousands(said.length)} with ${withThousands(expected.length)} words`;
-        work.spend((said.length * expected.length) / PAIRS, `comparing ${lengths}`);
-        return overlap(commonSubsequence(said, expected), said.length, expected.length, measure);
+        const shared = commonSubsequence(said, expected, { [WORK]: work }, "words");
+        return overlap(shared, said.length, expected.length, measure);
       }
       const [runs, wanted] = [countRuns(said, n), countRuns(expected, n)];
       const total = (words: readonly string[]) => Math.max(0, words.length - n + 1);
       return overlap(sharedRuns(runs, wanted), total(said), total(expected), measure);
     }),
 );
-
-/** Length of the longest common subsequence, row by row, over words told apart by number. */
-function commonSubsequence(a: readonly string[], b: readonly string[]): number {
-  const numbers = new Map([...a, ...b].map((word, at) => [word, at]));
-  const numbered = (words: readonly string[]) => Uint32Array.from(words, (word) => numbers.get(word) ?? 0);
-  const [rows, columns] = [numbered(a), numbered(b)];
-  const lengths = new Uint32Array(columns.length);
-  for (const row of rows) {
-    let corner = 0;
-    let left = 0;
-    for (let at = 0; at < columns.length; at += 1) {
-      const above = lengths[at] ?? 0;
-      left = row === columns[at] ? corner + 1 : Math.max(above, left);
-      lengths[at] = left;
-      corner = above;
-    }
-  }
-  return lengths.at(-1) ?? 0;
-}
 
 /**
  * Overlap of word runs, as machine translation measures it, of one sentence.

@@ -35,7 +35,7 @@ import type { RunStore } from "../store.ts";
 import { reasonOf } from "../take-scores.ts";
 import { unitsWaiting, waitingRows, wholeUnit } from "../units.ts";
 import { closeClaim, dropUnit, openClaim } from "./cap.ts";
-import { noteAnswer, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
+import { noteAnswer, noteHeavy, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
 import { afterOutcome, hasReply, isCounted, knownResult, metBy, NEW_VERDICT } from "./verdict.ts";
 
 /** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
@@ -61,7 +61,8 @@ export function requestJudgements(
 }
 
 function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, claim, bound_micros: needs = 0 } = request;
+  const { unit, endpoint_id, calls, not_before = now, claim, heavy, bound_micros: needs = 0 } = request;
+  if (heavy === true) noteHeavy(store);
   const entry = store.judging.unit(unit);
   const members = wholeUnit(store, spec, unit);
   const given = entry !== null && isClaim(entry, claim);
@@ -78,9 +79,9 @@ function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, n
 }
 
 function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: JudgementRequest, now: number): void {
-  const { unit, endpoint_id, calls, not_before = now, failed = false, silent = false } = request;
-  // One that failed was never looked at again: it needs what it needed.
-  const { bound_micros: needs = 0 } = failed ? { bound_micros: entry.needs } : request;
+  const { unit, endpoint_id, calls, not_before = now, failed = false, heavy = false, silent = false } = request;
+  // One that failed, or took too much work, was not looked at to its end: it needs what it needed.
+  const { bound_micros: needs = 0 } = failed || heavy ? { bound_micros: entry.needs } : request;
   store.judging.setUnit(unit, { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before, needs });
   if (silent) noteSilent(store, entry.endpoint_id);
   if (!failed) return;

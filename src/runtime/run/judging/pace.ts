@@ -16,10 +16,17 @@ const SOON_MS = 5000;
 
 type Pace = JudgePace | "quick";
 
-/** For a message: absent for judges that answer soon, or that nobody has heard of yet. */
-export function paceOf({ judge_paces }: RunHead, endpointId: string): { readonly pace?: JudgePace } {
+/** For a message: absent for judges that answer soon, or that nobody has heard of yet, in a run whose units take little work. */
+export function paceOf({ judge_paces, judged_heavy }: RunHead, endpointId: string): { readonly pace?: JudgePace } {
   const pace = judge_paces[endpointId];
-  return pace === undefined || pace === "quick" ? {} : { pace };
+  if (pace !== undefined && pace !== "quick") return { pace };
+  return judged_heavy === true ? { pace: "slow" } : {};
+}
+
+/** From now on the run's units wait for their judges where a unit may take its whole work. */
+export function noteHeavy(store: RunStore): void {
+  const head = store.head();
+  if (head.judged_heavy !== true) store.saveHead({ ...head, judged_heavy: true });
 }
 
 export function isUnproven({ judge_paces }: RunHead, endpointId: string): boolean {
