@@ -22,12 +22,6 @@ const PricesQuery = z.strictObject({
 const OrganizationQuery = z.strictObject({
   organization: Id.optional().describe("for an operator: the id of any").meta({ example: EXAMPLE.organization }),
 });
-const VerificationQuery = OrganizationQuery.extend({
-  before: wholeNumber(1)
-    .optional()
-    .describe("`next` of the call before: of the copies only those of entries with lower numbers")
-    .meta({ example: "400001" }),
-});
 const LedgerQuery = z.strictObject({
   after: wholeNumber(1).optional().describe("`last_id` of the page before").meta({ example: "12" }),
   limit: PageLimit,
@@ -85,7 +79,7 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Read the entries of the ledger, newest first",
     description:
-      "What is posted never changes: what turns out wrong is set right by another entry. Entries of closed months are read from their copies, 300 files for a page: one with `has_more` may have fewer entries than its limit, or none, and the next comes after its `last_id`.",
+      "What is posted never changes: what turns out wrong is set right by another entry. Beyond the newest million they are read from archived files, 300 for a page: one with `has_more` may have fewer entries than its limit, or none, and the next comes after its `last_id`.",
     query: LedgerQuery,
     reply: { description: "A page of entries", schema: LedgerEntryList },
     handle: listEntries,
@@ -95,17 +89,15 @@ export const ledgerOperations: readonly Operation[] = [
     route: "GET /v1/ledger/verification",
     permission: ["billing:read", "operator"],
     reach: "organization",
-    summary: "Add the ledger up again, and compare it with its copies",
+    summary: "Add the ledger up again, and compare it with the balances and months that are kept",
     description:
-      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`. A call reads the newest 400 copies of entries, then those before `before`.",
-    query: VerificationQuery,
+      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`.",
+    query: OrganizationQuery,
     reply: { description: "What was found", schema: LedgerVerification },
     errors: ["not_found"],
     handle: async (context) => {
-      const { organization, before } = readQuery(context, VerificationQuery);
-      const { services, caller } = context.var;
-      const found = await services.verifyLedger(context.env, caller, organization ?? null, before ?? null);
-      return context.json(unwrap(found));
+      const { env, services, caller, asked } = aboutOne(context);
+      return context.json(unwrap(await services.verifyLedger(env, caller, asked)));
     },
   },
   {

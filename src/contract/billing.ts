@@ -29,8 +29,6 @@ export const BalanceView = named("Balance", {
     example: 0,
   }),
   entries: Count.describe("of the ledger").meta({ example: 40 }),
-  uncopied: Count.describe("entries that have no copy yet").meta({ example: 0 }),
-  behind_since: Seconds.nullable().describe("since when the first of them has waited").meta({ example: null }),
 });
 export type BalanceView = z.infer<typeof BalanceView>;
 
@@ -53,12 +51,6 @@ export const LedgerVerification = named("LedgerVerification", {
       }),
     )
     .meta({ example: [] }),
-  uncopied: Count.describe("entries that have no copy to compare with yet").meta({ example: 0 }),
-  checked_copies: Count.describe("files of entries that this call read again").meta({ example: 1 }),
-  unchecked_copies: Count.describe("those that are left: a call reads 400, the newest first").meta({ example: 0 }),
-  next: Count.nullable().describe("`before` of the call that reads the next of them; null: none is left").meta({
-    example: null,
-  }),
 });
 export type LedgerVerification = z.infer<typeof LedgerVerification>;
 
@@ -94,7 +86,7 @@ export const PostedEntry = named("PostedEntry", {
   object: z.literal("posted_entry"),
   organization_id: z.string().meta({ example: EXAMPLE.organization }),
   entry: LedgerEntry.nullable()
-    .describe("null in the answer to a repeat, once its month is closed")
+    .describe("null in the answer to a repeat, once the entry is archived")
     .meta({
       example: {
         kind: "top_up",

@@ -1,7 +1,7 @@
 /** On the wire: what an organisation was charged and paid in a month, to the micro-dollar. */
 import * as z from "zod";
 import { SignedMicros } from "./money.ts";
-import { Count, MaybeText, named, Seconds } from "./primitives.ts";
+import { Count, named, Seconds } from "./primitives.ts";
 
 export const Month = z
   .string()
@@ -31,9 +31,6 @@ export const StatementView = named("Statement", {
   entries: Count.describe("entries of the ledger that were posted in the month").meta({ example: 40 }),
   first_entry: Count.nullable().describe("number of the first of them; null without any").meta({ example: 1 }),
   last_entry: Count.nullable().describe("number of the last of them").meta({ example: 40 }),
-  sha256: MaybeText.describe("of a closed month: over its entries, and the hash of the month before").meta({
-    example: "e5a01fee14e0ed5c48714f22180f25ad8365b53f9779f79dc4a3d7e93963f94a",
-  }),
   closed_at: Seconds.nullable(),
 });
 export type StatementView = z.infer<typeof StatementView>;

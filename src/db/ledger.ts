@@ -1,9 +1,8 @@
 /**
- * What the books of an organisation need of the database: what it agreed to, and where their copies go. The authority is
- * the organisation's object; whoever writes here writes the same again after a kill.
+ * What the books of an organisation need of the database: what it agreed to, and where its use of hours goes. The authority
+ * is the organisation's object; whoever writes here writes the same again after a kill.
  */
 import { asc, eq } from "drizzle-orm";
-import { type LedgerCopyRow, type LedgerMonthRow, ledgerCopies, ledgerMonths } from "./ledger-schema.ts";
 import {
   type BudgetRow,
   budgets,
@@ -55,35 +54,4 @@ export async function writeUsageHours(
     return owned.insert(usageHours, row).onConflictDoUpdate({ target, set: { counts, lines } });
   });
   if (first !== undefined) await owned.batch([first, ...others]);
-}
-
-export async function writeLedgerCopy(
-  database: D1Database,
-  orgId: string,
-  row: Omit<LedgerCopyRow, "org_id">,
-): Promise<void> {
-  await inOrganization(database, orgId)
-    .insert(ledgerCopies, row)
-    .onConflictDoUpdate({ target: ledgerCopies.org_id, set: row });
-}
-
-export async function readLedgerCopy(database: D1Database, orgId: string): Promise<LedgerCopyRow | null> {
-  const rows = await inOrganization(database, orgId).select(ledgerCopies);
-  return rows[0] ?? null;
-}
-
-export async function writeLedgerMonth(
-  database: D1Database,
-  orgId: string,
-  row: Omit<LedgerMonthRow, "org_id">,
-): Promise<void> {
-  const { month, ...set } = row;
-  await inOrganization(database, orgId)
-    .insert(ledgerMonths, row)
-    .onConflictDoUpdate({ target: [ledgerMonths.org_id, ledgerMonths.month], set });
-}
-
-/** Closed months, the first first. */
-export async function readLedgerMonths(database: D1Database, orgId: string): Promise<LedgerMonthRow[]> {
-  return await inOrganization(database, orgId).select(ledgerMonths).orderBy(asc(ledgerMonths.month));
 }

@@ -5,7 +5,6 @@
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import { totals } from "./deployment-schema.ts";
-import { ledgerCopies } from "./ledger-schema.ts";
 import { runs } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
 
@@ -80,14 +79,6 @@ export async function listEndpointsInUse(
   return rows.map(({ endpoint_id, org_id, project_id, of }) => {
     return { endpoint_id, scope: { orgId: org_id, projectId: project_id }, of };
   });
-}
-
-/** Since when the copy of the ledger that is furthest behind is so; null where all are as they should be. */
-export async function ledgerBehindSince(database: D1Database): Promise<number | null> {
-  const rows = await unscoped(database, "operator")
-    .select({ since: sql<number | null>`min(${ledgerCopies.behind_since})` })
-    .from(ledgerCopies);
-  return rows[0]?.since ?? null;
 }
 
 /** Adds to what is counted where nothing else keeps it. */

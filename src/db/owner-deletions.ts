@@ -7,7 +7,6 @@ import type { Scope } from "../contract/scope.ts";
 import { works } from "./api-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
-import { ledgerCopies, ledgerMonths } from "./ledger-schema.ts";
 import { reportLinks, signInCodes, webSessions } from "./page-schema.ts";
 import {
   apiKeys,
@@ -144,7 +143,7 @@ function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condi
 
 const OF_ORGANIZATION: readonly OrganizationTable[] = [
   ...[apiKeys, invitations, members, organizations, webSessions, signInCodes],
-  ...[budgets, ledgerCopies, ledgerMonths, usageHours],
+  ...[budgets, usageHours],
 ];
 
 /** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */

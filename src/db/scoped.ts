@@ -32,7 +32,6 @@ import type {
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../contract/scope.ts";
 import type * as doors from "./doors-schema.ts";
-import type * as ledgers from "./ledger-schema.ts";
 import type * as pages from "./page-schema.ts";
 import type * as tables from "./schema.ts";
 import { organizations, people, projects } from "./schema.ts";
@@ -64,8 +63,6 @@ export type OrganizationTable =
   | typeof tables.datasets
   | typeof tables.deletions
   | typeof tables.invitations
-  | typeof ledgers.ledgerCopies
-  | typeof ledgers.ledgerMonths
   | typeof tables.members
   | typeof tables.organizations
   | typeof tables.projects

@@ -43,11 +43,8 @@ export class LedgerClient extends AccountsClient {
     return eachOf(query, (page) => this.listLedgerEntries(page, options));
   }
 
-  /** Adds the ledger up again. `organization`: for an operator, any. `before`: the `next` of the call before. */
-  verifyLedger(
-    query: OrganizationQuery & { readonly before?: number | undefined } = {},
-    options: CallOptions = {},
-  ): Promise<LedgerVerification> {
+  /** Adds the ledger up again. `organization`: for an operator, any. */
+  verifyLedger(query: OrganizationQuery = {}, options: CallOptions = {}): Promise<LedgerVerification> {
     return this.requests.json(`/ledger/verification${search(query)}`, options);
   }
 

@@ -11,7 +11,6 @@ import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
-import * as months from "../../src/db/ledger-months.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
@@ -249,7 +248,6 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   webhooksNaming: (d1, { orgId }) => webhooks.webhooksNaming(d1, orgId, "budget", 10),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
-  listMonths: (d1, { orgId }) => months.listMonths(d1, orgId, { before: null, limit: 10 }),
   usageBetween: async (d1, { orgId }) => [
     await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: null }),
     await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: "any" }),
@@ -266,16 +264,6 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     const bucket = { project_id: `pj_${mark}`, hour: 3600, payer: `key_${mark}`, environment: "e", model: "m" };
     return ledger.writeUsageHours(d1, orgId, [{ ...bucket, kind: "eval", counts: { turns: 7 }, lines: {} }]);
   },
-  writeLedgerCopy: (d1, { orgId }) => {
-    const row = { balance_micros: 7, reserved_micros: 1, last_entry: 5, copied_at: 2000, behind_since: null };
-    return ledger.writeLedgerCopy(d1, orgId, row);
-  },
-  readLedgerCopy: async (d1, { orgId }) => (await ledger.readLedgerCopy(d1, orgId))?.org_id,
-  writeLedgerMonth: (d1, { orgId }, mark) => {
-    const sums = { opening_micros: 1, closing_micros: 2, accounts: {}, sha256: "s", closed_at: 2000 };
-    return ledger.writeLedgerMonth(d1, orgId, { month: `m-${mark}`, first_entry: 1, last_entry: 2, ...sums });
-  },
-  readLedgerMonths: (d1, { orgId }) => ledger.readLedgerMonths(d1, orgId),
   insertProject: (d1, { orgId }, mark) => {
     const row = {
       id: `${mark}-${crypto.randomUUID()}`,

@@ -20,7 +20,6 @@ import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
-import * as months from "../../src/db/ledger-months.ts";
 import * as metrics from "../../src/db/metrics.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
@@ -51,7 +50,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
-  ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...months, ...past, ...priceLists, ...seals, ...usage },
+  ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
   ...{ ...reportLinks, ...sessions },
 };
@@ -60,7 +59,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
-  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "ledgerBehindSince"],
+  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal"],
   ...["findSession", "findSignInCode", "findSharedRun"],
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];

@@ -4,7 +4,6 @@ import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../../src/db/doors-schema.ts";
-import { ledgerCopies, ledgerMonths } from "../../src/db/ledger-schema.ts";
 import { reportLinks, signInCodes, webSessions } from "../../src/db/page-schema.ts";
 import {
   apiKeys,
@@ -39,7 +38,7 @@ export const TENANT_TABLES = {
   ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
   ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
-  ...{ budgets, ledgerCopies, ledgerMonths, usageHours },
+  ...{ budgets, usageHours },
   ...{ webSessions, signInCodes, reportLinks },
 };
 
@@ -167,25 +166,15 @@ function pageOf({ scope, mark }: Tenant) {
   ] as const;
 }
 
-/** A budget, an hour of use, a closed month, and the copy of the organisation's balance, which is its first tenant's. */
+/** A budget and an hour of use. */
 function moneyOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const org = { org_id: scope.orgId };
   const budget = { ...org, target_kind: "project" as const, target_id: scope.projectId, limit_micros: 5 };
-  // Unlike another tenant's.
-  const balance_micros = Math.floor(Math.random() * 1e12);
-  const copy = { balance_micros, reserved_micros: 0, last_entry: 1, copied_at: 1000 };
   const hour = { ...org, project_id: scope.projectId, hour: 0, payer: mark, environment: "e", model: "m" };
-  const entries = { first_entry: 1, last_entry: 1, opening_micros: 0, closing_micros: 0, accounts: { [mark]: 1 } };
-  const month = { ...org, month: `m-${mark}`, ...entries, sha256: mark, closed_at: 1000 };
   return [
     d1.insert(usageHours).values({ ...hour, kind: "eval", counts: {}, lines: {} }),
-    d1.insert(ledgerMonths).values(month),
     d1.insert(budgets).values({ ...budget, id: `bud_${mark}`, created_at: 1000, updated_at: 1000 }),
-    d1
-      .insert(ledgerCopies)
-      .values({ ...org, ...copy })
-      .onConflictDoNothing(),
   ] as const;
 }
 
@@ -203,8 +192,7 @@ export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Recor
   const [organization, ...found] = await d1.batch([itself, ...ofOthers]);
   const rows = Object.entries(others).map(([name, table], index) => {
     const all: readonly unknown[] = found[index] ?? [];
-    // The copy of the balance is the organisation's alone.
-    if ("project_id" in table || name === "ledgerCopies") return [name, all] as const;
+    if ("project_id" in table) return [name, all] as const;
     return [name, all.filter((row) => JSON.stringify(row).includes(mark))] as const;
   });
   const marked = organization.filter((row) => JSON.stringify(row).includes(mark));

@@ -29,6 +29,11 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
+    "src/runtime/account/archive.ts",
+    ["runtime/account/archive"],
+    [["+ 1 >= kept + entriesAFile", "+ 1 > kept + entriesAFile"]],
+  ),
+  ...editsOf(
     "src/runtime/account/budgets.ts",
     ["runtime/account/budgets.node"],
     [
@@ -53,6 +58,11 @@ export const BOUNDS_EDITS: readonly Edit[] = [
       ["before.version + 1;", "before.version + 0;"],
       ["before.copied < before.version", "before.copied <= before.version"],
     ],
+  ),
+  ...editsOf(
+    "src/runtime/account/verify.ts",
+    ["runtime/account/archive"],
+    [["else move(sums, archived, -1);", "else move(sums, archived, 1);"]],
   ),
   ...editsOf(
     "src/runtime/endpoint/health.ts",

@@ -79,12 +79,11 @@ const LIST = command({
 const VERIFY = command({
   name: "ledger verify",
   reads: true,
-  says: "add the ledger up again and compare it with its copies; exit 1 where anything differs",
-  more: `With --deep all copies are read again, and not the newest 400 alone; and what each rollout was charged is computed
-again from what is stored of it, for all runs that the key reaches.
---wait: so many seconds for what is not in the books, or not copied, yet; what is left then is exit 1 too.`,
+  says: "add the ledger up again; exit 1 where anything differs",
+  more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key
+reaches, and --wait waits so many seconds for what is not in the books yet; what is left then is exit 1 too.`,
   flags: {
-    deep: { says: "all copies, and each rollout of each run" },
+    deep: { says: "each rollout of each run too" },
     wait: { value: "S", says: "seconds to wait for what is on its way; default 0" },
     org: { ...ORG_FLAG, repeatable: true },
     ...PLATFORM_FLAGS,
@@ -184,7 +183,7 @@ function tokensText(one: PriceList["models"][number]): string {
 }
 
 function balanceText(balance: BalanceView): string {
-  const { billing, available_micros, credit_limit_micros, behind_since } = balance;
+  const { billing, available_micros, credit_limit_micros } = balance;
   return safeDetails({
     balance: dollarsText(balance.balance_micros),
     reserved: dollarsText(balance.reserved_micros),
@@ -192,7 +191,6 @@ function balanceText(balance: BalanceView): string {
     billing,
     "credit limit": billing === "postpaid" ? creditText(credit_limit_micros) : null,
     entries: countText(balance.entries),
-    "copies behind since": behind_since === null ? null : timeText(behind_since),
   });
 }
 
@@ -208,7 +206,7 @@ function entryRow({ number, kind, amount_micros, source_id, period, posted_at }:
 function postedText({ organization_id, entry, balance_micros }: PostedEntry): string {
   return safeDetails({
     organisation: organization_id,
-    posted: entry === null ? "before, in a month that is closed" : dollarsText(entry.amount_micros),
+    posted: entry === null ? "before; its entry is archived" : dollarsText(entry.amount_micros),
     entry: entry && String(entry.number),
     balance: dollarsText(balance_micros),
   });
@@ -223,9 +221,6 @@ function findingsText(found: LedgerFindings, deep: boolean): string {
     ledger: found.ok ? "adds up" : "does NOT add up",
     entries: countText(found.entries),
     ...Object.fromEntries(Object.entries(found.balance_micros).map(([org, micros]) => [org, dollarsText(micros)])),
-    "copies checked": countText(found.copies_checked),
-    "copies not checked":
-      found.copies_unchecked === 0 ? null : `${countText(found.copies_unchecked)} (--deep reads them)`,
     "rollouts checked": deep ? countText(found.rollouts_checked) : null,
     "on their way": found.undrained === 0 ? null : countText(found.undrained),
   });

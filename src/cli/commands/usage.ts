@@ -126,13 +126,13 @@ const STATEMENT = command({
 });
 
 function statementText({ lines, ...statement }: StatementView, room: number): string {
-  const { month, state, opening_micros, closing_micros, entries, sha256 } = statement;
+  const { month, state, opening_micros, closing_micros, entries } = statement;
   const sums = [
     ["opening balance", dollarsText(opening_micros)],
     ...lines.map(({ account, micros }) => [account, dollarsText(micros)]),
     ["closing balance", dollarsText(closing_micros)],
   ];
-  const head = details({ month: `${month}, ${state}`, entries: countText(entries), sha256 });
+  const head = details({ month: `${month}, ${state}`, entries: countText(entries) });
   return `${head}\n\n${columns(["account", "amount"], sums, room)}`;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The part of an organisation's object that keeps its books: reads what it agreed to, takes what runs and the API bring,
- * tells runs of money they wait for, and tends what follows (thresholds, copies, months) from the object's alarm. What is
+ * tells runs of money they wait for, and tends what follows (thresholds, months, the archive) from the object's alarm. What is
  * written, and when, stands in books.ts.
  *
  * Invariants. What was used is taken in whatever else fails. Nothing is reserved while it is not known what the
@@ -28,16 +28,15 @@ import { backoffMs } from "../kit/backoff.ts";
 import { logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { deliverNotice } from "./alerts.ts";
+import { ARCHIVE_BOUNDS } from "./archive.ts";
+import { archivedEntries, type Sought } from "./archived-entries.ts";
 import { Books, granted } from "./books.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
 import { nameOf, type Terms } from "./budgets.ts";
-import { closedEntries, type Sought } from "./closed-entries.ts";
-import { monthStateOf } from "./copies.ts";
-import { Copying } from "./copying.ts";
-import { BALANCE, entryOf } from "./entries.ts";
+import { archiveEntries, copyUsage, usageDueAt } from "./copying.ts";
+import { BALANCE, entryOf, monthStateOf } from "./entries.ts";
 import { tellRuns } from "./tell-runs.ts";
 import { Differences, verifyBooks } from "./verify.ts";
-import { verifyCopies, verifyRecords } from "./verify-copies.ts";
 
 const TERMS_KEPT_MS = 5 * 60_000;
 const TERMS = "terms";
@@ -51,7 +50,8 @@ export class AccountBooks {
   readonly #env: Env;
   readonly #now: () => number;
   readonly #books: Books;
-  readonly #copying: Copying;
+  /** Smaller in tests. */
+  archiveBounds = ARCHIVE_BOUNDS;
   /** When what failed outside is tried again, and how often it did. */
   #again: { readonly failures: number; readonly at: number } | null = null;
   /** Whether something is on its way to the stores. */
@@ -65,7 +65,6 @@ export class AccountBooks {
     this.#env = env;
     this.#now = now;
     this.#books = new Books(ctx.storage);
-    this.#copying = new Copying(env, this.#books);
   }
 
   async settle(order: SettleOrder): Promise<SettleReply> {
@@ -94,17 +93,16 @@ export class AccountBooks {
   async balance(orgId: string): Promise<BalanceState> {
     const { billing, credit_limit_micros } = await this.#readTerms(orgId);
     const agreed = { billing, credit_limit_micros };
-    const { areKept, entries, holds, copies } = this.#books;
-    if (!areKept) return { ...agreed, ...NOTHING };
+    const { areKept, entries, holds } = this.#books;
+    if (!areKept) return { ...agreed, balance_micros: 0, reserved_micros: 0, entries: 0 };
     return {
       ...agreed,
       ...{ balance_micros: entries.balance(), reserved_micros: holds.reserved(this.#now()) },
-      ...{ entries: entries.lastNumber(), uncopied: entries.lastNumber() - copies.last() },
-      behind_since: copies.behindSince(),
+      entries: entries.lastNumber(),
     };
   }
 
-  /** Those of closed months from their copies. */
+  /** Archived ones too. */
   async entries(query: EntriesQuery): Promise<EntriesPage> {
     if (!this.#books.areKept) return NO_ENTRIES;
     const { limit, kind, run_id, source_id } = query;
@@ -112,7 +110,7 @@ export class AccountBooks {
     const here = this.#books.entries.list({ ...query, limit: limit + 1 }).map(entryOf);
     const source_ids = source_id === null ? null : [source_id];
     const sought = { before: query.before ?? NEWEST, kind, run_id, source_ids };
-    const { entries, next } = await this.#withClosed(here, sought, limit + 1);
+    const { entries, next } = await this.#withArchived(here, sought, limit + 1);
     const page = entries.slice(0, limit);
     return { entries: page, next: entries.length > limit ? (page.at(-1)?.number ?? null) : next };
   }
@@ -121,21 +119,25 @@ export class AccountBooks {
     if (!this.#books.areKept) return NO_ENTRIES;
     const here = this.#books.entries.ofSources(run_id, source_ids, before).map(entryOf);
     const sought = { before: before ?? NEWEST, kind: null, run_id, source_ids };
-    const found = await this.#withClosed(here, sought, source_ids.length);
+    const found = await this.#withArchived(here, sought, source_ids.length);
     return found.entries.length < source_ids.length ? found : { ...found, next: null };
   }
 
   /** Where those that are here are less than `most`, what is before them follows. */
-  async #withClosed(here: readonly LedgerEntry[], sought: Sought, most: number): Promise<EntriesPage> {
+  async #withArchived(here: readonly LedgerEntry[], sought: Sought, most: number): Promise<EntriesPage> {
     const before = Math.min(this.#books.entries.firstNumber(), sought.before);
     if (here.length >= most || before <= 1) return { entries: here, next: null };
-    const { entries, next } = await closedEntries(this.#env, this.#books, { ...sought, before }, most - here.length);
+    const { entries, next } = await archivedEntries(this.#env, this.#books, { ...sought, before }, most - here.length);
     return { entries: [...here, ...entries], next };
   }
 
   month(month: string): MonthState | null {
     const row = this.#books.areKept ? this.#books.entries.month(month) : null;
     return row === null ? null : monthStateOf(row);
+  }
+
+  closedMonths(before: string | null, limit: number): MonthState[] {
+    return this.#books.areKept ? this.#books.entries.closedMonths(before, limit).map(monthStateOf) : [];
   }
 
   async budgets(orgId: string): Promise<BudgetState[]> {
@@ -155,18 +157,13 @@ export class AccountBooks {
     });
   }
 
-  async verify(before: number | null = null): Promise<LedgerFindings> {
-    const none = { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [], uncopied: 0 };
-    if (!this.#books.areKept) return none;
+  verify(): LedgerFindings {
+    if (!this.#books.areKept) return { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [] };
     const found = new Differences();
-    // Whoever goes on with the copies has heard of the books.
-    const { accounts, entries } = verifyBooks(this.#books, before === null ? found : new Differences());
+    const { accounts, entries } = verifyBooks(this.#books, found);
     const balance_micros = this.#books.entries.balance();
-    const uncopied = entries - this.#books.copies.last();
-    const copies = await verifyCopies(this.#env, this.#books, before, found);
-    if (before === null) await verifyRecords(this.#env, this.#books, this.#copying, found);
     const recomputed_micros = accounts.get(BALANCE) ?? 0;
-    return { entries, balance_micros, recomputed_micros, differences: found.all, uncopied, ...copies };
+    return { entries, balance_micros, recomputed_micros, differences: found.all };
   }
 
   /** What it agreed to is read anew, and whoever it concerns is told. */
@@ -187,6 +184,7 @@ export class AccountBooks {
       this.#books.holds.dropEnded(now);
       this.#books.usage.drop(now);
       this.#books.spending.drop(this.#books.month(now));
+      this.#books.entries.closeMonths(now);
     });
     await this.#termsIfKnown(orgId);
     this.#tellRuns();
@@ -194,7 +192,10 @@ export class AccountBooks {
     const subrequests = new Subrequests();
     this.isCopying = true;
     const done = [
-      await this.#step("copies of the ledger", () => this.#copying.slice(subrequests, now)),
+      await this.#step("hours of use", () => copyUsage(this.#env, this.#books, subrequests, now)),
+      await this.#step("archive of the ledger", () =>
+        archiveEntries(this.#env, this.#books, this.archiveBounds, subrequests),
+      ),
       await this.#step("notices of budgets", () => this.#deliver(subrequests, orgId, now)),
     ];
     this.isCopying = false;
@@ -206,12 +207,14 @@ export class AccountBooks {
   nextAt(): number | null {
     if (!this.#books.areKept) return null;
     const now = this.#now();
-    const { holds, spending } = this.#books;
-    const outside = [this.#copying.nextAt(now), spending.toDeliver(1).length > 0 ? now : null]
+    const { archive, entries, holds, spending } = this.#books;
+    const isDue = archive.isDue(this.archiveBounds) || spending.toDeliver(1).length > 0;
+    const outside = [usageDueAt(this.#books), isDue ? now : null]
       .filter((at) => at !== null)
       .map((at) => Math.max(at, this.#again?.at ?? 0));
     const due = [
       ...outside,
+      entries.closesAt(),
       holds.nextAt(this.#books.means(this.#knownTerms(), now), now),
       holds.anyShort() ? endOfMonth(monthOf(now)) : null,
     ].filter((at) => at !== null);
@@ -312,4 +315,3 @@ export class AccountBooks {
 const NEWEST = Number.MAX_SAFE_INTEGER;
 const NO_ENTRIES = { entries: [], next: null };
 const NO_TERMS = { billing: "off", credit_limit_micros: null } as const;
-const NOTHING = { balance_micros: 0, reserved_micros: 0, entries: 0, uncopied: 0, behind_since: null };

@@ -6,11 +6,11 @@ import type { Rows } from "../kit/rows.ts";
 export type BooksStorage = MigratedStorage;
 
 /**
- * `entries`: those of months that are not closed. `sources`: what happens once besides the ends and batches of runs, which
- * are numbered, for ever; without an entry where it cost nothing. `months`: for ever. `copies`: files of entries in the
- * object store, for ever. Of `holds`, `spent`, `usage` and `notices` only what is not over.
+ * `entries`: the newest. `archive`: the files that hold the older ones, for ever. `sources`: what happens once besides the
+ * ends and batches of runs, which are numbered, for ever; without an entry where it cost nothing. `months`: for ever. Of
+ * `holds`, `spent`, `usage` and `notices` only what is not over.
  */
-const BOOKS_MIGRATIONS: readonly Migration[] = [
+export const BOOKS_MIGRATIONS: readonly Migration[] = [
   {
     name: "0001_books",
     statements: [
@@ -45,6 +45,22 @@ const BOOKS_MIGRATIONS: readonly Migration[] = [
         about text not null, at integer not null, tries integer not null default 0, delivered_at integer,
         primary key (month, budget_id, percent)) without rowid`,
       "create table facts (name text primary key, value text not null) without rowid",
+    ],
+  },
+  {
+    // Entries of closed months had left for files, or were about to: with these the archive begins.
+    name: "0002_archive",
+    statements: [
+      "create table archive (first_entry integer primary key, last_entry integer not null, month text not null)",
+      `insert into archive select first_entry, last_entry, month from copies
+        where last_entry <= (select max(last_entry) from months where sha256 is not null)`,
+      "delete from entries where number <= (select max(last_entry) from archive)",
+      `insert into facts select 'archived', json_group_object(name, micros) from (
+        select changed.key as name, sum(changed.value) as micros from months, json_each(months.accounts) as changed
+        where months.sha256 is not null group by changed.key)`,
+      "delete from facts where name = 'told'",
+      "drop table copies",
+      "alter table months drop column sha256",
     ],
   },
 ];

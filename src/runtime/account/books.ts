@@ -18,9 +18,9 @@ import type {
   Stream,
 } from "../contract/money-wire.ts";
 import { Rows } from "../kit/rows.ts";
+import { Archive } from "./archive.ts";
 import { areKept, type BooksStorage, makeBooks, monthOf } from "./books-schema.ts";
 import { Spending, type Terms } from "./budgets.ts";
-import { Copies } from "./copies.ts";
 import { BALANCE, Entries, type EntryLine, entryOf, type NewEntry } from "./entries.ts";
 import { HOLD_LEASE_MS, Holds, type Means } from "./holds.ts";
 import { Usage } from "./usage.ts";
@@ -36,7 +36,7 @@ export class Books {
   readonly spending: Spending;
   readonly holds: Holds;
   readonly usage: Usage;
-  readonly copies: Copies;
+  readonly archive: Archive;
   readonly #storage: BooksStorage;
   #kept = false;
   #made = false;
@@ -49,21 +49,28 @@ export class Books {
     this.spending = new Spending(this.rows);
     this.holds = new Holds(this.rows, this.spending);
     this.usage = new Usage(this.rows, buckets);
-    this.copies = new Copies(this.rows, this.entries);
+    this.archive = new Archive(this.rows, this.entries);
   }
 
   /** Whether anything was ever written here. */
   get areKept(): boolean {
-    this.#kept ||= areKept(this.rows);
+    if (this.#kept) return true;
+    this.#kept = areKept(this.rows);
+    // They may have been made by an earlier release.
+    if (this.#kept) this.#make();
     return this.#kept;
   }
 
   /** All that `write` writes or nothing; the tables are made where there are none. */
   write<T>(write: () => T): T {
-    if (!this.#made) makeBooks(this.#storage);
-    this.#made = true;
+    this.#make();
     this.#kept = true;
     return this.#storage.transactionSync(write);
+  }
+
+  #make(): void {
+    if (!this.#made) makeBooks(this.#storage);
+    this.#made = true;
   }
 
   /** `terms` null: they are not known now. What was used is taken in all the same, and nothing more is reserved. */

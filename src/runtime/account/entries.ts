@@ -6,7 +6,7 @@
  * time of one is never before that of the entry before it. The same kind, source and period are entered once.
  */
 import type { EntryKind, LedgerEntry } from "../../contract/money.ts";
-import type { EntriesQuery } from "../contract/money-wire.ts";
+import type { EntriesQuery, MonthState } from "../contract/money-wire.ts";
 import type { Rows } from "../kit/rows.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
 
@@ -41,7 +41,6 @@ export type MonthRow = {
   closing_micros: number;
   /** JSON: what its entries did to each account. */
   accounts: string;
-  sha256: string | null;
   closed_at: number | null;
 };
 
@@ -94,17 +93,37 @@ export class Entries {
     return this.#rows.one<MonthRow>("select * from months where month = ?", month);
   }
 
+  /** Closed ones before this one, the latest first; null: the latest. */
+  closedMonths(before: string | null, limit: number): MonthRow[] {
+    const query = `select * from months where closed_at is not null and month < coalesce(?, '9999-99')
+      order by month desc limit ?`;
+    return this.#rows.all<MonthRow>(query, before, limit);
+  }
+
+  /** Nothing is posted any more to a month that is over. */
+  closeMonths(now: number): void {
+    const query = "update months set closed_at = ? where closed_at is null and month < ?";
+    this.#rows.all(query, now, monthOf(now));
+  }
+
+  /** When the month that is open is over. */
+  closesAt(): number | null {
+    const query = "select month from months where closed_at is null order by month limit 1";
+    const open = this.#rows.one<{ month: string }>(query);
+    return open === null ? null : endOfMonth(open.month);
+  }
+
   lastNumber(): number {
     return this.lastMonth()?.last_entry ?? 0;
   }
 
-  /** The entry of a source; null where none stands here. */
+  /** The entry of a source; null where there is none, or it is archived. */
   find(kind: EntryKind, sourceId: string, period: string): StoredEntry | null {
     const query = "select * from entries where source_id = ? and kind = ? and period = ?";
     return this.#rows.one<StoredEntry>(query, sourceId, kind, period);
   }
 
-  /** Newest first, of months that are not closed. */
+  /** Newest first, of those that are not archived. */
   list({ before, limit, kind, run_id, source_id }: EntriesQuery): StoredEntry[] {
     const conditions = ["number < ?"];
     if (source_id !== null) conditions.push("source_id = ?");
@@ -128,7 +147,7 @@ export class Entries {
     return this.#rows.all<StoredEntry>(query, number, last, limit);
   }
 
-  /** Newest first, of months that are not closed. */
+  /** Newest first, of those that are not archived. */
   ofSources(runId: string, sourceIds: readonly string[], before: number | null): StoredEntry[] {
     const query = `select * from entries where run_id = ? and source_id in (select value from json_each(?))
       and number < ? order by number desc`;
@@ -160,7 +179,7 @@ export class Entries {
   }
 }
 
-/** As it stands on the wire, and in the copies. */
+/** As the API gives it, and as archived files have it. */
 export function entryOf(row: StoredEntry): LedgerEntry {
   const lines: EntryLine[] = JSON.parse(row.lines);
   const { number, kind, source_id, period, project_id, run_id, payer, price_version, note } = row;
@@ -169,6 +188,23 @@ export function entryOf(row: StoredEntry): LedgerEntry {
     ...{ number, kind, source_id, period, posted_at: Math.floor(row.at / 1000), project_id, run_id, payer },
     ...{ price_version, amount_micros: amountOf(lines), lines, note },
   };
+}
+
+/** Micro-dollars by account. */
+export type Sums = Map<string, number>;
+
+/** Adds what an entry does to each account; gives what its lines add up to. */
+export function sumLines({ lines }: Pick<StoredEntry, "lines">, sums: Sums): number {
+  const parsed: EntryLine[] = JSON.parse(lines);
+  for (const { account, micros } of parsed) sums.set(account, (sums.get(account) ?? 0) + micros);
+  return parsed.reduce((sum, { micros }) => sum + micros, 0);
+}
+
+export function monthStateOf(row: MonthRow): MonthState {
+  const { month, first_entry, last_entry, opening_micros, closing_micros, closed_at } = row;
+  const accounts: Record<string, number> = JSON.parse(row.accounts);
+  const entries = last_entry - first_entry + 1;
+  return { month, first_entry, last_entry, entries, opening_micros, closing_micros, accounts, closed_at };
 }
 
 /** What it does to the balance. */

@@ -93,12 +93,16 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     return this.books.month(month);
   }
 
+  closedMonths(_orgId: string, before: string | null, limit: number): readonly MonthState[] {
+    return this.books.closedMonths(before, limit);
+  }
+
   budgets(orgId: string): Promise<readonly BudgetState[]> {
     return this.books.budgets(orgId);
   }
 
-  verify(_orgId: string, before: number | null = null): Promise<LedgerFindings> {
-    return this.books.verify(before);
+  verify(_orgId: string): LedgerFindings {
+    return this.books.verify();
   }
 
   async forget(): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 import type { LedgerDifference } from "../contract/money-wire.ts";
 import type { Books } from "./books.ts";
-import { BALANCE, type EntryLine, type MonthRow, type StoredEntry } from "./entries.ts";
+import { BALANCE, type MonthRow, type Sums, sumLines } from "./entries.ts";
 
 const PAGE = 1000;
 /** Of one kind of difference; more of it says nothing more. */
@@ -26,26 +26,35 @@ export class Differences {
 
 /** What entries come to: of a month, and of all. */
 export interface Recomputed {
-  readonly accounts: Map<string, number>;
+  readonly accounts: Sums;
   readonly entries: number;
 }
 
-/** Recomputes balances, months and what months spent from the entries that are here, and from closed months. */
+/** Recomputes balances and months from the entries that are here and from the sums of those that are archived. */
 export function verifyBooks(books: Books, found: Differences): Recomputed {
   const months = books.rows.all<MonthRow>("select * from months order by month");
-  const accounts = new Map<string, number>();
+  const accounts: Sums = new Map();
+  const oldest = books.entries.firstNumber();
+  const archived = books.archive.sums();
+  found.add("number of archived entries", oldest - 1, books.archive.count());
   let next = 1;
   let balance = 0;
   for (const month of months) {
     found.add(`first entry of ${month.month}`, next, month.first_entry);
     found.add(`opening balance of ${month.month}`, balance, month.opening_micros);
-    const sums = month.sha256 === null ? sumEntries(books, month, found) : parsedSums(month);
+    const isHere = month.last_entry >= oldest;
+    const sums = isHere ? sumEntries(books, month, oldest, found) : parsedSums(month);
+    // What is archived of the first month that is here is left once the months before it are taken off.
+    if (isHere) move(archived, sums, 1);
     compareSums(month, sums, found);
-    for (const [name, micros] of sums) accounts.set(name, (accounts.get(name) ?? 0) + micros);
+    if (isHere) archived.clear();
+    else move(sums, archived, -1);
+    move(sums, accounts, 1);
     balance = accounts.get(BALANCE) ?? 0;
     found.add(`closing balance of ${month.month}`, balance, month.closing_micros);
     next = month.last_entry + 1;
   }
+  for (const [name, micros] of archived) found.add(`archived ${name}`, 0, micros);
   const kept = books.entries.accounts();
   for (const name of new Set([...accounts.keys(), ...kept.keys()])) {
     found.add(`account ${name}`, accounts.get(name) ?? 0, kept.get(name) ?? 0);
@@ -71,15 +80,19 @@ function verifySources({ rows }: Books, found: Differences): void {
   for (const { number, source_id } of lost) found.add("source of an entry", source_id, null, number);
 }
 
-function sumEntries({ entries }: Books, month: MonthRow, found: Differences): Map<string, number> {
-  const sums = new Map<string, number>();
-  let expected = month.first_entry;
+function move(from: Sums, to: Sums, sign: 1 | -1): void {
+  for (const [name, micros] of from) to.set(name, (to.get(name) ?? 0) + sign * micros);
+}
+
+function sumEntries({ entries }: Books, month: MonthRow, oldest: number, found: Differences): Sums {
+  const sums: Sums = new Map();
+  let expected = Math.max(month.first_entry, oldest);
   for (;;) {
     const page = entries.from(expected, month.last_entry, PAGE);
     for (const entry of page) {
       found.add("number of an entry", expected, entry.number, entry.number);
       expected = entry.number + 1;
-      addLines(entry, sums, found);
+      found.add("sum of the lines of an entry", 0, sumLines(entry, sums), entry.number);
     }
     if (page.length < PAGE) break;
   }
@@ -87,18 +100,7 @@ function sumEntries({ entries }: Books, month: MonthRow, found: Differences): Ma
   return sums;
 }
 
-function addLines(entry: StoredEntry, sums: Map<string, number>, found: Differences): void {
-  const lines: EntryLine[] = JSON.parse(entry.lines);
-  found.add(
-    "sum of the lines of an entry",
-    0,
-    lines.reduce((sum, { micros }) => sum + micros, 0),
-    entry.number,
-  );
-  for (const { account, micros } of lines) sums.set(account, (sums.get(account) ?? 0) + micros);
-}
-
-function parsedSums({ accounts }: MonthRow): Map<string, number> {
+function parsedSums({ accounts }: MonthRow): Sums {
   const parsed: Record<string, number> = JSON.parse(accounts);
   return new Map(Object.entries(parsed));
 }

@@ -112,7 +112,7 @@ export interface Posting {
 }
 
 export interface PostReply {
-  /** False: it was posted before, and `entry` is that one (null once its month is closed). */
+  /** False: it was posted before, and `entry` is that one (null once it is archived). */
   readonly posted: boolean;
   readonly entry: LedgerEntry | null;
   readonly balance_micros: number;
@@ -127,9 +127,6 @@ export interface BalanceState {
   /** How far the balance of a postpaid organisation may fall below 0; null: any. */
   readonly credit_limit_micros: number | null;
   readonly entries: number;
-  /** Entries that have no copy yet, and since when the first of them has waited; null when all have one. */
-  readonly uncopied: number;
-  readonly behind_since: number | null;
 }
 
 export interface EntriesQuery {
@@ -162,12 +159,6 @@ export interface LedgerFindings {
   /** What the balances come to when they are added up again from the entries. */
   readonly recomputed_micros: number;
   readonly differences: readonly LedgerDifference[];
-  readonly uncopied: number;
-  /** Files of entries that were read again, and those that are left because one call reads no more; absent: 0. */
-  readonly checked_copies?: number;
-  readonly unchecked_copies?: number;
-  /** `before` of the call that reads the next of them; absent, or null: none is left. */
-  readonly next?: number | null;
 }
 
 /** A month (UTC, by the time of posting). */
@@ -182,7 +173,6 @@ export interface MonthState {
   /** What its entries did to each account. */
   readonly accounts: Readonly<Record<string, number>>;
   /** Null while it is open. */
-  readonly sha256: string | null;
   readonly closed_at: number | null;
 }
 
@@ -205,14 +195,16 @@ export interface BooksRpc {
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
-  /** At most `limit`. Closed months are read from the copies, 300 files in a call: a page may be empty and not the last. */
+  /** At most `limit`. Archived ones are read from 300 files in a call: a page may be empty and not the last. */
   entries(query: EntriesQuery): Promise<EntriesPage>;
   /** What the books hold of these sources of a run: their entries, for an audit. `before`: see `entries`. */
   entriesOf(runId: string, sourceIds: readonly string[], before?: number | null): Promise<EntriesPage>;
   /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
+  /** Closed months before this one (null: all), the latest first. */
+  closedMonths(orgId: string, before: string | null, limit: number): Promise<readonly MonthState[]>;
   /** This month's (UTC) budgets. */
   budgets(orgId: string): Promise<readonly BudgetState[]>;
-  /** Makes everything again; with `before` only the copies of entries with lower numbers. */
-  verify(orgId: string, before?: number | null): Promise<LedgerFindings>;
+  /** Makes everything again. */
+  verify(orgId: string): Promise<LedgerFindings>;
 }

@@ -112,7 +112,7 @@ export function runFolder(scope: Scope, runId: string): string {
   return `${folderOf(scope)}runs/${runId}/`;
 }
 
-/** A file of entries of an organisation's ledger, and what closes a month (`2026-11`) of it. In the order of their numbers. */
+/** A file of archived entries of an organisation's ledger; `month`: that of the first of them. In the order of their numbers. */
 export function ledgerFileKey(
   orgId: string,
   {
@@ -123,10 +123,6 @@ export function ledgerFileKey(
 ): string {
   const padded = (number: number) => String(number).padStart(12, "0");
   return `org/${orgId}/ledger/${month}/${padded(first_entry)}-${padded(last_entry)}.ndjson`;
-}
-
-export function ledgerMonthKey(orgId: string, month: string): string {
-  return `org/${orgId}/ledger/${month}.json`;
 }
 
 export function datasetKey(scope: Scope, runId: string, sha256: string): string {

@@ -98,7 +98,7 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
       return goOn({ ...job, counts: { ...job.counts, ...had }, step: "account" });
     }
     case "account": {
-      // Before its files: it writes some by itself.
+      // Before its files: it archives entries by itself.
       const gone = await subrequests.object(() => accountObject(env, orgId).forget());
       return gone ? goOn({ ...job, step: "files" }) : waitUntil(slice.now + 1000);
     }

@@ -2,7 +2,6 @@
 import type { BalanceView, LedgerVerification } from "../../contract/billing.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
 import { findOrganization } from "../../db/organizations.ts";
-import { seconds } from "../../db/page.ts";
 import type { BalanceState, EntriesPage, EntriesQuery } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { accountObject } from "../kit/names.ts";
@@ -23,23 +22,18 @@ export async function readLedger(env: Env, caller: Caller, query: EntriesQuery):
   return { ok: true, value: await accountObject(env, caller.orgId).entries(query) };
 }
 
-/**
- * Adds all of it up again, and compares what is kept in more than one place. `before`: where the call before stopped at
- * the copies.
- */
+/** Adds all of it up again, and compares what is kept in more than one place. */
 export async function verifyLedger(
   env: Env,
   caller: Caller,
   asked: string | null,
-  before: number | null,
 ): Promise<Result<LedgerVerification>> {
   const organization = await organizationOf(env, caller, asked);
   if (!organization.ok) return organization;
   const id = organization.value;
-  const { differences, ...of } = await accountObject(env, id).verify(id, before);
+  const { differences, ...of } = await accountObject(env, id).verify(id);
   const ok = differences.length === 0 && of.balance_micros === of.recomputed_micros;
-  const copies = { checked_copies: of.checked_copies ?? 0, unchecked_copies: of.unchecked_copies ?? 0 };
-  const found = { ok, ...of, differences: [...differences], ...copies, next: of.next ?? null };
+  const found = { ok, ...of, differences: [...differences] };
   return { ok: true, value: { object: "ledger_verification", organization_id: id, ...found } };
 }
 
@@ -61,7 +55,7 @@ function notFoundHere(asked: string): Result<never> {
 
 export function balanceViewOf(
   organization_id: string,
-  { billing, balance_micros, reserved_micros, credit_limit_micros, entries, uncopied, behind_since }: BalanceState,
+  { billing, balance_micros, reserved_micros, credit_limit_micros, entries }: BalanceState,
 ): BalanceView {
   const below = billing === "postpaid" ? credit_limit_micros : 0;
   const unbounded = billing === "off" || below === null;
@@ -74,7 +68,5 @@ export function balanceViewOf(
     available_micros: unbounded ? null : Math.max(0, balance_micros - reserved_micros + below),
     credit_limit_micros,
     entries,
-    uncopied,
-    behind_since: behind_since === null ? null : seconds(behind_since),
   };
 }

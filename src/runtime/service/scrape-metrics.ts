@@ -11,7 +11,6 @@ import { ROLLOUT_SCHEMA } from "../../contract/trajectory.ts";
 import {
   countUnfinishedRuns,
   type EndpointInUse,
-  ledgerBehindSince,
   listEndpointsInUse,
   readTotals,
   type Total,
@@ -45,7 +44,7 @@ const OUTCOMES = [
 export async function scrapeMetrics(env: Env, now: number): Promise<string> {
   const reads = new Reads();
   const [database, queues, endpoints] = await Promise.all([
-    readDatabase(env, reads, now),
+    readDatabase(env, reads),
     readQueues(env, reads, now),
     readEndpoints(env, reads, now),
   ]);
@@ -82,12 +81,10 @@ function build(): Family[] {
   return [gauge("rollcall_build_info", "What is deployed", [{ labels, value: 1 }])];
 }
 
-async function readDatabase(env: Env, reads: Reads, now: number): Promise<Family[]> {
-  const [unfinished, totals, ledger] = await Promise.all([
+async function readDatabase(env: Env, reads: Reads): Promise<Family[]> {
+  const [unfinished, totals] = await Promise.all([
     reads.of("database", () => countUnfinishedRuns(env.DB)),
     reads.of("database", () => readTotals(env.DB)),
-    // That none is behind, and that nobody knows, are two things.
-    reads.of("database", async () => ({ since: await ledgerBehindSince(env.DB) })),
   ]);
   const sumOf = (state: "pending" | "in_flight") => {
     const value = (unfinished ?? []).reduce((sum, row) => sum + row[state], 0);
@@ -101,13 +98,7 @@ async function readDatabase(env: Env, reads: Reads, now: number): Promise<Family
     gauge("rollcall_runs", "Runs that have not ended, by status", known(runs)),
     gauge("rollcall_rollouts", "Rollouts of runs that have not ended", known([sumOf("pending"), sumOf("in_flight")])),
     ...(totals === null ? [] : totalFamilies(totals)),
-    ...(ledger === null ? [] : [lagFamily(ledger.since === null ? 0 : now - ledger.since)]),
   ];
-}
-
-function lagFamily(behindMs: number): Family {
-  const help = "How long the oldest entry of an organisation's ledger has waited for its copy";
-  return gauge("rollcall_ledger_lag_seconds", help, [{ value: Math.max(0, behindMs) / 1000 }]);
 }
 
 function totalFamilies(totals: readonly Total[]): Family[] {

@@ -1,8 +1,6 @@
 /** Statements: what an organisation was charged and paid in a month. */
 import type { Caller } from "../../contract/identity.ts";
 import type { StatementList, StatementView } from "../../contract/statement.ts";
-import { listMonths } from "../../db/ledger-months.ts";
-import type { LedgerMonthRow } from "../../db/ledger-schema.ts";
 import { seconds } from "../../db/page.ts";
 import type { MonthState } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
@@ -21,9 +19,9 @@ export async function listStatements(
   page: { readonly before: string | null; readonly limit: number },
 ): Promise<Result<StatementList>> {
   if (projectId !== null) return ofOrganization();
-  const rows = await listMonths(env.DB, orgId, { ...page, limit: page.limit + 1 });
-  const data = rows.slice(0, page.limit).map((row) => viewOf(stateOf(row)));
-  return { ok: true, value: { object: "list", data, has_more: rows.length > page.limit } };
+  const months = await accountObject(env, orgId).closedMonths(orgId, page.before, page.limit + 1);
+  const data = months.slice(0, page.limit).map(viewOf);
+  return { ok: true, value: { object: "list", data, has_more: months.length > page.limit } };
 }
 
 export async function readStatement(
@@ -45,14 +43,10 @@ export async function readStatement(
   };
 }
 
-const NOTHING_YET = { entries: 0, first_entry: null, last_entry: null, accounts: {}, sha256: null, closed_at: null };
+const NOTHING_YET = { entries: 0, first_entry: null, last_entry: null, accounts: {}, closed_at: null };
 
 function ofOrganization(): Result<never> {
   return refuse("forbidden", "statements are of the whole organisation, and the key is for one project", null);
-}
-
-function stateOf({ first_entry, last_entry, ...row }: LedgerMonthRow): MonthState {
-  return { ...row, first_entry, last_entry, entries: last_entry - first_entry + 1 };
 }
 
 /** A month, also one that has no entry. */
@@ -72,7 +66,6 @@ function viewOf({ month, accounts, closed_at, ...state }: Shown): StatementView 
     entries: state.entries,
     first_entry: state.first_entry,
     last_entry: state.last_entry,
-    sha256: state.sha256,
     closed_at: closed_at === null ? null : seconds(closed_at),
   };
 }

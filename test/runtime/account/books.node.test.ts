@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Books } from "../../../src/runtime/account/books.ts";
 import { nameOf, type Terms } from "../../../src/runtime/account/budgets.ts";
-import type { EntryLine } from "../../../src/runtime/account/entries.ts";
+import type { EntryLine, StoredEntry } from "../../../src/runtime/account/entries.ts";
 import { Differences, verifyBooks } from "../../../src/runtime/account/verify.ts";
 import type { HoldGrant, RunFacts, SettledItem, SettleOrder } from "../../../src/runtime/contract/money-wire.ts";
 import { Died, MemoryStorage } from "./books-in-memory.ts";
@@ -46,6 +46,7 @@ const happening = fc.oneof(
       micros: fc.integer({ min: -80, max: 120 }),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant("archive" as const) }) },
   {
     weight: 1,
     arbitrary: fc.record({ what: fc.constant("wait" as const), hours: fc.constantFrom(0.01, 0.3, 30, 400) }),
@@ -77,6 +78,7 @@ class Player {
   terms: Terms = { org_id: "org_1", billing: "prepaid", credit_limit_micros: null, budgets: [], read_at: 0 };
   readonly #storage: MemoryStorage;
   readonly #prices = new Map<string, number>();
+  readonly #archived: StoredEntry[] = [];
 
   constructor(storage: MemoryStorage) {
     this.#storage = storage;
@@ -99,8 +101,21 @@ class Player {
         this.now += event.hours * HOUR;
         this.books.write(() => this.books.holds.dropEnded(this.now));
         break;
+      case "archive":
+        this.#archive();
+        break;
       default:
         this.#agree(event);
+    }
+  }
+
+  /** Files of two entries, but for the newest two. */
+  #archive(): void {
+    const bounds = { kept: 2, entriesAFile: 2 };
+    for (let next = this.books.archive.next(bounds); next !== null; next = this.books.archive.next(bounds)) {
+      const file = next;
+      this.books.write(() => this.books.archive.noteStored(file));
+      this.#archived.push(...file.entries);
     }
   }
 
@@ -156,7 +171,9 @@ class Player {
     const posted = this.#modelPost(event);
     const reply = this.books.post(postingOf(event), this.terms, this.now);
     expect(reply.posted).toBe(posted);
-    expect(reply.entry?.source_id).toBe(postingOf(event).source_id);
+    const { kind, source_id } = postingOf(event);
+    const isArchived = this.#archived.some((one) => one.kind === kind && one.source_id === source_id);
+    expect(reply.entry?.source_id).toBe(isArchived ? undefined : source_id);
     expect(reply.balance_micros).toBe(this.model.balance());
   }
 
@@ -254,7 +271,7 @@ class Player {
     const live = this.books.holds.live(this.now).map(({ run_id, asked, micros: held }) => [run_id, asked, held]);
     const modelled = [...this.model.holds].filter(([, { until }]) => until > this.now);
     expect(live).toEqual(modelled.map(([id, { asked, micros: held }]) => [id, asked, held]).sort());
-    const entries = this.books.entries.from(1, Number.MAX_SAFE_INTEGER, 10_000);
+    const entries = [...this.#archived, ...this.books.entries.from(1, Number.MAX_SAFE_INTEGER, 10_000)];
     expect(entries.map(({ kind, source_id }) => `${kind} ${source_id}`)).toEqual(
       this.model.entries.map(({ source }) => source),
     );

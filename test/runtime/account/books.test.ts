@@ -1,4 +1,4 @@
-/** An organisation's books in the real object: over calls, with its alarm, and with copies in the real stores. */
+/** An organisation's books in the real object: over calls, with its alarm, and with the real stores. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { RunObject } from "../../../src/index.ts";
@@ -19,12 +19,8 @@ async function at({ inside }: Organization, now: number): Promise<void> {
   });
 }
 
-const filesOf = async ({ id }: Organization, prefix = "") => {
-  const { objects } = await env.STORE.list({ prefix: `org/${id}/ledger/${prefix}` });
-  return objects.map(({ key }) => key.slice(`org/${id}/ledger/`.length));
-};
-const rowsOf = async (table: string, { id }: Organization) => {
-  return (await env.DB.prepare(`select * from ${table} where org_id = ?`).bind(id).all()).results;
+const usageOf = async ({ id }: Organization) => {
+  return (await env.DB.prepare("select * from usage_hours where org_id = ?").bind(id).all()).results;
 };
 
 test("an organisation that nobody uses is answered, and nothing is written for it", async () => {
@@ -32,7 +28,7 @@ test("an organisation that nobody uses is answered, and nothing is written for i
   const account = org.account();
   expect(await account.balance(org.id)).toEqual({
     ...{ billing: "prepaid", balance_micros: 0, reserved_micros: 0, credit_limit_micros: null },
-    ...{ entries: 0, uncopied: 0, behind_since: null },
+    entries: 0,
   });
   const query = { before: null, limit: 10, kind: null, run_id: null, source_id: null };
   expect(await account.entries(query)).toEqual({ entries: [], next: null });
@@ -97,7 +93,7 @@ test("an order of more items than are taken at once is taken up to there", async
   expect(await org.account().balance(org.id)).toMatchObject({ balance_micros: -1500 });
 });
 
-test("what is posted once is posted once, also after its month is closed, and a dispute may leave less than nothing", async () => {
+test("what is posted once is posted once, also after it is archived, and a dispute may leave less than nothing", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
@@ -107,8 +103,10 @@ test("what is posted once is posted once, also after its month is closed, and a 
   expect(await account.post(order)).toEqual({ ...first, posted: false });
   const dispute = { ...order, kind: "dispute", source_id: "dp_1", amount_micros: -130, against: "disputes" } as const;
   expect((await account.post(dispute)).balance_micros).toBe(-30);
-  for (const wait of [DAY_MS, 15 * DAY_MS, 16 * DAY_MS]) await org.alarmAt(START + wait);
-  expect(await account.month(org.id, "2026-11")).toMatchObject({ sha256: expect.any(String) });
+  await org.inside((object) => {
+    object.books.archiveBounds = { kept: 0, entriesAFile: 1 };
+  });
+  await org.alarmAt(START + DAY_MS);
   expect(await account.post(order)).toEqual({ posted: false, entry: null, balance_micros: -30 });
 });
 
@@ -246,26 +244,16 @@ test("each threshold of a budget is told once in its month, and again after a ki
   expect(notices()).toEqual([50, 80, 80, 100]);
 });
 
-test("entries are copied within a minute, with the balance and the hours, and a copy again is the same", async () => {
+test("hours of use are copied within a minute, and a copy again is written over", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
   await account.post(topUp(org, 100));
   await account.settle(orderOf(org, "run_1", endsOf("run_1", 1, [10, 0]), 20));
   await org.alarmAt(START + 30_000);
-  expect(await filesOf(org)).toEqual([]);
-  expect(await account.balance(org.id)).toMatchObject({ uncopied: 2, behind_since: START });
+  expect(await usageOf(org)).toEqual([]);
   await org.alarmAt(START + 60_000);
-  const file = "2026-11/000000000001-000000000002.ndjson";
-  expect(await filesOf(org)).toEqual([file]);
-  const stored = await (await env.STORE.get(`org/${org.id}/ledger/${file}`))?.text();
-  const query = { before: null, limit: 10, kind: null, run_id: null, source_id: null };
-  const entries = (await account.entries(query)).entries.toReversed();
-  expect(stored).toBe(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
-  expect(await rowsOf("ledger_copies", org)).toMatchObject([
-    { balance_micros: 90, reserved_micros: 20, last_entry: 2, behind_since: null },
-  ]);
-  expect(await rowsOf("usage_hours", org)).toMatchObject([
+  expect(await usageOf(org)).toMatchObject([
     {
       ...{ hour: START / 1000, project_id: "pj_1", payer: "key_1", environment: "gsm8k", model: "m", kind: "eval" },
       ...{ counts: '{"rollouts":2,"turns":4}', lines: '{"rollout":10}' },
@@ -273,10 +261,32 @@ test("entries are copied within a minute, with the balance and the hours, and a 
   ]);
   await account.settle(orderOf(org, "run_1", endsOf("run_1", 3, [5]), 0));
   await org.alarmAt(START + 180_000);
-  expect(await rowsOf("usage_hours", org)).toMatchObject([
-    { counts: '{"rollouts":3,"turns":6}', lines: '{"rollout":15}' },
+  expect(await usageOf(org)).toMatchObject([{ counts: '{"rollouts":3,"turns":6}', lines: '{"rollout":15}' }]);
+  expect(await account.verify(org.id)).toMatchObject({ entries: 3, balance_micros: 85, differences: [] });
+});
+
+test("a month is closed by an alarm once it is over, and nothing is posted to it after that", async () => {
+  const org = await newOrganization("postpaid");
+  const account = org.account();
+  for (const [index, month] of ["2026-08", "2026-09", "2026-11"].entries()) {
+    await at(org, Date.parse(`${month}-10`));
+    await account.settle(orderOf(org, "run_1", endsOf("run_1", index + 1, [10 + index])));
+  }
+  const end = Date.parse("2026-12-01");
+  await org.alarmAt(end - 1);
+  expect((await account.closedMonths(org.id, null, 9)).map(({ month }) => month)).toEqual(["2026-09", "2026-08"]);
+  expect(await org.inside((_, { storage }) => storage.getAlarm())).toBe(end);
+  await org.alarmAt(end);
+  const closed = await account.closedMonths(org.id, null, 2);
+  expect(closed).toMatchObject([
+    { month: "2026-11", opening_micros: -21, closing_micros: -33, entries: 1, closed_at: end },
+    { month: "2026-09", accounts: { balance: -11, "revenue/rollout": 11 } },
   ]);
-  expect(await account.verify(org.id)).toMatchObject({ entries: 3, balance_micros: 85, differences: [], uncopied: 0 });
+  expect(await account.closedMonths(org.id, "2026-09", 2)).toMatchObject([{ month: "2026-08", first_entry: 1 }]);
+  await at(org, end - 1);
+  await account.settle(orderOf(org, "run_1", endsOf("run_1", 4, [1])));
+  expect(await account.month(org.id, "2026-11")).toEqual(closed[0]);
+  expect(await account.month(org.id, "2026-12")).toMatchObject({ entries: 1, closed_at: null });
 });
 
 test("beyond a thousand in an hour, what is used is counted under other", async () => {

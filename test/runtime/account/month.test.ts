@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import type { BalanceView, LedgerVerification } from "../../../src/contract/billing.ts";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
-import type { StatementView } from "../../../src/contract/statement.ts";
+import type { StatementList, StatementView } from "../../../src/contract/statement.ts";
 import type { UsagePage } from "../../../src/contract/usage.ts";
 import { settle } from "../paying.ts";
 import {
@@ -27,7 +27,7 @@ import {
   storeFor,
   type Tenant,
 } from "./month.ts";
-import { type Asked, added, costOf, hashOfMonth, type Lines, storageOf, sumOf } from "./recompute.ts";
+import { type Asked, added, costOf, type Lines, storageOf, sumOf } from "./recompute.ts";
 
 const PREFIX = crypto.randomUUID().slice(0, 8);
 /** Odd numbers, so that every line is rounded, one way or the other. */
@@ -219,6 +219,8 @@ test("the statement says what the entries, the use of its days and the trajector
     const closing = paid_in + corrected - sumOf(owed);
     const opening = { opening_micros: 0, first_entry: 1, last_entry: entries.length, entries: entries.length };
     expect(statement).toMatchObject({ state: "closed", ...opening, closing_micros: closing });
+    const listed = await tenant.read<StatementList>("/v1/statements?limit=1");
+    expect(listed).toEqual({ object: "list", data: [statement], has_more: false });
     expect(statement.lines.reduce((sum, { micros }) => sum + micros, 0)).toBe(closing);
     expect(await tenant.read<BalanceView>("/v1/balance")).toMatchObject({
       balance_micros: closing,
@@ -250,21 +252,15 @@ test("money that came in twice is there once, what was refunded is gone, and a d
   }
 });
 
-test("the hash of the month is that of its files in the object store, and they hold the entries, in order", async () => {
-  for (const { tenant, statement, entries } of months) {
-    const { orgId } = tenant.scope;
-    const { objects } = await env.STORE.list({ prefix: `org/${orgId}/ledger/` });
-    const keys = objects.map(({ key }) => key).filter((key) => !key.endsWith(`${MONTH.name}.json`));
-    const files: string[] = [];
-    for (const key of keys.sort()) files.push((await (await env.STORE.get(key))?.text()) ?? "");
-    const lines = files.flatMap((text) => text.trimEnd().split("\n"));
+test("all entries of the month are in the archive, in order, and the ledger adds up", async () => {
+  for (const { tenant, entries } of months) {
+    const { objects } = await env.STORE.list({ prefix: `org/${tenant.scope.orgId}/ledger/${MONTH.name}/` });
+    const texts: string[] = [];
+    for (const { key } of objects) texts.push((await (await env.STORE.get(key))?.text()) ?? "");
+    const lines = texts.flatMap((text) => text.trimEnd().split("\n"));
     expect(lines.map((line) => JSON.parse(line))).toEqual(entries);
-    const { month, opening_micros, closing_micros, first_entry, last_entry } = statement;
-    const accounts = Object.fromEntries(statement.lines.map(({ account, micros }) => [account, -micros]));
-    const whole = { ...accounts, balance: closing_micros - opening_micros, disputes: 0 };
-    const state = { month, first_entry, last_entry, entries: entries.length, opening_micros, closing_micros };
-    expect(statement.sha256).toBe(hashOfMonth({ ...state, accounts: whole }, files));
-    expect(await tenant.read<LedgerVerification>("/v1/ledger/verification")).toMatchObject({ ok: true, uncopied: 0 });
+    const found = await tenant.read<LedgerVerification>("/v1/ledger/verification");
+    expect(found).toMatchObject({ ok: true, entries: entries.length });
   }
 });
 

@@ -241,14 +241,15 @@ export async function keepWithin(tenant: Tenant, { to }: Month): Promise<void> {
   });
 }
 
-/** The month is over: alarms until its entries have left for the object store. */
+/** The month is over: alarms until it is closed and all its entries are archived. */
 export async function endMonth(tenant: Tenant, { name, to }: Month): Promise<void> {
   await inBooks(tenant, async (books, { storage }) => {
+    books.books.archiveBounds = { kept: 0, entriesAFile: 1 };
     for (let alarms = 1; alarms <= 20; alarms += 1) {
       books.now = () => to + alarms * HOUR_MS;
       await books.alarm();
       const [left] = storage.sql.exec("select count(*) as n from entries where at < ?", to).toArray();
-      const closed = books.month(tenant.scope.orgId, name)?.sha256 ?? null;
+      const closed = books.month(tenant.scope.orgId, name)?.closed_at ?? null;
       if (closed !== null && left?.["n"] === 0) return;
     }
     throw new Error("the month is not closed");

@@ -1,8 +1,7 @@
 /**
  * What a rollout costs, worked out from what the API shows of it and from a list of prices, by nothing of the platform's
- * own: the words of docs/billing.md once more. And the hash of a closed month, from the files of its entries.
+ * own: the words of docs/billing.md once more.
  */
-import { createHash } from "node:crypto";
 import type { RolloutView } from "../../../src/contract/run.ts";
 
 /** Micro-dollars for a million tokens. */
@@ -92,20 +91,4 @@ export function added(all: readonly Lines[]): Lines {
   const sums: Record<string, number> = {};
   for (const lines of all) for (const [name, micros] of Object.entries(lines)) sums[name] = (sums[name] ?? 0) + micros;
   return sums;
-}
-
-/** A month that is the first of its books. `files`: their texts, in the order of their entries. */
-export function hashOfMonth(state: Readonly<Record<string, unknown>>, files: readonly string[]): string {
-  const chain = files.reduce((before, text) => sha256(`${before}${sha256(text)}`), "");
-  return sha256(sorted({ ...state, files: chain }));
-}
-
-function sorted(value: unknown): string {
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${sorted(member)}`).join(",")}}`;
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

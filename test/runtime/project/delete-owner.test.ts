@@ -15,7 +15,7 @@ import { script } from "../script.ts";
 const TABLES = [
   ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets", "triggers"],
   ...["trainer_tokens", "members", "invitations"],
-  ...["budgets", "usage_hours", "ledger_copies", "ledger_months"],
+  ...["budgets", "usage_hours"],
 ];
 
 /** Rows that name the organisation, by table; those without any left out. */

@@ -1,7 +1,4 @@
-/**
- * Entries that left the object with their months: read again from their copies in the object store, the newest first, a
- * page of files at a time.
- */
+/** Archived entries, read from their files in the object store, the newest first, a page of files at a time. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
 import { runOfBatch } from "../../core/training/batch.ts";
@@ -10,13 +7,13 @@ import { ledgerFileKey } from "../kit/names.ts";
 import type { Rows } from "../kit/rows.ts";
 import { readId } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import type { ArchivedFile } from "./archive.ts";
 import type { Books } from "./books.ts";
-import type { CopyRow } from "./copies.ts";
 
 /** Read by one call, of up to 1,000 entries each. */
 const FILES_A_CALL = 300;
 
-/** Which entries of closed months are wanted. */
+/** Which of them are wanted. */
 export interface Sought {
   /** Those with lower numbers. */
   readonly before: number;
@@ -40,7 +37,7 @@ interface Places {
  * Reads until it has `most` entries, and then what was read with the last of them, or `FILES_A_CALL` files. All that is
  * sought from `next` on is here; null: all there is.
  */
-export async function closedEntries(env: Env, books: Books, sought: Sought, most: number): Promise<EntriesPage> {
+export async function archivedEntries(env: Env, books: Books, sought: Sought, most: number): Promise<EntriesPage> {
   const { spans, floor } = placesOf(env, books, sought);
   const files = filesOf(books, spans, sought.before, floor ?? 1);
   const isSought = fitsTo(sought, floor ?? 1);
@@ -98,20 +95,20 @@ function runOf(env: Env, sourceId: string): string | null {
 }
 
 /** The newest first; one more than a call reads, where there are more. */
-function filesOf({ copies }: Books, spans: readonly Span[] | null, before: number, floor: number): CopyRow[] {
+function filesOf({ archive }: Books, spans: readonly Span[] | null, before: number, floor: number): ArchivedFile[] {
   const limit = FILES_A_CALL + 1;
-  if (spans === null) return copies.filesBefore(before, limit);
-  const files = new Map<number, CopyRow>();
+  if (spans === null) return archive.filesBefore(before, limit);
+  const files = new Map<number, ArchivedFile>();
   for (const { first, last } of spans) {
-    const within = copies.filesWithin(Math.max(first, floor), Math.min(last, before - 1), limit);
+    const within = archive.filesWithin(Math.max(first, floor), Math.min(last, before - 1), limit);
     for (const file of within) files.set(file.first_entry, file);
   }
   return [...files.values()].sort((one, other) => other.first_entry - one.first_entry).slice(0, limit);
 }
 
-async function readFile(env: Env, subrequests: Subrequests, orgId: string, file: CopyRow): Promise<LedgerEntry[]> {
+async function readFile(env: Env, subrequests: Subrequests, orgId: string, file: ArchivedFile): Promise<LedgerEntry[]> {
   const object = await subrequests.fetch(() => env.STORE.get(ledgerFileKey(orgId, file)));
-  if (object === null) throw new Error(`the copy of entries ${file.first_entry} to ${file.last_entry} is gone`);
+  if (object === null) throw new Error(`the file of entries ${file.first_entry} to ${file.last_entry} is gone`);
   const lines = (await object.text()).split("\n");
   return lines.filter((line) => line !== "").map((line): LedgerEntry => JSON.parse(line));
 }

@@ -1,0 +1,2 @@
+DROP TABLE `ledger_copies`;--> statement-breakpoint
+DROP TABLE `ledger_months`;
