@@ -53,7 +53,7 @@ const nodeProject = {
     globalSetup: [vectors],
     include: [
       ...platformFree,
-      "test/{clients,cli,conformance,examples,faults,ground,local,mutate,packages,sdk}/**/*.test.ts",
+      "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
       "test/{api,db,runtime,web}/**/*.node.test.ts",
     ],
   },

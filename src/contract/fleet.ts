@@ -5,18 +5,7 @@
 import * as z from "zod";
 import { BaseUrl, EndpointCapabilities, EndpointKey, ModelName, Prices, ResourceName } from "./endpoint.ts";
 import { LIMITS } from "./limits.ts";
-import {
-  Count,
-  EXAMPLE,
-  listOf,
-  MaybeText,
-  named,
-  namedInput,
-  Positive,
-  Seconds,
-  shortObject,
-  Version,
-} from "./primitives.ts";
+import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, Positive, Seconds, Version } from "./primitives.ts";
 import { WebAddress } from "./shown-text.ts";
 
 /** As Cloudflare names its regions. */
@@ -27,13 +16,11 @@ export type LocationHint = z.infer<typeof LocationHint>;
 /**
  * How weights get onto a replica.
  * - `lora_versioned`: a LoRA adapter a version, `<name>@<step>`, which calls name as their model.
- * - `lora_in_place`: one adapter's name, loaded over again.
  * - `reload`: vLLM's development routes; the engine reads a checkpoint from a path (`collective_rpc reload_weights`).
- * - `transfer`: vLLM's weight-transfer routes; the trainer sends the tensors meanwhile.
  * - `prime_rl`: prime-rl's own server, `POST /update_weights {"weight_dir"}`.
  * - `reported`: somebody else does it, and reports `pending` and `applied` for each replica.
  */
-export const UPDATE_MODES = ["lora_versioned", "lora_in_place", "reload", "transfer", "prime_rl", "reported"] as const;
+export const UPDATE_MODES = ["lora_versioned", "reload", "prime_rl", "reported"] as const;
 export const UpdateMode = z.enum(UPDATE_MODES);
 export type UpdateMode = z.infer<typeof UpdateMode>;
 
@@ -46,9 +33,6 @@ export const FleetUpdate = namedInput("FleetUpdate", {
   pause_s: PhaseSeconds.default(120).describe("seconds that calls under way have to end"),
   update_s: PhaseSeconds.default(600).describe("seconds that the weights have to be loaded"),
   resume_s: PhaseSeconds.default(60),
-  init_info: shortObject(LIMITS.fleetInitCharacters, "it names the group, and holds no weights")
-    .optional()
-    .describe("of transfer: sent once to each engine"),
 });
 export type FleetUpdate = z.output<typeof FleetUpdate>;
 

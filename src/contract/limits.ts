@@ -8,10 +8,6 @@ export const LIMITS = {
   fleetsPerProject: 100,
   /** Replicas of one fleet. */
   fleetReplicas: 64,
-  /** What an engine of a fleet is sent once, before tensors come, as JSON. */
-  fleetInitCharacters: 16 * KIB,
-  /** What the engines of a fleet are sent of a version whose tensors a trainer sends, as JSON. */
-  weightTransferCharacters: 256 * KIB,
   /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
   webhooksPerProject: 20,
   webhookEvents: 32,

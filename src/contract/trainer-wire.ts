@@ -3,7 +3,6 @@
  * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
-import { LIMITS } from "./limits.ts";
 import {
   AnyObject,
   Applied,
@@ -130,17 +129,11 @@ export const HeartbeatRequest = namedInput("HeartbeatRequest", {
     .meta({ example: { phase: "train", done: 1, total: 2 } }),
 });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
-const Transfer = AnyObject.refine((body) => JSON.stringify(body).length <= LIMITS.weightTransferCharacters, {
-  error: `must be at most ${LIMITS.weightTransferCharacters} characters, as JSON`,
-});
 /** What may be said of weights that are out. */
 export const WeightsOut = z.strictObject({
   label: Label.optional().describe("the engine's own name of the weights: kept, never parsed"),
   location: ShownText.max(2048).optional(),
   sha256: Sha256.optional().describe("of the weights"),
-  transfer: Transfer.optional().describe(
-    "of a run on a fleet whose mode is transfer: what its engines are sent to take the tensors (update_info)",
-  ),
 });
 export type WeightsOut = z.infer<typeof WeightsOut>;
 const PublishedWithAck = WeightsOut.optional().describe(

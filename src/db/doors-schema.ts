@@ -1,13 +1,20 @@
 /** Tables of fleets, and of the doors of training: beside those of schema.ts, by the same rules. */
-import { index, integer, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
-import type { FleetUpdate, LocationHint, ReplicaCapabilities } from "../contract/fleet.ts";
+import { customType, index, integer, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { LocationHint, ReplicaCapabilities } from "../contract/fleet.ts";
 import type { JsonObject } from "../contract/json.ts";
 import type { TokenPrices } from "../contract/judgement.ts";
+import { readUpdate, type StoredUpdate } from "./fleet-update.ts";
 
 const scope = {
   org_id: text().notNull(),
   project_id: text().notNull(),
 };
+
+const fleetUpdate = customType<{ data: StoredUpdate; driverData: string }>({
+  dataType: () => "text",
+  toDriver: (update) => JSON.stringify(update),
+  fromDriver: (written) => readUpdate(JSON.parse(written)),
+});
 
 /** Engines that serve one policy: a run names the fleet where it would name an endpoint. */
 export const fleets = sqliteTable(
@@ -18,7 +25,7 @@ export const fleets = sqliteTable(
     /** Null for a deleted one, whose row stays for the runs that name it. */
     name: text(),
     /** How weights get onto its replicas. */
-    update: text({ mode: "json" }).$type<FleetUpdate>().notNull(),
+    update: fleetUpdate().notNull(),
     prices: text({ mode: "json" }).$type<TokenPrices>(),
     /** Where the objects of its runs are to live, near its engines. */
     location_hint: text().$type<LocationHint>(),

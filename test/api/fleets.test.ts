@@ -8,7 +8,7 @@ import { insertRun, updateRun } from "../../src/db/runs.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
 import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
-import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
+import { fleetRow, insertFleet as insertStored, replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 
@@ -67,6 +67,36 @@ test("a fleet is created with its replicas, and shows of their keys the last of 
   const [one, other] = [row?.sealed_key ?? "", row?.sealed_control_key ?? ""];
   expect(await openSealed(env, { kind: "replica", scope, id, sealed: one })).toBe(KEY);
   expect(await openSealed(env, { kind: "replica_control", scope, id, sealed: other })).toBe(CONTROL_KEY);
+});
+
+test.each(["lora_in_place", "transfer"])("a fleet is not made of the removed mode %s", async (mode) => {
+  const door = await open();
+  expect(await errorOf(await door.post("/v1/fleets", { name: "trained", update: { mode } }))).toMatchObject({
+    ...{ status: 400, code: "invalid_request", param: "update.mode" },
+    message: expect.stringMatching(/"lora_versioned"\|"reload"\|"prime_rl"\|"reported"/),
+  });
+});
+
+test("a fleet stored with a mode that was removed since is listed and read, and has no run before it has another", async () => {
+  const door = await open();
+  const { fleet } = await insertStored(door.scope, { name: "older" });
+  const stored = { ...fleet.update, mode: "lora_in_place", init_info: { world_size: 2 } };
+  const older = env.DB.prepare('update fleets set "update" = ? where id = ?');
+  await older.bind(JSON.stringify(stored), fleet.id).run();
+  const { init_info: _, ...rest } = stored;
+  const update = { ...rest, mode: "reported" };
+  expect((await send<FleetView>(door, "GET", "/v1/fleets/older")).update).toEqual(update);
+  expect(await send(door, "GET", "/v1/fleets")).toMatchObject({ data: [{ id: fleet.id, update }] });
+  const run = () =>
+    door.post("/v1/runs/preview", { environment: "wordle", num_examples: 1, model: "m", fleet: "older" });
+  expect(await errorOf(await run())).toMatchObject({
+    ...{ status: 409, code: "conflict", param: "fleet" },
+    message: expect.stringContaining(
+      "update.mode lora_in_place was removed: change it to one of lora_versioned, reload",
+    ),
+  });
+  await send(door, "PATCH", "/v1/fleets/older", { update: { mode: "reported" } });
+  expect((await run()).status).toBe(200);
 });
 
 test("a replica that answers is seen with what it can do, from the start and when it is asked again", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { initInfoOf, PHASES, pauseEngine, resumeEngine } from "../../src/clients/engine.ts";
+import { pauseEngine, resumeEngine } from "../../src/clients/engine.ts";
 import type { Engine } from "../../src/clients/engine-calls.ts";
 import { loadWeights, unloadAdapter, type WeightLoad } from "../../src/clients/engine-load.ts";
 import { checkEngine, probeEngine } from "../../src/clients/engine-probe.ts";
@@ -27,23 +27,13 @@ function reach({ base_url }: FakeVllm, more: Partial<Engine> = {}): Engine {
 }
 
 const RELOAD: WeightLoad = { mode: "reload", location: "/weights/1", label: null };
-const INIT = { master_address: "trainer", master_port: 1, rank_offset: 1, world_size: 2 };
-const UPDATE_INFO = { names: ["w"], dtype_names: ["bfloat16"], shapes: [[1]] };
-const TRANSFER: WeightLoad = {
-  ...{ mode: "transfer", update_info: UPDATE_INFO, init_info: INIT, initialized: false, label: "run.0.1" },
-};
 
-/** As a fleet does it. */
+/** As a fleet loads whole weights. */
 async function swap(fake: FakeVllm, load: WeightLoad) {
   const engine = reach(fake);
-  const replies = [];
-  for (const phase of PHASES[load.mode]) {
-    if (phase === "pause")
-      replies.push(await pauseEngine(engine, { mode: load.mode, pause: "wait", timeout_ms: IN_TIME }));
-    if (phase === "update") replies.push(await loadWeights(engine, load, IN_TIME));
-    if (phase === "resume") replies.push(await resumeEngine(engine, { mode: load.mode, timeout_ms: IN_TIME }));
-  }
-  return replies;
+  const paused = await pauseEngine(engine, { pause: "wait", timeout_ms: IN_TIME });
+  const loaded = await loadWeights(engine, load, IN_TIME);
+  return [paused, loaded, await resumeEngine(engine, IN_TIME)];
 }
 
 async function sample({ base_url }: FakeVllm, model = "policy"): Promise<number> {
@@ -59,7 +49,7 @@ async function sample({ base_url }: FakeVllm, model = "policy"): Promise<number>
 const DONE = { kind: "done" };
 
 describe("new weights", () => {
-  test.each(["a", "b", "c", "d", "e"] as const)("are read from a path by an engine of age %s", async (era) => {
+  test.each(["a", "b", "c"] as const)("are read from a path by an engine of age %s", async (era) => {
     const fake = await start({ era });
     await sample(fake);
     expect(await swap(fake, RELOAD)).toEqual([DONE, DONE, DONE]);
@@ -68,29 +58,11 @@ describe("new weights", () => {
     expect(fake.paused).toBeNull();
   });
 
-  test.each(["b", "c", "d", "e"] as const)("are sent to an engine of age %s, whichever phases it has", async (era) => {
-    const fake = await start({ era });
-    fake.trainerSends("v1");
-    expect(await swap(fake, TRANSFER)).toEqual([DONE, DONE, DONE]);
-    expect(fake.weights).toBe("v1");
-    fake.trainerSends("v2");
-    expect(await swap(fake, { ...TRANSFER, initialized: true })).toEqual([DONE, DONE, DONE]);
-    expect(fake.weights).toBe("v2");
-    expect(fake.requests.filter((sent) => sent.includes("init_weight"))).toHaveLength(1);
-  });
-
-  test("are sent to an engine that has forgotten its group", async () => {
-    const fake = await start({ era: "c" });
-    fake.trainerSends("v1");
-    expect(await swap(fake, { ...TRANSFER, initialized: true })).toEqual([DONE, DONE, DONE]);
-    expect(fake.weights).toBe("v1");
-  });
-
   test("are loaded once, under a name of their own, however often that is asked", async () => {
     const fake = await start({ era: "a" });
     const load = { mode: "lora_versioned", adapter: "policy.g0@1", location: "/adapters/1" } as const;
-    expect(await swap(fake, load)).toEqual([DONE]);
-    expect(await swap(fake, load)).toEqual([DONE]);
+    expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
+    expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
     expect(await sample(fake, "policy.g0@1")).toBe(200);
     expect(fake.calls[0]?.weights).toEqual(["/adapters/1"]);
     expect(await unloadAdapter(reach(fake), "policy.g0@1", IN_TIME)).toEqual(DONE);
@@ -98,28 +70,13 @@ describe("new weights", () => {
     expect(fake.adapters.size).toBe(0);
   });
 
-  test.each(["a", "e"] as const)("go over an adapter's name on an engine of age %s", async (era) => {
-    const fake = await start({ era });
-    for (const location of ["/adapters/1", "/adapters/2"]) {
-      const load = { mode: "lora_in_place", adapter: "policy-lora", location } as const;
-      expect(await swap(fake, load)).toEqual([DONE, DONE, DONE]);
-      await sample(fake, "policy-lora");
-    }
-    expect(fake.calls).toMatchObject([
-      { weights: ["/adapters/1"], stale_prefix: false },
-      { weights: ["/adapters/2"], stale_prefix: false },
-    ]);
-  });
-
-  test("are read by prime-rl's own server, which is told apart from vLLM both ways", async () => {
-    const [theirs, vllm] = [await start({ era: "prime_rl" }), await start({ era: "e" })];
+  test("are read by prime-rl's own server, which is told apart from vLLM", async () => {
+    const [theirs, vllm] = [await start({ era: "prime_rl" }), await start()];
     const load = { mode: "prime_rl", location: "/broadcasts/step_1" } as const;
     expect(await swap(theirs, load)).toEqual([DONE, DONE, DONE]);
     expect(theirs.weights).toBe("/broadcasts/step_1");
     const [, refused, resumed] = await swap(vllm, load);
     expect([refused, resumed]).toMatchObject([{ kind: "refused", message: expect.stringContaining("gpu-0") }, DONE]);
-    const [, wrong] = await swap(theirs, TRANSFER);
-    expect(wrong).toEqual({ kind: "refused", message: "gpu-0: it is prime-rl's own server: its mode is prime_rl" });
     expect([vllm.weights, theirs.weights]).toEqual(["v0", "/broadcasts/step_1"]);
   });
 
@@ -157,7 +114,7 @@ describe("a call that changes weights", () => {
   test("has surely changed nothing where the engine refuses it, and says which route of which replica did", async () => {
     const fake = await start({ dev: false, lora: false });
     const dev = "start the engine with VLLM_SERVER_DEV_MODE=1";
-    expect(await pauseEngine(reach(fake), { mode: "reload", pause: "wait", timeout_ms: IN_TIME })).toEqual({
+    expect(await pauseEngine(reach(fake), { pause: "wait", timeout_ms: IN_TIME })).toEqual({
       ...{ kind: "refused", message: `gpu-0: POST /pause answered 404: Not Found: ${dev}` },
     });
     expect(await loadWeights(reach(fake), RELOAD, IN_TIME)).toEqual({
@@ -167,60 +124,47 @@ describe("a call that changes weights", () => {
     expect(await loadWeights(reach(fake), lora, IN_TIME)).toMatchObject({
       ...{ kind: "refused", message: expect.stringContaining("--enable-lora") },
     });
-    // Blocks of the old adapter could not be dropped.
-    const inPlace = { ...lora, mode: "lora_in_place" } as const;
-    expect(await loadWeights(reach(fake), inPlace, IN_TIME)).toMatchObject({
-      ...{ kind: "refused", message: expect.stringContaining("/reset_prefix_cache") },
-    });
   });
 
   test("is half done where a later part of it fails, and says so", async () => {
-    const fake = await start({ era: "c" });
-    fake.trainerSends("v1");
-    fake.breakRoute("/update_weights", "fail");
-    expect(await loadWeights(reach(fake), TRANSFER, IN_TIME)).toMatchObject({ kind: "unknown" });
-    expect(fake.weights).toBe("parts of v0");
-    // Another attempt takes up what was started.
-    expect(await loadWeights(reach(fake), TRANSFER, IN_TIME)).toEqual(DONE);
-    expect(fake.weights).toBe("v1");
+    const fake = await start();
     fake.breakRoute("/reset_prefix_cache", { status: 404 });
     expect(await loadWeights(reach(fake), RELOAD, IN_TIME)).toMatchObject({ kind: "unknown" });
   });
 
   test("is not believed where the engine says that it has other weights", async () => {
-    const fake = await start({ era: "e" });
-    fake.trainerSends("v1");
+    const fake = await start();
+    const load = { ...RELOAD, label: "run.0.1" };
     fake.saysWeights = "run.0.0";
-    expect(await loadWeights(reach(fake), TRANSFER, IN_TIME)).toEqual({
+    expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual({
       ...{ kind: "unknown", message: 'gpu-0: GET /weight_info answered weight_version "run.0.0", not run.0.1' },
     });
-    expect(await loadWeights(reach(fake), { ...RELOAD, label: "run.0.2" }, IN_TIME)).toMatchObject({ kind: "unknown" });
     fake.saysWeights = null;
-    expect(await loadWeights(reach(fake), { ...RELOAD, label: "run.0.2" }, IN_TIME)).toEqual(DONE);
+    expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
   });
 
   test("shows its key to nobody: an engine that repeats it is quoted without", async () => {
     const fake = await start();
     fake.breakRoute("/pause", { status: 403, body: { error: { message: `no rights: ${KEY}` } } });
-    expect(await pauseEngine(reach(fake), { mode: "reload", pause: "wait", timeout_ms: IN_TIME })).toEqual({
+    expect(await pauseEngine(reach(fake), { pause: "wait", timeout_ms: IN_TIME })).toEqual({
       ...{ kind: "refused", message: "gpu-0: POST /pause answered 403: no rights: [key]" },
     });
   });
 });
 
 describe("a probe", () => {
-  test.each(["a", "b", "c", "d", "e", "prime_rl"] as const)("finds what an engine of age %s can do", async (era) => {
+  test.each(["a", "b", "c", "prime_rl"] as const)("finds what an engine of age %s can do", async (era) => {
     const fake = await start({ era, version: "9.9.9" });
     const seen = await probeEngine(reach(fake), { model: null, now: NOW });
     expect(seen).toMatchObject({ error: null, version: "9.9.9", models: ["policy"], token_ids: true, logprobs: true });
     expect(seen.exactness?.logprobs_mode).toBe("processed");
-    expect(seen.routes.includes("/start_weight_update")).toBe(["c", "d", "e"].includes(era));
+    expect(seen.routes.includes("/collective_rpc")).toBe(era !== "prime_rl");
     expect(seen.routes.includes("/init_broadcaster")).toBe(era === "prime_rl");
-    expect(seen.weight_info).toBe(era === "e" ? "default" : null);
+    expect(seen.weight_info).toBe(era === "c" ? "default" : null);
   });
 
   test("asks for each route where the list of them is hidden, and changes nothing by it", async () => {
-    const fake = await start({ era: "e" });
+    const fake = await start();
     const { routes } = await probeEngine(reach(fake), { model: null, now: NOW });
     fake.breakRoute("/openapi.json", { status: 404 }, 9);
     const asked = await probeEngine(reach(fake), { model: null, now: NOW });
@@ -239,9 +183,9 @@ describe("a probe", () => {
 
 describe("a check", () => {
   test("tells a restart, old weights and adapters that are gone from what was there", async () => {
-    const fake = await start({ era: "e" });
+    const fake = await start();
     const load = { mode: "lora_versioned", adapter: "policy@1", location: "/adapters/1" } as const;
-    await swap(fake, load);
+    await loadWeights(reach(fake), load, IN_TIME);
     await swap(fake, { ...RELOAD, label: "run.0.1" });
     const before = await checkEngine(reach(fake));
     expect(before).toMatchObject({
@@ -275,11 +219,4 @@ describe("a check", () => {
       ...{ kind: "alive", models: ["policy"], started_at: null, weights: null, paused: null },
     });
   });
-});
-
-test("what an engine is initialised with is everybody's, and its own over it", () => {
-  const info = { master_address: "trainer", by_replica: { "gpu-1": { rank_offset: 5 } } };
-  expect(initInfoOf(info, "gpu-0")).toEqual({ master_address: "trainer" });
-  expect(initInfoOf(info, "gpu-1")).toEqual({ master_address: "trainer", rank_offset: 5 });
-  expect(initInfoOf(undefined, "gpu-1")).toBeNull();
 });

@@ -1,6 +1,5 @@
 /** What is shown whole on pages of a hundred is short. */
 import { expect, test } from "vitest";
-import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { TriggerPatch } from "../../src/contract/trigger.ts";
 
@@ -11,11 +10,6 @@ function objectOf(characters: number) {
 
 const SIZED = [
   ["a trigger's run", LIMITS.triggerRunCharacters, (run: object) => TriggerPatch.safeParse({ run })],
-  [
-    "what goes to engines once",
-    LIMITS.fleetInitCharacters,
-    (init: object) => FleetUpdate.safeParse({ init_info: init }),
-  ],
 ] as const;
 
 test.each(SIZED)("%s has so many characters of JSON, and not one more", (_what, most, parse) => {

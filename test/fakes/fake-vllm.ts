@@ -3,8 +3,7 @@
  * they have them in, and the ways in which engines fail while their weights are changed. No model stands behind it: its
  * weights are a name. It knows which weights sampled each token, says so in its log, and in the logprobs as well.
  *
- * Ages: `a` pauses without modes, and has no transfer; `b` transfers in two phases; `c` in three, of which the first has
- * a body; `d` without that body; `e` also knows versions of weights, and refuses that body.
+ * Ages: `a` pauses without modes; `b` with them; `c` also knows versions of weights.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -52,7 +51,7 @@ export interface FakeVllmOptions {
 }
 
 const VERSIONS: Record<Era, string> = {
-  ...{ a: "0.14.1", b: "0.18.0", c: "0.26.0", d: "0.28.1", e: "0.32.0" },
+  ...{ a: "0.14.1", b: "0.28.1", c: "0.32.0" },
   prime_rl: "0.26.0",
 };
 
@@ -93,7 +92,7 @@ export class FakeVllm extends EngineState {
   #port = 0;
 
   constructor(options: FakeVllmOptions) {
-    super(options.era ?? "e", options.weights ?? "v0");
+    super(options.era ?? "c", options.weights ?? "v0");
     this.#options = options;
     this.#routes = this.#mounted();
   }
@@ -138,7 +137,7 @@ export class FakeVllm extends EngineState {
     this.adapters.clear();
     this.cache.clear();
     [this.weights, this.paused, this.#dead] = [weights, null, false];
-    [this.transfer, this.label] = ["none", "default"];
+    this.label = "default";
     this.#startedAt += 100;
   }
 
@@ -328,7 +327,7 @@ export class FakeVllm extends EngineState {
 }
 
 const CHAT = "/v1/chat/completions";
-const LOADS = ["/update_weights", "/collective_rpc", "/finish_weight_update"];
+const LOADS = ["/update_weights", "/collective_rpc"];
 
 /** Nothing of what src/clients/probe.ts asks is a call of a rollout. */
 function isProbe(body: Body): boolean {

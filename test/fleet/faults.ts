@@ -1,5 +1,5 @@
 /** What befalls one engine of a fleet, which modes it can befall, and what the fleet has to say of it. */
-import type { UpdateMode } from "../../src/contract/fleet.ts";
+import { UPDATE_MODES, type UpdateMode } from "../../src/contract/fleet.ts";
 import type { FakeVllm } from "../fakes/fake-vllm.ts";
 
 export interface Fault {
@@ -8,7 +8,7 @@ export interface Fault {
   readonly at: "update" | "idle";
   readonly modes: readonly UpdateMode[];
   /** Only engines of this age say what is needed for it. */
-  readonly era?: "e";
+  readonly era?: "c";
   readonly strike: (engine: FakeVllm, mode: UpdateMode) => void;
   /** Once it was seen, or after a while where nothing is to be seen. */
   readonly heal: (engine: FakeVllm, mode: UpdateMode) => void;
@@ -18,13 +18,13 @@ export interface Fault {
 
 const CHAT = "/v1/chat/completions";
 const ALWAYS = Number.POSITIVE_INFINITY;
-const ALL: readonly UpdateMode[] = ["lora_versioned", "lora_in_place", "reload", "transfer", "prime_rl", "reported"];
+const ALL: readonly UpdateMode[] = UPDATE_MODES;
 const DRIVEN = ALL.filter((mode) => mode !== "reported");
 const PAUSED = DRIVEN.filter((mode) => mode !== "lora_versioned");
 
 export function loadRoute(mode: UpdateMode): string {
   if (mode === "reload") return "/collective_rpc";
-  return mode === "transfer" || mode === "prime_rl" ? "/update_weights" : "/v1/load_lora_adapter";
+  return mode === "prime_rl" ? "/update_weights" : "/v1/load_lora_adapter";
 }
 
 function mendLoad(engine: FakeVllm, mode: UpdateMode): void {
@@ -62,7 +62,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "says that it loaded an adapter, and did not",
-    ...{ at: "update", modes: ["lora_versioned", "lora_in_place"], heal: mendLoad, shown: /does not list/ },
+    ...{ at: "update", modes: ["lora_versioned"], heal: mendLoad, shown: /does not list/ },
     strike: (engine, mode) => engine.breakRoute(loadRoute(mode), "lie", ALWAYS),
   },
   {
@@ -113,7 +113,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "lies about its version",
-    ...{ at: "idle", modes: ALL, era: "e", shown: /it says it serves|answered weight_version/ },
+    ...{ at: "idle", modes: ALL, era: "c", shown: /it says it serves|answered weight_version/ },
     strike: (engine) => {
       engine.saysWeights = "777";
     },

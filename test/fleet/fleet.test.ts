@@ -7,12 +7,10 @@ import { type Case, isOut, Stand } from "./stand.ts";
 
 /** Ages that can be updated this way. */
 const ERAS: Readonly<Record<UpdateMode, readonly Era[]>> = {
-  lora_versioned: ["a", "b", "c", "d", "e", "prime_rl"],
-  lora_in_place: ["a", "b", "c", "d", "e"],
-  reload: ["a", "b", "c", "d", "e"],
-  transfer: ["b", "c", "d", "e"],
+  lora_versioned: ["a", "b", "c", "prime_rl"],
+  reload: ["a", "b", "c"],
   prime_rl: ["prime_rl"],
-  reported: ["a", "b", "c", "d", "e", "prime_rl"],
+  reported: ["a", "b", "c", "prime_rl"],
 };
 
 const CASES = (Object.keys(ERAS) as UpdateMode[]).flatMap((mode) =>

@@ -96,8 +96,6 @@ class Play {
 
   async play(): Promise<Played> {
     const { id, trainer } = await this.#begin();
-    // Its end of a transfer sends what was asked for.
-    for (const engine of this.#engines) engine.trainerSends(({ weights }) => String(weights));
     this.#trainer = new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" });
     await this.#trainer.register();
     const over = () => {
@@ -125,13 +123,9 @@ class Play {
 
   async #begin() {
     const { mode } = this.#case;
-    const by_replica = { "gpu-0": { master_port: 1 }, "gpu-1": { master_port: 2 } };
     await this.#client.createFleet({
       name: this.#name,
-      update: {
-        ...{ mode, adapter: "tuned", pause_s: PHASE_S, update_s: PHASE_S, resume_s: PHASE_S },
-        ...(mode === "transfer" && { init_info: { world_size: 2, by_replica } }),
-      },
+      update: { mode, adapter: "tuned", pause_s: PHASE_S, update_s: PHASE_S, resume_s: PHASE_S },
       replicas: this.#engines.map(({ base_url }, at) => ({ name: `gpu-${at}`, base_url, max_concurrent: 8 })),
     });
     return await this.#client.createRun({
@@ -213,9 +207,7 @@ class Play {
 
   async #publish(version: number): Promise<void> {
     this.#trainer.checkpoint.version = version;
-    const location = weightsNamed(version);
-    const transfer = this.#case.mode === "transfer" ? { transfer: { weights: location } } : {};
-    await this.#trainer.report("published", { location, ...transfer });
+    await this.#trainer.report("published", { location: weightsNamed(version) });
     if (this.#case.mode !== "reported") return;
     for (const [at] of this.#engines.entries()) await this.#sidecar(at, `gpu-${at}`, version);
   }

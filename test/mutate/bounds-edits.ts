@@ -47,11 +47,6 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
   ),
   ...editsOf(
-    "src/runtime/account/request-leases.ts",
-    ["runtime/account/requests.node"],
-    [["BLOCK_MS = 5000;", "BLOCK_MS = 10_000;"]],
-  ),
-  ...editsOf(
     "src/runtime/account/usage.ts",
     ["runtime/account/usage.node"],
     [

@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const LEFT_OUT = ["node_modules", "dist"];
 
 /** Whether what is at the path, from the root, is copied. */
-export function isCopied(path: string): boolean {
+function isCopied(path: string): boolean {
   return path.split(sep).every((name) => !LEFT_OUT.includes(name) && !name.startsWith("."));
 }
 
@@ -43,7 +43,7 @@ export class CopiedTree {
 }
 
 /** The file's text with the edit. Throws unless what it replaces stands there exactly once. */
-export function applied({ file, old, new: edited }: Edit, text: string): string {
+function applied({ file, old, new: edited }: Edit, text: string): string {
   const [before, after, ...more] = text.split(old);
   if (before !== undefined && after !== undefined && more.length === 0) {
     return before + edited + after;

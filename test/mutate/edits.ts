@@ -38,7 +38,6 @@ export const EDITS: readonly Edit[] = [
     "src/contract/trajectory.ts",
     ["contract/trajectory"],
     [
-      ["const WHOLE_STATE_EVERY = 8;", "const WHOLE_STATE_EVERY = 9;"],
       ["filter((key) => !Object.hasOwn(after, key))", "filter((key) => !Object.hasOwn(before, key))"],
       [
         "total.completion_tokens += usage?.completion_tokens ?? 0;",
@@ -64,18 +63,14 @@ export const EDITS: readonly Edit[] = [
     "src/contract/messages.ts",
     ["conformance/vectors", "contract/messages"],
     [
-      ['role === "developer" ? "system" : role', 'role === "developer" ? "user" : role'],
       ["? id : name,", "? id : args,"],
       ["while (shared < limit && sameMessage", "while (shared <= limit && sameMessage"],
-      ['joined ? "" : " "', 'joined ? "" : ""'],
     ],
   ),
   ...editsOf(
     "src/core/parsers/xml-parser.ts",
     ["core/parsers/xml-parser"],
     [
-      ["(0.4 * present.length)", "(0.5 * present.length)"],
-      ["(starts ? 0.2 : 0)", "(starts ? 0.2 : 0.2)"],
       ["text.endsWith(close(tag))", "text.endsWith(open(tag))"],
       ["match = matchFrom(text, tag, match.end);", "match = matchFrom(text, tag, match.end + 1);"],
       ["assistantTexts(completion).reverse()", "assistantTexts(completion).slice()"],
@@ -98,11 +93,6 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/parsers/parser.ts",
-    ["core/parsers/xml-parser"],
-    [["if (texts.length === 0) return 0;", "if (texts.length === 0) return 1;"]],
-  ),
-  ...editsOf(
     "src/core/rubrics/scoring.ts",
     ["core/rubrics/score"],
     [
@@ -115,19 +105,6 @@ export const EDITS: readonly Edit[] = [
         "parser: parser ?? parser ?? new Parser(),\n    ...rubric.objects",
       ],
     ],
-  ),
-  ...editsOf(
-    "src/core/rubrics/score-value.ts",
-    ["core/rubrics/score-value", "core/rubrics/score"],
-    [
-      ["return value ? 1 : 0;", "return value ? 1 : 1;"],
-      ['new NoScoreError("non_finite", `returned', 'new NoScoreError("scorer", `returned'],
-    ],
-  ),
-  ...editsOf(
-    "src/core/rubrics/rubric.ts",
-    ["core/rubrics/rubric", "core/rubrics/score"],
-    [["this.addRewardFunc(name, fn, 0);", "this.addRewardFunc(name, fn, 1);"]],
   ),
   ...editsOf(
     "src/core/rubrics/score.ts",
@@ -162,11 +139,6 @@ export const EDITS: readonly Edit[] = [
       ["sample.length - shared < threshold", "sample.length - shared <= threshold"],
       ["shared >= sample.answerStart", "shared > sample.answerStart"],
     ],
-  ),
-  ...editsOf(
-    "src/core/training/trainable.ts",
-    ["core/training/samples"],
-    [["const MISSING = -9000;", "const MISSING = -10000;"]],
   ),
   ...editsOf(
     "src/core/training/trainable.ts",
@@ -206,11 +178,6 @@ export const EDITS: readonly Edit[] = [
     [["train_version: parts.step - 1,", "train_version: parts.step,"]],
   ),
   ...editsOf("src/core/training/sample-row.ts", ["core/training/sample-encoding"], [["bit > 1 ||", "bit > 2 ||"]]),
-  ...editsOf(
-    "src/core/training/sample-row.ts",
-    ["core/training/sample-encoding"],
-    [["return Number(value.toPrecision(9));", "return Number(value.toPrecision(8));"]],
-  ),
   ...editsOf(
     "src/core/rubrics/score.ts",
     ["core/rubrics/score"],
@@ -271,7 +238,6 @@ export const EDITS: readonly Edit[] = [
     "src/core/environments/tool.ts",
     ["core/environments/tool-schema"],
     [
-      ["additionalProperties: false,", "additionalProperties: true,"],
       ['parameter._zod.optin === "optional" && !takes', 'parameter._zod.optin === "optional" && takes'],
       ["minimum !== Number.MIN_SAFE_INTEGER", "minimum === Number.MIN_SAFE_INTEGER"],
       ["others !== undefined && others !== false", "others !== undefined && others === false"],
@@ -298,7 +264,6 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf("src/core/rollout/harness.ts", ["core/rollout/harness"], [["unfinished ?? (", "null ?? ("]]),
-  ...editsOf("src/contract/errors.ts", ["conformance/vectors"], [["chain.length < 8", "chain.length < 1"]]),
   ...editsOf(
     "src/core/rollout/task.ts",
     ["core/rollout/task"],
@@ -313,22 +278,12 @@ export const EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/core/statistics/statistics.ts",
-    ["core/statistics/statistics"],
-    [["share + z2n / 2", "share + z2n / 4"]],
-  ),
-  ...editsOf(
     "src/core/environments/env-group.ts",
     ["core/environments/env-group"],
     [
       ["members.size === 1", "members.size >= 1"],
       ["[name, ...routeOf(info)]", "[...routeOf(info)]"],
     ],
-  ),
-  ...editsOf(
-    "src/core/environments/tool-env.ts",
-    ["conformance/vectors"],
-    [['metric("total_tool_calls", () => true)', 'metric("total_tool_calls", () => false)']],
   ),
   ...editsOf(
     "src/contract/sampling.ts",
@@ -341,11 +296,6 @@ export const EDITS: readonly Edit[] = [
     [["alike?.length === 1", "alike?.length >= 1"]],
   ),
   ...editsOf(
-    "src/core/rubrics/judge-rubric.ts",
-    ["core/rubrics/judge-rubric"],
-    [["passes = 1 } = this.#options;", "passes = 2 } = this.#options;"]],
-  ),
-  ...editsOf(
     "src/core/redact.ts",
     ["core/redact"],
     [
@@ -356,10 +306,7 @@ export const EDITS: readonly Edit[] = [
   ...editsOf(
     "src/core/public-host.ts",
     ["core/public-host"],
-    [
-      ["!PRIVATE_NAMES.test(name) && !METADATA_NAMES", "!PRIVATE_NAMES.test(name) || !METADATA_NAMES"],
-      ['["168.63.129.16", 32]', '["168.63.129.16", 31]'],
-    ],
+    [["!PRIVATE_NAMES.test(name) && !METADATA_NAMES", "!PRIVATE_NAMES.test(name) || !METADATA_NAMES"]],
   ),
   ...EXACTNESS_EDITS,
   ...EXPORT_EDITS,

@@ -6,8 +6,6 @@ export const EXACTNESS_EDITS: readonly Edit[] = [
     "src/contract/sampling.ts",
     ["contract/sampling", "packages/policy/exact"],
     [
-      ["repetition_penalty: 1 };", "repetition_penalty: undefined };"],
-      ["presence_penalty: 0, frequency_penalty: 0 }", "presence_penalty: 1, frequency_penalty: 0 }"],
       ["[run_id, generation, version].join", "[run_id, version, version].join"],
       ["...(salt !== null && { cache_salt: salt })", "...(salt === null && { cache_salt: salt })"],
     ],

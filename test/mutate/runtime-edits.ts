@@ -67,11 +67,6 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
   ),
   ...editsOf(
-    "src/runtime/run/rows-in-flight.ts",
-    ["runtime/run/rows-in-flight"],
-    [["{ ...known, ...columns }", "{ ...known, ...known }"]],
-  ),
-  ...editsOf(
     "src/runtime/run/chores.ts",
     ["runtime/run/run-row"],
     [["if (store.head() === written)", "if (store.head() !== written)"]],

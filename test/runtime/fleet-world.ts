@@ -31,7 +31,7 @@ export interface Engine {
   process: number;
   alive: boolean;
   paused: boolean;
-  /** Of whole models, and of the one adapter that is loaded over again. */
+  /** Of whole models. */
   weights: Weights | "start";
   readonly adapters: Map<string, Weights>;
   /** It answers GET /weight_info. */
@@ -233,7 +233,7 @@ export class World {
   #reach(work: Work): void {
     const engine = this.engines[work.id];
     if (work.reached || engine === undefined) return;
-    if (work.step.do === "probe") work.check = look(this.state, engine);
+    if (work.step.do === "probe") work.check = look(engine);
     if (!engine.alive || engine.process !== work.process) return;
     work.reached = true;
     change(this.state, engine, work.step);
@@ -302,12 +302,11 @@ export class World {
   }
 }
 
-function look({ update }: FleetState, engine: Engine): EngineCheck {
+function look(engine: Engine): EngineCheck {
   if (!engine.alive) return { kind: "down", message: "connection refused" };
   const { weights, process } = engine;
-  const over = update.mode === "lora_in_place" && weights !== "start" ? [update.adapter] : [];
   const label = weights === "start" ? "default" : labelOf(weights);
-  const models = ["base", ...over, ...engine.adapters.keys()];
+  const models = ["base", ...engine.adapters.keys()];
   return { kind: "alive", models, started_at: process, weights: engine.labelled ? label : null };
 }
 
@@ -335,9 +334,7 @@ function change({ update }: FleetState, engine: Engine, step: Step): void {
 
 /** What a model's name means on an engine at this moment; null: nothing. */
 function served({ update }: FleetState, { engine, model }: Call): string | null {
-  const { mode, adapter } = update;
-  if (mode === "lora_versioned") return model === "base" ? "start" : nameOf(engine.adapters.get(model));
-  if (mode === "lora_in_place") return model === adapter ? nameOf(engine.weights) : "start";
+  if (update.mode === "lora_versioned") return model === "base" ? "start" : nameOf(engine.adapters.get(model));
   return nameOf(engine.weights);
 }
 

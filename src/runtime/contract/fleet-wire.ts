@@ -80,8 +80,6 @@ export interface WeightOrder {
   readonly label: string | null;
   /** Its run says where version 0 is: what a server was started with is not taken for it. */
   readonly loads_start?: true;
-  /** Of `transfer`: the body of its update, as the trainer gave it. */
-  readonly transfer?: Readonly<Record<string, unknown>>;
 }
 
 /** Somebody else brings a replica to a version: about to (`pending`), or done (`applied`), or it did not work. */

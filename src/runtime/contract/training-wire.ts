@@ -195,8 +195,6 @@ export interface TrainerRpc {
     readonly label?: string | undefined;
     readonly location?: string | undefined;
     readonly sha256?: string | undefined;
-    /** Of `published`: what the engines of a fleet are sent, where they are brought to it by `transfer`. */
-    readonly transfer?: Readonly<Record<string, unknown>> | undefined;
     /** Said by the run's fleet, of weights of this generation: it is no trainer, and no epoch fences it off. */
     readonly of_fleet?: { readonly generation: number };
     /** Likewise: the replicas that take calls. What others serve holds nothing back. */

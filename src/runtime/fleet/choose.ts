@@ -20,8 +20,6 @@ interface Candidate {
  * failed the call only where there is no other.
  */
 export function choose(state: FleetState, call: FleetCall, inFlight: (replica: string) => number): Choice {
-  const { mode, adapter } = state.update;
-  if (call.trains && mode === "lora_in_place" && call.model === adapter) return { kind: "wait", reason: ONE_NAME };
   const all = Object.values(state.replicas);
   const taking = all.filter((replica) => takesCalls(replica) && isFor(replica, call));
   if (taking.length === 0) return { kind: "wait", reason: whyNone(all) };
@@ -40,9 +38,6 @@ export function choose(state: FleetState, call: FleetCall, inFlight: (replica: s
     return { kind: "wait", reason: "every replica has as many calls as it may have", busy: true };
   return { kind: "go", replica: chosen.replica, served: chosen.served };
 }
-
-/** Then nobody can say whether the adapter or what it lies on answers. */
-const ONE_NAME = "the fleet's update.adapter has the name of the run's model: give the adapter another";
 
 /** One that is drained keeps the rollouts it has. */
 function isFor({ id, shown }: Replica, { last_replica }: FleetCall): boolean {

@@ -10,7 +10,6 @@ import { resumeEngine } from "../../clients/engine.ts";
 import type { Engine } from "../../clients/engine-calls.ts";
 import { checkEngine } from "../../clients/engine-probe.ts";
 import type { Send } from "../../clients/outgoing.ts";
-import type { UpdateMode } from "../../contract/fleet.ts";
 import { EndpointUnusable } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { trainerObject } from "../kit/names.ts";
@@ -209,13 +208,13 @@ export class Driver {
     if (replica === undefined) return;
     const engine = await this.#engine(id);
     const refused = "message" in engine;
-    const outcome = refused ? { ok: false, message: engine.message } : await change(engine, state, replica, step);
+    const outcome = refused ? { ok: false, message: engine.message } : await change(engine, state, step);
     const known = desk.of() !== null;
     if (known) desk.keep(stepDone(desk.state(), id, step, { ...outcome, ...desk.moment() }));
     // Whoever took it out of the fleet did not wait for its update to end.
     const left = !known || desk.state().replicas[id]?.address !== replica.address;
     if (left && replica.paused && !refused) {
-      await resumeEngine(engine, { mode: state.update.mode, timeout_ms: timeOf(state, { do: "resume" }) });
+      await resumeEngine(engine, timeOf(state, { do: "resume" }));
     }
   }
 
@@ -234,9 +233,8 @@ export class Driver {
       const late = setTimeout(timer.resolve, this.#desk.lastStepMs());
       await Promise.race([Promise.all(going), timer.promise]);
       clearTimeout(late);
-      const { mode } = this.#desk.state().update;
       const left = paused().filter(({ id }) => !this.#running.has(id));
-      await Promise.all(left.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id, mode))));
+      await Promise.all(left.map(({ id }) => this.#looks.run(() => this.#resumeOnce(id))));
       waits = paused().some(({ id }) => this.#running.has(id));
       if (!waits) await free();
       return !waits;
@@ -245,10 +243,10 @@ export class Driver {
     }
   }
 
-  async #resumeOnce(id: string, mode: UpdateMode): Promise<void> {
+  async #resumeOnce(id: string): Promise<void> {
     try {
       const engine = await this.#engine(id);
-      if (!("message" in engine)) await resumeEngine(engine, { mode, timeout_ms: LAST_RESUME_MS });
+      if (!("message" in engine)) await resumeEngine(engine, LAST_RESUME_MS);
     } catch (thrown) {
       logError("fleet", idsOf(this.#desk.of() ?? {}), thrown);
     }

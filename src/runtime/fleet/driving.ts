@@ -211,7 +211,7 @@ export function stepDone(
       return ok ? go(before, replica, { name: "look" }, now) : fail(before, replica, `pause: ${message}`, now);
     case "load":
       if (!ok) return fail(before, replica, `load: ${message}`, now);
-      return go(withReplica(before, id, { initialized: true }, now), replica, { name: "verify" }, now);
+      return go(before, replica, { name: "verify" }, now);
     case "resume":
       return resumed(before, replica, { ok, message, now, number });
   }

@@ -136,7 +136,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const state = this.#store.state();
     const replica = state.replicas[replica_id];
     if (replica === undefined) return;
-    if (outcome === "unknown_model") this.#keep(lacksAdapter(state, replica_id, model, moment));
+    if (outcome === "unknown_model") this.#keep(lacksAdapter(state, replica_id, model, moment.now));
     const opens = this.#circuits.heard(replica_id, outcome, rollout_id);
     if (!opens || replica.phase !== null || replica.outage !== null) return;
     this.#keep(isAway(state, replica, "calls of several rollouts in a row failed", moment));

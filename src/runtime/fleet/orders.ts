@@ -26,9 +26,7 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
   const anew = same && (order.epoch > known.epoch || says);
   if (known !== undefined && !isLater(order, known) && !anew) return before;
   const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
-  const { transfer, ...plain } = order;
-  const kept = before.update.mode === "transfer" && transfer !== undefined ? order : plain;
-  const orders = [...others, kept].slice(-RUNS_AT_ONCE);
+  const orders = [...others, order].slice(-RUNS_AT_ONCE);
   return shownAnew({ ...before, orders }, now);
 }
 

@@ -62,7 +62,7 @@ function looked(state: FleetState, replica: Replica, check: Alive, now: number):
 }
 
 function restart({ proof }: Replica, check: Alive): Partial<Replica> {
-  return isRestarted(proof, check) ? { adapters: [], unload_failed: null, holds: "start", initialized: false } : {};
+  return isRestarted(proof, check) ? { adapters: [], unload_failed: null, holds: "start" } : {};
 }
 
 function isRestarted(proof: Proof | null, { started_at }: Alive): boolean {
@@ -97,23 +97,17 @@ const UNKNOWN = { holds: null, doubt: "its weights were changed, and are not the
 function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, check: Alive): string | null {
   if (proof === null) return "nobody had looked at it before its weights were changed: report them once more";
   if (isRestarted(proof, check)) return "it was started anew while its weights were changed";
-  const { mode } = update;
-  if (mode === "lora_versioned") return unlisted(check, adapterName(update, target));
+  if (update.mode === "lora_versioned") {
+    const adapter = adapterName(update, target);
+    return check.models.includes(adapter) ? null : `it does not list ${adapter} among its models`;
+  }
   const says = contradicted(check.weights, target);
   if (says !== null) return `it says it serves ${says} where ${target.version} was applied`;
-  if (mode === "lora_in_place" && target.version > 0) {
-    const missing = unlisted(check, update.adapter);
-    if (missing !== null) return missing;
-  }
   if (check.started_at !== null || isLabelOf(check.weights, target)) return null;
   return (
     "nothing shows which weights it has: let it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
     "at control_url"
   );
-}
-
-function unlisted({ models }: Alive, adapter: string): string | null {
-  return models.includes(adapter) ? null : `it does not list ${adapter} among its models`;
 }
 
 /** Between updates: whether it is what it was. */
@@ -133,7 +127,7 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
     const started = withReplica(state, id, { holds: "start", proof: seen }, now);
     return withStretch(started, id, { from: number, weights: "start", proof: seen });
   }
-  const why = changedBy(state, replica, check);
+  const why = changedBy(replica, check);
   if (why !== null) return doubted(state, id, why, moment);
   const known = { process: seen.process ?? proof?.process ?? null, label: proof?.label ?? seen.label };
   const listed = adapters.filter((one) => check.models.includes(adapterName(state.update, one)));
@@ -165,16 +159,12 @@ function stillFailing(state: FleetState, replica: Replica, now: number): Replica
 }
 
 /** Somebody else put other weights onto it. */
-function changedBy({ update }: FleetState, { holds, proof }: Replica, check: Alive): string | null {
+function changedBy({ holds, proof }: Replica, check: Alive): string | null {
   if (holds === null) return null;
   const { label = null } = proof ?? {};
   if (holds !== "start") {
     const says = contradicted(check.weights, holds);
     if (says !== null) return `it says it serves ${says} where ${holds.version} was applied`;
-    if (update.mode === "lora_in_place" && holds.version > 0) {
-      const missing = unlisted(check, update.adapter);
-      if (missing !== null) return missing;
-    }
   }
   if (label === null || check.weights === null || label === check.weights) return null;
   return `it says it serves ${check.weights}, and said ${label}: somebody else changed its weights`;
@@ -196,7 +186,7 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
     const again = withReplica(before, id, { proof, failing: null }, now);
     return doubted(again, id, "it was started anew: report what it has once more", moment);
   }
-  const fresh = { holds: "start", adapters: [], unload_failed: null, initialized: false } as const;
+  const fresh = { holds: "start", adapters: [], unload_failed: null } as const;
   const state = withReplica(before, id, { ...fresh, proof, behind, doubt: null, failing }, now);
   return withStretch(state, id, { from: number, weights: "start", proof });
 }
@@ -260,18 +250,11 @@ export function lied(before: FleetState, id: string, says: string, moment: Momen
 }
 
 /** It answered that it has no adapter of that name: it is loaded again. */
-export function lacksAdapter(before: FleetState, id: string, model: string, { now, number }: Moment): FleetState {
+export function lacksAdapter(before: FleetState, id: string, model: string, now: number): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined || replica.phase !== null) return before;
-  const { update } = before;
-  const adapters = replica.adapters.filter((one) => adapterName(update, one) !== model);
-  if (adapters.length < replica.adapters.length) {
-    return withReplica(before, id, without(before, replica, adapters), now);
-  }
-  const { holds } = replica;
-  if (update.mode !== "lora_in_place" || model !== update.adapter || holds === null || holds === "start") return before;
-  const state = withStretch(before, id, { end: number });
-  return withReplica(state, id, { holds: null, doubt: `it does not know ${model}` }, now);
+  const adapters = replica.adapters.filter((one) => adapterName(before.update, one) !== model);
+  return withReplica(before, id, without(before, replica, adapters), now);
 }
 
 /** It does not answer: until a probe says otherwise it gets no calls. */

@@ -38,9 +38,7 @@ function modelOf(
   generation: number,
   version: number,
 ): string {
-  if (version === 0) return model;
-  if (update.mode === "lora_in_place") return update.adapter;
-  if (update.mode !== "lora_versioned") return model;
+  if (version === 0 || update.mode !== "lora_versioned") return model;
   return adapterName(update, { run_id, generation, version });
 }
 
@@ -50,12 +48,11 @@ function versionFor(
   run_id: string,
   order: WeightOrder | null,
 ): number | null {
-  const named = mode === "lora_versioned" || mode === "lora_in_place";
-  // What a server was started with stays under its own name.
-  if (named && (order === null || order.version === 0)) return 0;
   if (mode === "lora_versioned") {
+    // What a server was started with stays under its own name.
+    if (order === null || order.version === 0) return 0;
     const own = adapters.filter((one) => one.run_id === run_id);
-    const latest = own.filter(({ generation }) => generation === order?.generation).at(-1);
+    const latest = own.filter(({ generation }) => generation === order.generation).at(-1);
     return own.length === 0 ? 0 : (latest?.version ?? null);
   }
   if (holds === null) return null;

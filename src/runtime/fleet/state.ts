@@ -7,6 +7,7 @@
 
 import type { FleetUpdate, ReplicaState } from "../../contract/fleet.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { type StoredUpdate, whyRemoved } from "../../db/fleet-update.ts";
 import type { WeightOrder } from "../contract/fleet-wire.ts";
 import type { Stretch } from "./stretches.ts";
 import { type Places, twinsOf } from "./twins.ts";
@@ -86,8 +87,6 @@ export interface Replica {
   readonly paused: boolean;
   /** No update of it begins before: it is about to be taken out, or to get another address. */
   readonly held_until: number;
-  /** Its weight transfer was set up since it was started. */
-  readonly initialized: boolean;
   /** Milliseconds that its last update took, from its first phase until it was back. */
   readonly took_ms?: number;
   /** Its last update failed. */
@@ -114,7 +113,7 @@ export type Settings = Pick<Replica, "id" | "name" | "max_concurrent" | "drainin
 };
 
 export interface FleetState {
-  readonly update: FleetUpdate;
+  readonly update: StoredUpdate;
   readonly replicas: Readonly<Record<string, Replica>>;
   /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
   readonly orders: readonly WeightOrder[];
@@ -132,7 +131,7 @@ export const REASON_CHARS = 500;
 /** Then adapters that nobody wants are left to the engine, and forgotten. */
 export const UNLOADS_TRIED = 3;
 
-export function newFleet(update: FleetUpdate): FleetState {
+export function newFleet(update: StoredUpdate): FleetState {
   return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
 }
 
@@ -159,7 +158,7 @@ export function again(before: Again | null, reason: string, now: number): Again 
 /** Its replicas as they are set now: new ones join, those that are not there any more are gone. */
 export function setReplicas(
   before: FleetState,
-  update: FleetUpdate,
+  update: StoredUpdate,
   settings: readonly Settings[],
   now: number,
 ): FleetState {
@@ -169,13 +168,14 @@ export function setReplicas(
     const known = before.replicas[id];
     return known?.address === address && (known.twin ?? null) === null;
   };
+  const sameMode = update.mode === before.update.mode && update.removed === before.update.removed;
   const twins = twinsOf(update.mode, settings, isSettled);
   for (const { places: _, ...set } of settings) {
     const one = { ...set, twin: twins.get(set.name) ?? null };
     const known = before.replicas[one.id];
     // What is loaded onto its twin is loaded onto it as well.
     const alike = known?.address === one.address && (known.twin ?? null) === one.twin;
-    const same = alike && (update.mode === before.update.mode || isUntouched(known));
+    const same = alike && (sameMode || isUntouched(known));
     kept[one.id] = same ? { ...known, ...one } : joining(one, known, before, now);
     if (same) stretches[one.id] = before.stretches[one.id] ?? [];
   }
@@ -203,7 +203,7 @@ function joining(settings: Joining, known: Replica | undefined, before: FleetSta
     ...settings,
     ...{ probed: false, probed_at: 0, holds: null, behind: orders.length > 0, adapters: [], proof: null },
     ...{ outage: null, phase: null, paused: false, failing: null, held_until: 0, unload_at: 0, claimed: null },
-    ...{ doubt: null, told: [], initialized: false, announced: null, since: now, shown: "joining" },
+    ...{ doubt: null, told: [], announced: null, since: now, shown: "joining" },
   };
   if (known === undefined) return replica;
   const { probed, proof, paused, told, address } = known;
@@ -240,16 +240,15 @@ const UNKNOWN = "nobody knows which weights it has";
 const BEGIN_ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
 
 /** Version 0 is what a server is started with: nobody says where else it could be loaded from. */
-export function isOfStart({ version, location, transfer }: WeightOrder): boolean {
-  return version === 0 && location === null && transfer === undefined;
+export function isOfStart({ version, location }: WeightOrder): boolean {
+  return version === 0 && location === null;
 }
 
 /** Why no training run could begin on it by what it has; null where one could, as far as is known. */
 export function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
   const { holds, doubt, probed, phase, outage, draining } = replica;
-  const named = mode === "lora_versioned" || mode === "lora_in_place";
-  // Whoever updates it may report version 0.
-  if (named || mode === "reported" || holds === "start") return null;
+  // An adapter leaves what it lies on as it is; whoever updates it by `reported` may report version 0.
+  if (mode === "lora_versioned" || mode === "reported" || holds === "start") return null;
   if (!probed || phase !== null || outage !== null || draining) return null;
   return `${holds === null ? (doubt ?? UNKNOWN) : `it has weights of ${holds.run_id}`}: ${BEGIN_ANEW}`;
 }
@@ -257,6 +256,8 @@ export function unfitness({ update: { mode } }: FleetState, replica: Replica): s
 /** Why its weights are not the ones it should have; null where they are. */
 function staleness(state: FleetState, replica: Replica): string | null {
   const { failing, holds, behind, doubt, twin = null } = replica;
+  const removed = whyRemoved(state.update);
+  if (removed !== null) return removed;
   if (twin !== null) return `it is the same engine as ${twin}: remove it, or give it an address of its own`;
   if (failing !== null) return failing.reason;
   if (holds === null) return doubt ?? UNKNOWN;
@@ -320,9 +321,9 @@ type Wanted = Weights & Pick<WeightOrder, "loads_start">;
 
 /** Whether a replica has what an order wants. */
 export function isAt({ update }: FleetState, { holds, adapters }: Replica, order: Wanted): boolean {
-  const { mode } = update;
-  const named = mode === "lora_versioned" || mode === "lora_in_place";
-  if (order.version === 0 && (named || (holds === "start" && order.loads_start !== true))) return true;
-  if (mode === "lora_versioned") return adapters.some((one) => isSameWeights(one, order));
+  if (update.mode === "lora_versioned") {
+    return order.version === 0 || adapters.some((one) => isSameWeights(one, order));
+  }
+  if (order.version === 0 && holds === "start" && order.loads_start !== true) return true;
   return holds !== null && holds !== "start" && isSameWeights(holds, order);
 }

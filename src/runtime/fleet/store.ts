@@ -5,7 +5,7 @@
  * nothing. What only says that all is as it was is not written: when a replica was last asked, and how far the stretch
  * that goes on is confirmed.
  */
-import type { FleetUpdate } from "../../contract/fleet.ts";
+import { readUpdate, type StoredUpdate } from "../../db/fleet-update.ts";
 import type { FleetCall } from "../contract/fleet-wire.ts";
 import { Rows } from "../kit/rows.ts";
 import { type FleetState, newFleet, type Replica } from "./state.ts";
@@ -47,7 +47,7 @@ export class FleetStore {
     this.#state = undefined;
   }
 
-  create({ scope, fleet_id }: FleetOf, update: FleetUpdate): void {
+  create({ scope, fleet_id }: FleetOf, update: StoredUpdate): void {
     for (const statement of FLEET_SCHEMA) this.#storage.sql.exec(statement);
     this.#of = { scope, fleet_id };
     this.#storage.kv.put("fleet", this.#of);
@@ -75,7 +75,8 @@ export class FleetStore {
       before.push(JSON.parse(stretch));
       stretches[replica_id] = before;
     }
-    return { ...newFleet(shared.update), ...shared, replicas, stretches };
+    const update = readUpdate(shared.update);
+    return { ...newFleet(update), ...shared, update, replicas, stretches };
   }
 
   save(state: FleetState): void {

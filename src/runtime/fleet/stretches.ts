@@ -81,7 +81,6 @@ export function versionOf(
   const { number, end, model } = call;
   if (end === null || end <= number) return null;
   if (update.mode === "lora_versioned") return versionNamed(update, { run_id, generation }, model);
-  if (update.mode === "lora_in_place" && model !== update.adapter) return 0;
   const held = stretches.findLast(({ from, to }) => from < number && end < (to ?? Number.POSITIVE_INFINITY));
   if (held === undefined) return null;
   const version = versionIn(held.weights, { run_id, generation });

@@ -22,7 +22,7 @@ import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
-import { type RunEndpoint, refuseHeld, refuseInitialWeights, refuseOneName } from "./run-endpoint.ts";
+import { type RunEndpoint, refuseHeld, refuseInitialWeights } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -211,8 +211,7 @@ export async function refuseEngine(
   const { place } = endpoint;
   if (place.kind === "fleet") {
     // Whatever they have, version 0 is loaded over it.
-    const other = () => (initial_weights ? refuseInitialWeights(place.fleet) : refuseHeld(env, scope, place));
-    const held = refuseOneName(request.model, place.fleet) ?? (await other());
+    const held = initial_weights ? refuseInitialWeights(place.fleet) : await refuseHeld(env, scope, place);
     return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
   }
   try {

@@ -62,11 +62,12 @@ export async function tellFleet(env: Env, scope: Scope, fleet_id: string): Promi
 }
 
 function viewOf(fleet: NamedFleet, replicas: readonly ReplicaRow[], standing: FleetStanding | null): FleetView {
+  const { removed: _, ...update } = fleet.update;
   return {
     object: "fleet",
     id: fleet.id,
     name: fleet.name,
-    update: fleet.update,
+    update,
     prices: fleet.prices,
     location_hint: fleet.location_hint,
     max_concurrent: standing?.max_concurrent ?? 0,

@@ -82,7 +82,8 @@ export async function changeFleet(
   const before = await findFleet(env.DB, scope, nameOrId);
   if (before === null) return notFound("fleet", nameOrId);
   const { mode, adapter } = patch.update ?? before.update;
-  const untrained = mode !== before.update.mode || adapter !== before.update.adapter;
+  const { removed } = patch.update === undefined ? {} : before.update;
+  const untrained = removed !== undefined || mode !== before.update.mode || adapter !== before.update.adapter;
   const changes = { ...patch, updated_at: now };
   let after: Awaited<ReturnType<typeof updateFleet>> = null;
   const done = await deleteUnused(env, scope, async () => {

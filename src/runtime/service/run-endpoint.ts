@@ -5,13 +5,13 @@
 
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
-import type { UpdateMode } from "../../contract/fleet.ts";
 import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
 import type { RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import type { FleetRow, ReplicaRow } from "../../db/doors-schema.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
+import { whyRemoved } from "../../db/fleet-update.ts";
 import { findFleet, replicasOf } from "../../db/fleets.ts";
 import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
@@ -77,6 +77,8 @@ export async function placeOfRun(env: Env, scope: Scope, { run, fleet }: RunReco
 async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<RunEndpoint>> {
   const fleet = await findFleet(env.DB, scope, nameOrId);
   if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
+  const removed = whyRemoved(fleet.update);
+  if (removed !== null) return refuse("conflict", removed, "fleet");
   const replicas = await replicasOf(env.DB, scope, fleet.id);
   if (replicas.length === 0) {
     const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
@@ -99,17 +101,6 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
   const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
   return refuse("conflict", message, "fleet");
-}
-
-/** Where one adapter is loaded over again, nobody could say whether it answered a call of its name, or what it lies on. */
-export function refuseOneName(model: string, { update }: Pick<FleetRow, "update">): Result<never> | null {
-  if (update.mode !== "lora_in_place" || model !== update.adapter) return null;
-  const names = "name the model that its engines were started with, or give the fleet's update.adapter another name";
-  return refuse(
-    "invalid_request",
-    `model: ${model} is the name of the adapter that the fleet loads: ${names}`,
-    "model",
-  );
 }
 
 /**
@@ -141,11 +132,9 @@ export function fleetOf({ place }: Pick<RunEndpoint, "place">, weights: PlayedWe
 /** Which weights a run's calls are sampled by, where that is not all the same. */
 export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
-const LOADS_START: readonly UpdateMode[] = ["reload", "prime_rl", "reported"];
-
-/** An adapter lies on what an engine was started with, and tensors that are sent are at no location. */
+/** An adapter lies on what an engine was started with. */
 export function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
-  if (LOADS_START.includes(mode)) return null;
+  if (mode !== "lora_versioned") return null;
   const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
   return refuse("invalid_request", message, "initial_weights");
 }

@@ -43,14 +43,11 @@ export function orderOf(
   { generation, version }: Extract<FleetNews, { kind: "update" }>,
 ): WeightOrder {
   const row = rows.find((one) => one.version === version && !isVoid(state, one));
-  const { transfer } = state;
   const begins = version === 0 ? (initial_weights ?? null) : null;
-  const sent = transfer?.generation === generation && transfer.version === version ? transfer.body : undefined;
   return {
     ...{ scope, fleet_id, run_id, generation, version, epoch: state.epoch },
     location: row?.location ?? begins,
     label: row?.label ?? null,
     ...(initial_weights !== undefined && { loads_start: true as const }),
-    ...(sent !== undefined && { transfer: sent }),
   };
 }

@@ -84,12 +84,6 @@ export interface TrainerState {
   readonly unheard?: readonly string[];
   /** Of a run on a fleet: what that has heard. */
   readonly fleet?: FleetTold;
-  /** What its engines are sent of a version, where the trainer said so. */
-  readonly transfer?: {
-    readonly generation: number;
-    readonly version: number;
-    readonly body: Readonly<Record<string, unknown>>;
-  };
   readonly paused: boolean;
   readonly ended: boolean;
   /** The last acknowledgement that the run's object is known to have heard of. */

@@ -121,7 +121,6 @@ function after(state: TrainerState, asked: Report): TrainerState {
         ...state,
         published: version,
         batches,
-        ...transferOf(state, asked),
         ...toldAnew(state, asked),
       });
     }
@@ -140,11 +139,6 @@ function after(state: TrainerState, asked: Report): TrainerState {
 /** Where version 0 is may be said once its fleet was told of it: then the fleet is told again. */
 function toldAnew({ fleet }: TrainerState, { location }: Report): Pick<TrainerState, "fleet"> {
   return fleet == null || location === undefined ? {} : { fleet: { ...fleet, told: null } };
-}
-
-/** Of the latest version that came with some. */
-function transferOf({ generation }: TrainerState, { version, transfer }: Report): Pick<TrainerState, "transfer"> {
-  return transfer === undefined ? {} : { transfer: { generation, version, body: transfer } };
 }
 
 function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null {

@@ -60,7 +60,7 @@ const acts = fc.array(fc.tuple(fc.integer({ min: 0, max: ACTS.length - 1 }), fc.
   size: "max",
 });
 
-const MODES = ["reload", "lora_in_place", "lora_versioned", "prime_rl"] as const;
+const MODES = ["reload", "lora_versioned", "prime_rl"] as const;
 
 test("no call is told a version its tokens were not sampled by, no engine stays paused, at most half are out", () => {
   let told = 0;

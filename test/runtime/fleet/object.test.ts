@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { FleetUpdate } from "../../../src/contract/fleet.ts";
-import { getFleet, insertFleet, type NewReplica, replicasOf } from "../../../src/db/fleets.ts";
+import { getFleet, insertFleet, type NewReplica, replicasOf, updateFleet } from "../../../src/db/fleets.ts";
 import type { FleetPermit } from "../../../src/runtime/contract/fleet-wire.ts";
 import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
@@ -367,6 +367,37 @@ test("a fleet killed during a call knows by what it was sampled once it ends, an
   expect(await fleet.in((object) => object.versions(fleet.run_id, calls))).toEqual([1, null, null]);
   const { replicas } = await fleet.in((object) => object.standing(fleet.of));
   expect(replicas).toMatchObject([{ state: "ready", version: 2, in_flight: 0 }]);
+});
+
+test("a fleet stored with a mode that was removed since takes no calls and says so, until it has another", async () => {
+  const fleet = await new Fleet(1).open();
+  const engine = fleet.engine(0);
+  await fleet.order(1);
+  await fleet.fire();
+  const older = `update fleets set "update" = json_set("update", '$.mode', 'transfer', '$.init_info', json('{}'))`;
+  await env.DB.prepare(`${older} where id = ?`).bind(fleet.fleet_id).run();
+  await fleet.in((_, { storage }) => {
+    const shared = storage.kv.get<{ update: object }>("shared");
+    storage.kv.put("shared", { ...shared, update: { ...shared?.update, mode: "transfer", init_info: {} } });
+  });
+  await fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
+  engine.asked.length = 0;
+  await fleet.order(2);
+  await fleet.fire();
+  expect(engine.asked).not.toContain("/pause");
+  const { replicas } = await fleet.in((object) => object.standing(fleet.of));
+  const other = "lora_versioned, reload, prime_rl, reported";
+  const reason = `the fleet's update.mode transfer was removed: change it to one of ${other}`;
+  expect(replicas).toMatchObject([{ state: "stale", reason }]);
+  expect(await fleet.begin()).toMatchObject({ kind: "wait" });
+  const update = FleetUpdate.parse({ mode: "reload" });
+  await updateFleet(env.DB, door.scope, fleet.fleet_id, { update, updated_at: 2 });
+  await fleet.in((object) => object.changed(fleet.of));
+  expect(await fleet.states()).toEqual(["stale null"]);
+  engine.restart();
+  fleet.now += 60_000;
+  await fleet.fire();
+  expect(await fleet.states()).toEqual(["ready 2"]);
 });
 
 test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {

@@ -103,7 +103,7 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   const state = withReplica(takeOrder(fleet("lora_versioned"), order(4), 0), "a", { adapters }, 0);
   const replica = state.replicas["a"];
   expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
-  const lacking = lacksAdapter(state, "a", "policy.a.g0@4", { now: 1, number: 9 }).replicas["a"];
+  const lacking = lacksAdapter(state, "a", "policy.a.g0@4", 1).replicas["a"];
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
 });
 
@@ -132,7 +132,7 @@ test("a replica without an adapter takes calls while it has what is ordered, and
   const adapters = [order(1), order(2), order(1, 0, "run_b")];
   const ordered = takeOrder(takeOrder(fleet("lora_versioned"), order(2), 0), order(1, 0, "run_b"), 0);
   const state = withReplica(ordered, "a", { adapters }, 0);
-  const lacking = (model: string) => lacksAdapter(state, "a", model, { now: 1, number: 9 });
+  const lacking = (model: string) => lacksAdapter(state, "a", model, 1);
   const look = { kind: "alive", models: ["base", "policy.b.g0@1"], started_at: 1, weights: null } as const;
   const seen = probeDone(state, "a", { now: 1, number: 9, at: 8, check: look, phase: null });
   const shown = (after: FleetState) => [after.replicas["a"]?.shown, after.replicas["a"]?.behind];
@@ -300,12 +300,6 @@ test("a paused replica may be taken out once its engine has not answered three r
     true,
     false,
   ]);
-});
-
-test("what a transfer needs is kept of an order only where weights are transferred", () => {
-  const given = { ...order(1), transfer: { names: ["w"] } };
-  const kept = (mode: FleetUpdate["mode"]) => takeOrder(fleet(mode), given, 0).orders[0]?.transfer;
-  expect([kept("transfer"), kept("lora_versioned")]).toEqual([{ names: ["w"] }, undefined]);
 });
 
 test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {

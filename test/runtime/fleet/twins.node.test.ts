@@ -31,7 +31,7 @@ function shown(world: World): unknown[] {
   return standingOf(world.state, () => 0).replicas.map(({ state, reason }) => [state, reason]);
 }
 
-test.each(["reload", "prime_rl", "lora_in_place"] as const)(
+test.each(["reload", "prime_rl"] as const)(
   "a call on one of them is told no version that the other's update has replaced: %s",
   (mode) => {
     const world = oneEngine(mode);

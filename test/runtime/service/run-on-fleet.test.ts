@@ -1,7 +1,6 @@
 /** A run that names a fleet in place of an endpoint: what is refused, and what is kept of it. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { FleetUpdate } from "../../../src/contract/fleet.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { fleets } from "../../../src/db/doors-schema.ts";
 import { getRun, insertRun } from "../../../src/db/runs.ts";
@@ -58,22 +57,6 @@ test("a run names an endpoint or a fleet, one that is there, and one that has a 
   const unpriced = await insertFleet(door.scope);
   const capped = { fleet: unpriced.fleet.id, max_cost_micros: 1000, sampling: { max_tokens: 8 } };
   expect(await refused(capped)).toMatchObject({ error: { code: "prices_required", param: "fleet" } });
-});
-
-test("a training run does not name as its model the adapter that its fleet loads over again", async () => {
-  const door = await openPlatform();
-  await insertFleet(door.scope, { update: FleetUpdate.parse({ mode: "lora_in_place" }) });
-  const training = { ...one, kind: "training", dataset: questions(4), fleet: "trained", max_steps: 1 };
-  expect(await errorOf(door, "/v1/runs", { ...training, model: "policy" })).toMatchObject({
-    status: 400,
-    error: { param: "model", message: expect.stringMatching(/name the model that its engines were.*update\.adapter/) },
-  });
-  // Under another name it is the engine that is asked.
-  expect(await errorOf(door, "/v1/runs", { ...training, model: "base" })).toMatchObject({ error: { param: "fleet" } });
-  await insertFleet(door.scope, { name: "other", update: FleetUpdate.parse({ mode: "lora_versioned" }) });
-  expect(await errorOf(door, "/v1/runs", { ...training, model: "policy", fleet: "other" })).toMatchObject({
-    error: { param: "fleet" },
-  });
 });
 
 test("of two training runs that come at once for one fleet to themselves only one is written", async () => {

@@ -24,34 +24,18 @@ test("a fleet is ordered each newest version until it has heard, an older one af
   expect(newsForFleet(heardByFleet(state, { kind: "release" }), ON)).toBeNull();
 });
 
-test("an order says where the weights of this generation are, and what their engines are sent", () => {
+test("an order says where the weights of this generation are", () => {
   const row = (generation: number, location: string): WeightRow => {
     return { ...{ id: "wv", version: 3, failed: 0, label: "l", sha256: null, at: 0 }, generation, location };
   };
   const rows = [row(0, "s3://gone"), row(1, "s3://here")];
-  const body = { names: ["w"] };
-  const state = {
-    ...NEW_TRAINER,
-    generation: 1,
-    reset_to: 2,
-    published: 3,
-    transfer: { generation: 1, version: 3, body },
-  };
+  const state = { ...NEW_TRAINER, generation: 1, reset_to: 2, published: 3 };
   const news = { kind: "update", generation: 1, version: 3 } as const;
   const of = { scope: SCOPE, run_id: "run_1" };
   expect(orderOf(of, { id: "fl_1" }, state, rows, news)).toMatchObject({
-    ...{
-      fleet_id: "fl_1",
-      run_id: "run_1",
-      generation: 1,
-      version: 3,
-      location: "s3://here",
-      label: "l",
-      transfer: body,
-    },
+    ...{ fleet_id: "fl_1", run_id: "run_1", generation: 1, version: 3, location: "s3://here", label: "l" },
   });
   const older = orderOf(of, { id: "fl_1" }, { ...state, published: 2 }, [], { ...news, version: 2 });
-  expect(older).not.toHaveProperty("transfer");
   expect(older).not.toHaveProperty("loads_start");
 });
 
