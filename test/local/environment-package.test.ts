@@ -182,6 +182,34 @@ test("a module that is only tried sees no variable, reads no file beside it, and
   }
 });
 
+test("a module that is only tried signals no process, and so not the one that tries it", async () => {
+  writePackage("dice");
+  const tries = ["process.kill", "kill", "process._kill", "process._debugProcess", "process.binding"];
+  const module = `import { kill } from "node:process";
+    for (const one of [${tries}]) {
+      try { one(process.ppid, 0); } catch (error) { if (error.code === "ERR_ACCESS_DENIED") continue; }
+      throw new Error(one.name + " could");
+    }`;
+  write("dice/environment.ts", `${module}${MODULE}`);
+  await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
+});
+
+test.each([
+  "process.send?.({ refused: null });",
+  `fs.writeSync(3, ["null", process.argv[2] + "null", '{"refused":null}', ""].join("\\n"));`,
+  'fs.writeSync(3, fs.readFileSync(0, "utf8") + "null\\n");',
+  "JSON.stringify = () => 'null'; String.prototype.slice = Array.prototype.join = () => null;",
+  "fs.writeSync = (fd) => real(fd, 'null\\n'); syncBuiltinESMExports();",
+  "Object.prototype.toJSON = String.prototype.toJSON = () => null;",
+])("a module that is refused cannot say in its process's place that it is good: %s", async (attempt) => {
+  writePackage("dice");
+  const names = `const fs = process.getBuiltinModule("fs"), real = fs.writeSync;
+    const { syncBuiltinESMExports } = process.getBuiltinModule("module");\n`;
+  write("dice/environment.ts", `${names}${attempt}\nexport const environment = 1;`);
+  const tried = tryEnvironmentModule(resolveEnvironmentPackage("./dice", base), { ms: 20_000 });
+  await expect(tried).rejects.toThrow(/must export loadEnvironment/);
+});
+
 test("whoever waits for a module that computes without end may stop waiting", async () => {
   writePackage("dice");
   write("dice/environment.ts", "for (;;) {}");
