@@ -163,6 +163,29 @@ test.each([
   }
 });
 
+test.each([
+  [{ imports: { "#fs": "node:fs" } }, "#fs", "node:fs"],
+  [{ imports: { "#any/*": "./*.ts", "#any/fs": { node: "fs", default: "./lower.ts" } } }, "#any/fs", "fs"],
+  [{ imports: { "#net": ["node:net", "./lower.ts"] } }, "#net", "node:net"],
+])("a module of Node is refused under a name of the package's own: %j", async (manifest, name, target) => {
+  writePackage("dice", manifest);
+  write("dice/environment.ts", `import * as one from ${JSON.stringify(name)};\n${MODULE}one;`);
+  const found = resolveEnvironmentPackage("./dice", base);
+  for (const load of [loadEnvironmentModule, tryEnvironmentModule]) {
+    const refused = await load(found).then(() => "loaded", String);
+    expect(refused).toMatch(/\/dice\/environment\.ts imports /);
+    expect(refused).toContain(`imports "${name}", which is "${target}": an environment imports no module of Node`);
+    expect(refused).toMatch(/dice\/environment\.ts:1:\d+/);
+  }
+});
+
+test("names of a package's own for its own files are resolved", async () => {
+  writePackage("dice", { imports: { "#names": "./names.ts", "#process": "node:process" } });
+  write("dice/names.ts", "export const names: string[] = [];");
+  write("dice/environment.ts", `import "#names";\nimport { version } from "#process";\n${MODULE}version;`);
+  await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
+});
+
 test("a module that is only tried sees no variable, reads no file beside it, and writes and starts nothing", async () => {
   writePackage("dice");
   write("secret.txt", "x");
