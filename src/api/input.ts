@@ -189,8 +189,13 @@ export function headerAs<Schema extends z.ZodType>(
   throw refusedParameter(name, parsed.error.issues[0]?.message ?? "invalid");
 }
 
-/** Memory for bodies on their way in: those of one organisation leave room for those of others. */
-const bodies = new Places(LIMITS.bodiesBytes, 2 * LIMITS.bodyPauseMs);
+const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
+/**
+ * Memory for bodies on their way in: those of one organisation leave room for those of others. The first bytes of each
+ * have room of their own. So small ones, by which people sign in, never wait for large ones.
+ */
+const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
+const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
 /** What a body's memory begins with: most are over before it is full. */
 const FIRST_BYTES = 4096;
 
@@ -198,8 +203,9 @@ const FIRST_BYTES = 4096;
 async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);
-  const place = await waitFor((now) => bodies.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
-  if (place === null) throw tooManyBodies();
+  const beginning = await waitFor((now) => beginnings.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
+  if (beginning === null) throw tooManyBodies();
+  const place = withRest(beginning, org);
   try {
     return await receive(request.body, place);
   } catch (thrown) {
@@ -207,6 +213,26 @@ async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   } finally {
     place.leave();
   }
+}
+
+/** A place that grows in the room for all that is more than a beginning. */
+function withRest(beginning: Place, org: string): Place {
+  let rest: Place | null = null;
+  return {
+    stay: (now) => {
+      beginning.stay(now);
+      rest?.stay(now);
+    },
+    grow: (by, now) => {
+      if (rest !== null) return rest.grow(by, now);
+      rest = bodies.take(org, now, by);
+      return rest !== null;
+    },
+    leave: () => {
+      beginning.leave();
+      rest?.leave();
+    },
+  };
 }
 
 async function receive(body: ReadableStream<Uint8Array>, place: Place): Promise<Uint8Array> {

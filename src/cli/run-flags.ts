@@ -113,6 +113,10 @@ export const TRAIN_FLAGS = {
     value: "N",
     says: "how often the embedded trainer trains on each batch; default what the environment is known to need",
   },
+  "initial-weights": {
+    value: "LOCATION",
+    says: "with --fleet: where version 0 is, as its engines read it; each replica loads it first",
+  },
   loss: { value: "NAME", says: "of the embedded trainer; docs/training.md lists them" },
   trainer: {
     value: "T",

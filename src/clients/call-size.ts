@@ -10,6 +10,7 @@ import { isRecord } from "../contract/json.ts";
 import type { ContentPart, Message } from "../contract/messages.ts";
 import type { CallSize } from "../core/billing/allowance.ts";
 import { type AskedOfModel, requestBody } from "./inference.ts";
+import { REPLY_COUNTS, TOKEN_LIMITS, unboundedField } from "./unbounded-field.ts";
 
 /** Added once to a call: a header with the date and the model's name, and the tokens that open the reply. */
 const TEMPLATE_TOKENS = 256;
@@ -34,7 +35,8 @@ export function sizeOfCall(call: AskedOfModel): CallSize {
   const body = requestBody({ ...call, messages: call.messages.map(withoutData) });
   const bounded = media.filter((tokens) => tokens !== null);
   const prompt_tokens = bounded.reduce((sum, tokens) => sum + tokens, bytesOf(body) + templateTokens(call));
-  return { prompt_tokens, most_tokens: bounded.length === media.length ? mostTokens(body) : null };
+  const isBounded = bounded.length === media.length && unboundedField(call.sampling.extra_body ?? {}) === null;
+  return { prompt_tokens, most_tokens: isBounded ? mostTokens(body) : null };
 }
 
 /** The same of a call of an embedding model, which answers with no tokens. Each text gets a mark at either end. */
@@ -85,9 +87,10 @@ function bytesOf(body: unknown): number {
  * and with one that engines may read in another way, such as -1 or a text.
  */
 function mostTokens(body: Readonly<Record<string, unknown>>): number | null {
-  const given = (...fields: string[]) => fields.map((field) => body[field] ?? null).filter((value) => value !== null);
-  const limits = given("max_tokens", "max_completion_tokens");
-  const replies = given("n", "best_of");
+  const given = (fields: readonly string[]) =>
+    fields.map((field) => body[field] ?? null).filter((value) => value !== null);
+  const limits = given(TOKEN_LIMITS);
+  const replies = given(REPLY_COUNTS);
   if (limits.length === 0 || ![...limits, ...replies].every(isPositive)) return null;
   const most = Math.max(...limits.map(Number)) * Math.max(1, ...replies.map(Number));
   return isPositive(most) ? most : null;

@@ -72,8 +72,12 @@ export const LIMITS = {
   /** A judge's reply that is its verdict as it stands. */
   verdictCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
-  /** Memory of one process for such bodies while they come; an organisation waits so long for its part of that. */
-  bodiesBytes: 32 * MIB,
+  /**
+   * Memory of one process for such bodies while they come, and for the first 4 KiB of each; an organisation waits so long
+   * for its part of that.
+   */
+  bodiesBytes: 24 * MIB,
+  bodyBeginningsBytes: 8 * MIB,
   bodyWaitMs: 10_000,
   /** In a JSON body. */
   valuesPerRequest: 100_000,

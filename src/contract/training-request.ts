@@ -70,6 +70,10 @@ export type TrainerTarget = z.output<typeof TrainerTarget>;
 
 const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, ...shared } = EvalRequest.shape;
 
+export const InitialWeights = z.strictObject({
+  location: ShownText.max(2048).describe("as the fleet's engines read it, by its update mode"),
+});
+
 const TrainingFields = z.strictObject({
   kind: z.literal("training"),
   ...shared,
@@ -99,12 +103,9 @@ const TrainingFields = z.strictObject({
   max_off_policy_steps: Count.max(1000)
     .default(2)
     .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
-  initial_weights: z
-    .strictObject({ location: ShownText.max(2048).describe("as the fleet's engines read it, by its update mode") })
-    .optional()
-    .describe(
-      "of a run on a fleet: where version 0 is. Each replica has it loaded before a rollout is played; otherwise engines are taken to have it since they were started",
-    ),
+  initial_weights: InitialWeights.optional().describe(
+    "of a run on a fleet: where version 0 is. Each replica has it loaded before a rollout is played; otherwise engines are taken to have it since they were started",
+  ),
   holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)
     .describe(

@@ -12,7 +12,7 @@ import {
   Step,
   Version,
 } from "./primitives.ts";
-import { Advantage, BatchSize, Curriculum, LengthPenalty } from "./training-request.ts";
+import { Advantage, BatchSize, Curriculum, InitialWeights, LengthPenalty } from "./training-request.ts";
 
 export const TrainingView = named("Training", {
   step: Step.describe("of the batch that is collected now; max_steps + 1 once all are cut").meta({ example: 43 }),
@@ -84,6 +84,7 @@ export const TrainingView = named("Training", {
   length_penalty: LengthPenalty.nullable(),
   curriculum: Curriculum,
   holdout: Count.meta({ example: 256 }),
+  initial_weights: InitialWeights.optional().describe("where version 0 is, where the run says so"),
 });
 export type TrainingView = z.infer<typeof TrainingView>;
 

@@ -4,6 +4,7 @@
  * its classes and schemas are those of the core that plays it.
  */
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, extname, join, sep } from "node:path";
@@ -53,7 +54,9 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-const Said = z.object({ refused: z.string().nullable() });
+const Refused = z.string().nullable();
+/** Of the pipe for the answer. It takes what the module writes there as well. */
+const KEPT_BYTES = 4 * 1024 ** 2;
 
 async function tryInProcess(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
@@ -61,10 +64,17 @@ async function tryInProcess(entry: string, file: string, ms: number, signal: Abo
   const child = spawn(process.execPath, [...flags, PROCESS, entry, file], {
     env: {} as NodeJS.ProcessEnv,
     // Standard output belongs to the command.
-    stdio: ["ignore", 2, 2, "ipc"],
+    stdio: ["pipe", 2, 2, "pipe"],
   });
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
-  child.once("message", (said) => resolve(Said.parse(said).refused));
+  const word = randomUUID();
+  child.stdin?.once("error", reject).end(word);
+  let said = Buffer.alloc(0);
+  child.stdio[3]?.on("data", (piece: Buffer) => {
+    said = Buffer.concat([said, piece]).subarray(-KEPT_BYTES);
+    const answer = answerIn(said.toString(), word);
+    if (answer !== null) resolve(Refused.parse(answer.refused));
+  });
   child.once("error", reject);
   child.once("close", () => resolve(`${entry} ends its process while it is loaded`));
   const seconds = ms / 1000;
@@ -80,6 +90,13 @@ async function tryInProcess(entry: string, file: string, ms: number, signal: Abo
     signal?.removeEventListener("abort", stop);
     child.kill("SIGKILL");
   }
+}
+
+/** What the process says, which is a line that begins with the word; null: nothing yet. */
+function answerIn(said: string, word: string): { readonly refused: unknown } | null {
+  const [, after = ""] = said.split(word);
+  const line = after.slice(0, Math.max(0, after.indexOf("\n")));
+  return line === "" ? null : { refused: JSON.parse(line) };
 }
 
 /** The bundle, this program's own code, and zod, which npm may have put beside it. Not the state of a platform. */

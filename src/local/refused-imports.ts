@@ -15,17 +15,26 @@ export function isRefusedImport(name: string): boolean {
   return OF_A_RUNTIME.test(name) || builtinModules.includes(name);
 }
 
-/** `importer`: the file that imports it. */
-export function refusedImport(name: string, importer: string): string {
-  return `${importer} imports ${JSON.stringify(name)}: an environment imports no module of Node or of Cloudflare`;
+/** `importer`: the file that imports it. `target`: what the import leads to. */
+export function refusedImport(name: string, importer: string, target = name): string {
+  const what = target === name ? JSON.stringify(name) : `${JSON.stringify(name)}, which is ${JSON.stringify(target)}`;
+  return `${importer} imports ${what}: an environment imports no module of Node or of Cloudflare`;
 }
 
-/** Names the file and the line. */
+/** Marks a question of this plugin's own. */
+const ASKED = Symbol();
+
+/** Names the file and the line. What counts is what an import leads to: a package.json may give a module another name. */
 export const refuseImports: Plugin = {
   name: "environments import no runtime",
-  setup({ onResolve }) {
-    onResolve({ filter: /^[a-z_#]/ }, ({ path, importer }) => {
-      return isRefusedImport(path) ? { errors: [{ text: refusedImport(path, importer) }] } : undefined;
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /.*/ }, async ({ path, importer, kind, resolveDir, with: attributes, pluginData }) => {
+      if (pluginData === ASKED || kind === "entry-point") return undefined;
+      if (isRefusedImport(path)) return { errors: [{ text: refusedImport(path, importer) }] };
+      const found = await resolve(path, { kind, importer, resolveDir, with: attributes, pluginData: ASKED });
+      // What does not resolve is told by the bundler in its own words.
+      if (!found.external || !isRefusedImport(found.path)) return undefined;
+      return { errors: [{ text: refusedImport(path, importer, found.path) }] };
     });
   },
 };

@@ -227,6 +227,39 @@ test("a person is invited, becomes a member with a profile of their own, and is 
   expect((await good(type(`invitation delete ${bob.id}`))).stdout).toBe(`Deleted ${bob.id}\n`);
 }, 120_000);
 
+test("who has a profile of the platform accepts as that person, where the address is theirs", async () => {
+  const { type: invite } = await loggedIn();
+  const accept = `invitation accept --platform ${platform.url} --token-stdin`;
+  const invited = async (email: string) => (await good(invite(`invitation create ${email} --role viewer`))).stdout;
+  const second = await admin.client.createInvitation({ email: "other@example.com", role: "viewer" });
+  const carl = person();
+  const first = await good(carl.type(`${accept} --json`, await invited("carl@example.com")));
+  const { id } = JSON.parse(first.stdout).person;
+  expect(first.stderr).not.toContain("Accepted with");
+  const again = await good(carl.type(`${accept} --profile second --json`, await invited("carl@example.com")));
+  expect([JSON.parse(again.stdout).person.id, again.stderr]).toEqual([id, expect.stringContaining("profile default")]);
+  // Which of two profiles it is, is asked for.
+  const by = await good(carl.type(`${accept} --profile third --as second --json`, await invited("carl@example.com")));
+  expect([JSON.parse(by.stdout).person.id, by.stderr]).toEqual([id, expect.stringContaining("profile second")]);
+  const none = await good(carl.type(`${accept} --profile fourth --json`, await invited("carl@example.com")));
+  expect(JSON.parse(none.stdout).person.id).not.toBe(id);
+  const other = await good(carl.type(`${accept} --profile other --as second --json`, second.url ?? ""));
+  expect(JSON.parse(other.stdout).person.id).not.toBe(id);
+  const key = readProfiles(carl.file)["default"]?.key ?? "";
+  const asked = await invited("carl@example.com");
+  const named = await good(
+    person().type(`${accept} --json`, asked, { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: key }),
+  );
+  expect(JSON.parse(named.stdout).person.id).toBe(id);
+  const wrong = await carl.type(`${accept} --as nobody`, "rki_x");
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--as: nobody is no profile of")]);
+  const elsewhere = await carl.type(
+    "invitation accept --platform http://127.0.0.1:9 --as second --token-stdin",
+    "rki_x",
+  );
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("those are: none")]);
+}, 120_000);
+
 test("the audit log says what was done, and more where it is asked for", async () => {
   const { type } = await loggedIn();
   await good(type("project create logged"));

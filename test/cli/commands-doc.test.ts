@@ -40,7 +40,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   train: {
     json: {
       ...SUMMARY,
-      ...{ steps: 2, policy_version: 2, before: ESTIMATE_OF_16, after: ESTIMATE_OF_16 },
+      ...{ steps: 2, policy_version: 2, initial_weights: null, before: ESTIMATE_OF_16, after: ESTIMATE_OF_16 },
       ...{ max_lag: expect.any(Number), max_off_policy_steps: 2, batches: { shipped: 2, acked: 2, voided: 0 } },
       rollouts: expect.objectContaining({ unscored: 0, failed: 0 }),
       samples: expect.objectContaining({ untrainable: 0 }),

@@ -69,6 +69,11 @@ const REFUSED: [CommandName, string, string][] = [
   ["train", "a b", "one environment, not a, b"],
   ["train", "calculator -m m -b http://h/v1", "name a trainer of yours: pull or push:URL"],
   ["train", "calculator -m m --fleet gpus", "name a trainer of yours: pull or push:URL"],
+  [
+    "train",
+    "gsm8k -m m --trainer pull -b http://h/v1 --initial-weights /w",
+    "--initial-weights: of the engines of a fleet",
+  ],
   ["train", "calculator --trainer mail", "mail is not embedded, pull or push:URL"],
   ["train", "calculator --trainer push:nowhere", "push:nowhere is not embedded"],
   ["train", "calculator --learning-rate -1", "--learning-rate: must be 0 or more"],

@@ -163,6 +163,29 @@ test.each([
   }
 });
 
+test.each([
+  [{ imports: { "#fs": "node:fs" } }, "#fs", "node:fs"],
+  [{ imports: { "#any/*": "./*.ts", "#any/fs": { node: "fs", default: "./lower.ts" } } }, "#any/fs", "fs"],
+  [{ imports: { "#net": ["node:net", "./lower.ts"] } }, "#net", "node:net"],
+])("a module of Node is refused under a name of the package's own: %j", async (manifest, name, target) => {
+  writePackage("dice", manifest);
+  write("dice/environment.ts", `import * as one from ${JSON.stringify(name)};\n${MODULE}one;`);
+  const found = resolveEnvironmentPackage("./dice", base);
+  for (const load of [loadEnvironmentModule, tryEnvironmentModule]) {
+    const refused = await load(found).then(() => "loaded", String);
+    expect(refused).toMatch(/\/dice\/environment\.ts imports /);
+    expect(refused).toContain(`imports "${name}", which is "${target}": an environment imports no module of Node`);
+    expect(refused).toMatch(/dice\/environment\.ts:1:\d+/);
+  }
+});
+
+test("names of a package's own for its own files are resolved", async () => {
+  writePackage("dice", { imports: { "#names": "./names.ts", "#process": "node:process" } });
+  write("dice/names.ts", "export const names: string[] = [];");
+  write("dice/environment.ts", `import "#names";\nimport { version } from "#process";\n${MODULE}version;`);
+  await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
+});
+
 test("a module that is only tried sees no variable, reads no file beside it, and writes and starts nothing", async () => {
   writePackage("dice");
   write("secret.txt", "x");
@@ -180,6 +203,34 @@ test("a module that is only tried sees no variable, reads no file beside it, and
     write("dice/environment.ts", `${MODULE}${modules}${one.startsWith("Object") ? `if (${one}) throw 1;` : code}`);
     await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
   }
+});
+
+test("a module that is only tried signals no process, and so not the one that tries it", async () => {
+  writePackage("dice");
+  const tries = ["process.kill", "kill", "process._kill", "process._debugProcess", "process.binding"];
+  const module = `import { kill } from "node:process";
+    for (const one of [${tries}]) {
+      try { one(process.ppid, 0); } catch (error) { if (error.code === "ERR_ACCESS_DENIED") continue; }
+      throw new Error(one.name + " could");
+    }`;
+  write("dice/environment.ts", `${module}${MODULE}`);
+  await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
+});
+
+test.each([
+  "process.send?.({ refused: null });",
+  `fs.writeSync(3, ["null", process.argv[2] + "null", '{"refused":null}', ""].join("\\n"));`,
+  'fs.writeSync(3, fs.readFileSync(0, "utf8") + "null\\n");',
+  "JSON.stringify = () => 'null'; String.prototype.slice = Array.prototype.join = () => null;",
+  "fs.writeSync = (fd) => real(fd, 'null\\n'); syncBuiltinESMExports();",
+  "Object.prototype.toJSON = String.prototype.toJSON = () => null;",
+])("a module that is refused cannot say in its process's place that it is good: %s", async (attempt) => {
+  writePackage("dice");
+  const names = `const fs = process.getBuiltinModule("fs"), real = fs.writeSync;
+    const { syncBuiltinESMExports } = process.getBuiltinModule("module");\n`;
+  write("dice/environment.ts", `${names}${attempt}\nexport const environment = 1;`);
+  const tried = tryEnvironmentModule(resolveEnvironmentPackage("./dice", base), { ms: 20_000 });
+  await expect(tried).rejects.toThrow(/must export loadEnvironment/);
 });
 
 test("whoever waits for a module that computes without end may stop waiting", async () => {

@@ -68,6 +68,15 @@ test("a training run's fields make a request that the platform takes", () => {
   expect(request).not.toHaveProperty("endpoint");
 });
 
+test("on a fleet a training may name where version 0 is, and its command says so", () => {
+  const written = { ...WRITTEN, max_steps: "3", fleet: "pool", "initial_weights.location": "s3://weights/base" };
+  const { request } = build(written, "training", "fleet");
+  expect(RunRequest.safeParse(request).error).toBeUndefined();
+  expect(request).toMatchObject({ initial_weights: { location: "s3://weights/base" } });
+  expect(snippetOf("CLI", request, "")).toContain("--initial-weights s3://weights/base");
+  expect(build(written, "training").request).not.toHaveProperty("initial_weights");
+});
+
 test.each([
   [{ "environment_args.tools": "[1, 9007199254740993]" }, "[1]: the whole number 9007199254740993"],
   [{ "environment_args.tools": '[{"id": -9.007199254740993e15}]' }, "[0].id: the number -9.007199254740993e15"],

@@ -5,7 +5,7 @@ import { RollcallClient } from "../../sdk/client.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, failedOn, usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
-import { profileName } from "../profiles.ts";
+import { configFile, profileName, readProfiles } from "../profiles.ts";
 import { saidSecret } from "../said-secret.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
@@ -67,10 +67,12 @@ const ACCEPT = command({
   name: "invitation accept",
   says: "become a member by the link or the token of an invitation, and log in",
   more: `The token, or the whole link, is asked for and not shown; with --token-stdin it is read from stdin. The key that the platform gives is
-kept as a profile, as rollcall login does.`,
+kept as a profile, as rollcall login does. Whoever is known there by the invited address joins as the same person: the
+key of --as is sent along.`,
   flags: {
     platform: { value: "URL", says: "the platform; default ROLLCALL_URL" },
-    profile: { value: "NAME", says: "default ROLLCALL_PROFILE, else default" },
+    profile: { value: "NAME", says: "where the new key is kept; default ROLLCALL_PROFILE, else default" },
+    as: { value: "PROFILE", says: "whose key says who you are; default the profile of this platform, if there is one" },
     name: { value: "TEXT", says: "how you are called" },
     "token-stdin": { says: "read the token from stdin" },
     json: PLATFORM_FLAGS.json,
@@ -82,9 +84,11 @@ kept as a profile, as rollcall login does.`,
     const [platform, profile] = [platformUrl(url), profileName(line.text("profile"), process.env)];
     const said = await saidSecret("token", "token-stdin", line.on("token-stdin"));
     const token = said.slice(said.lastIndexOf("#") + 1);
-    const client = new RollcallClient({ baseUrl: platform, apiKey: token });
+    const known = keyKnownTo(platform, line.text("as"), profile);
+    const client = new RollcallClient({ baseUrl: platform, apiKey: known?.key ?? token });
     const request = { token, name: line.text("name") ?? null };
     const term = terminal(line.on("json"));
+    if (known !== null) term.say(`Accepted with the key of ${known.of}`);
     await keepNewKey(profile, { platform, project: null }, async () => {
       const accepted = await client.acceptInvitation(request).catch((thrown: unknown) => {
         throw failedOn({ url: platform, profile: null }, thrown);
@@ -99,6 +103,27 @@ kept as a profile, as rollcall login does.`,
     return EXIT.good;
   },
 });
+
+/**
+ * The key that says to the platform who accepts; null: none. `asked`: the profile of --as; `kept`: that of the new key.
+ * No key goes to a platform that it is not of.
+ */
+function keyKnownTo(
+  platform: string,
+  asked: string | undefined,
+  kept: string,
+): { readonly key: string; readonly of: string } | null {
+  const { ROLLCALL_URL: url, ROLLCALL_API_KEY: key } = process.env;
+  if (asked === undefined && url && key && platformUrl(url) === platform) return { key, of: "ROLLCALL_API_KEY" };
+  const profiles = Object.entries(readProfiles(configFile(process.env)));
+  const here = profiles.filter(([, profile]) => platformUrl(profile.platform) === platform);
+  const chosen = here.find(([name]) => name === (asked ?? kept)) ?? (here.length === 1 ? here[0] : undefined);
+  if (asked !== undefined && chosen?.[0] !== asked) {
+    const names = here.map(([name]) => name).join(", ") || "none";
+    throw usageError(`--as: ${asked} is no profile of ${platform}; those are: ${names}`, "as");
+  }
+  return chosen === undefined ? null : { key: chosen[1].key, of: `the profile ${chosen[0]}` };
+}
 
 function rowOf(invitation: InvitationView): string[] {
   const { id, email, role, invited_by } = invitation;

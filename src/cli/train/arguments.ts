@@ -55,7 +55,9 @@ export interface Learning {
 }
 
 /** What a training run is asked beside what an eval is. */
-export type TrainingDraft = Partial<Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size">>;
+export type TrainingDraft = Partial<
+  Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size" | "initial_weights">
+>;
 
 export interface TrainArguments extends RunArguments {
   readonly training: TrainingDraft;
@@ -75,10 +77,14 @@ export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): Tra
   const run = playArguments(line);
   const trainer = trainerChoice(line.text("trainer"));
   if (trainer.kind === "embedded") refuseOtherModels(run.draft);
+  const training = trainingDraft(line);
+  if (training.initial_weights !== undefined && run.draft.fleet === undefined) {
+    throw usageError("--initial-weights: of the engines of a fleet: name it with --fleet", "initial-weights");
+  }
   return {
     ...run,
     trainer,
-    training: trainingDraft(line),
+    training,
     learning: { learningRate: learningRateOf(line), passes: passesOf(line), loss: line.text("loss") },
     evalExamples: evalExamplesOf(line),
   };
@@ -104,10 +110,12 @@ export function evalExamplesOf(line: CommandLine<"eval-examples">): number {
 
 function trainingDraft(line: CommandLine<keyof typeof TRAIN_FLAGS>): TrainingDraft {
   const rollouts = line.count("batch-size", 1);
+  const location = line.text("initial-weights");
   return defined({
     max_steps: line.count("max-steps", 1),
     group_size: line.count("group-size", 1),
     batch_size: rollouts === undefined ? undefined : { rollouts },
+    initial_weights: location === undefined ? undefined : { location },
   });
 }
 

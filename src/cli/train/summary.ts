@@ -32,6 +32,7 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
     after: estimateOf(after),
     steps: training.steps_trained,
     policy_version: training.published,
+    initial_weights: training.initial_weights?.location ?? null,
     max_lag: training.max_lag,
     max_off_policy_steps: training.max_off_policy_steps,
     trainer_waiting_for_batch: training.trainer?.waiting_for_batch ?? null,
@@ -115,6 +116,7 @@ export function trainingFields(training: TrainingView): Record<string, string | 
   return {
     steps: `${countText(training.steps_trained)} of ${countText(training.max_steps)} trained`,
     policy: policyText(training),
+    "version 0": training.initial_weights?.location ?? null,
     groups: namedCounts({
       open: groups.open,
       buffered: groups.buffered,

@@ -4,6 +4,8 @@ import { LIMITS } from "../../contract/limits.ts";
 
 /** Read without a buffer of one's own, the runtime hands out 4 KiB at a time, at five times the cost. */
 const CHUNK_BYTES = 256 * 1024;
+/** Of the first chunk. A chunk that is filled is followed by a larger one: a body takes about as much as it has brought. */
+const FIRST_CHUNK_BYTES = 4096;
 
 /** A request's body that does not come to its end: what is wrong with it is its sender's, and the message is for them. */
 export class BrokenBodyError extends Error {
@@ -31,13 +33,15 @@ export async function* chunksOf(
   next: Next = (piece) => piece,
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader({ mode: "byob" });
-  let buffer = new ArrayBuffer(CHUNK_BYTES);
+  let buffer = new ArrayBuffer(FIRST_CHUNK_BYTES);
   try {
     for (;;) {
       const { done, value } = await next(reader.read(new Uint8Array(buffer)));
       if (done) return;
+      const { byteLength } = value.buffer;
+      const isFull = value.byteLength === byteLength && byteLength < CHUNK_BYTES;
       yield value;
-      buffer = value.buffer;
+      buffer = isFull ? new ArrayBuffer(2 * byteLength) : value.buffer;
     }
   } finally {
     await reader.cancel();

@@ -1,5 +1,6 @@
 /** What keeps a run from having a cap of its own: calls that have no bound, and tokens that have no price. */
 import { sizeOfCall } from "../../clients/call-size.ts";
+import { unboundedField } from "../../clients/unbounded-field.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
@@ -24,13 +25,16 @@ export function refuseCap(
 ): Result<never> | null {
   if (request.max_cost_micros === undefined) return null;
   const asked = environment.players.map(({ sampling }) => mergeSampling(sampling, request.sampling));
-  if (asked.some(isUnbounded)) return unbounded("sampling.max_tokens", "a turn");
+  const unbounded = asked.map((sampling) => refuseSampling(sampling, "sampling", "a turn"));
+  const first = unbounded.find((refused) => refused !== null);
+  if (first !== undefined) return first;
   const { fleet, endpoint: one } = endpoint.shown;
   if (endpoint.prices === null && !prices?.policy) {
     return fleet === null ? unpriced("endpoint", one?.name ?? null) : unpriced("fleet", fleet.name);
   }
   for (const [name, judge] of Object.entries(judges)) {
-    if (isUnbounded(judge.sampling)) return unbounded(`judges.${name}.sampling.max_tokens`, "a judgement");
+    const unbounded = refuseSampling(judge.sampling, `judges.${name}.sampling`, "a judgement");
+    if (unbounded !== null) return unbounded;
     const given = request.judges[name]?.endpoint;
     const shown = typeof given === "string" ? given : null;
     if (judge.prices === undefined && !prices?.judges[name]) return unpriced(`judges.${name}.endpoint`, shown);
@@ -38,11 +42,16 @@ export function refuseCap(
   return null;
 }
 
-function isUnbounded(sampling: Sampling): boolean {
-  return sizeOfCall({ model: "", messages: [], tools: [], sampling }).most_tokens === null;
-}
-
-function unbounded(param: string, what: string): Result<never> {
+/** Null where a call has a bound. `what`: whom it is made for. */
+function refuseSampling(sampling: Sampling, path: string, what: string): Result<never> | null {
+  const field = unboundedField(sampling.extra_body ?? {});
+  if (field !== null) {
+    const param = `${path}.extra_body.${field.path}`;
+    return refuse("invalid_request", `max_cost_micros does not go with ${param}: ${field.why}`, param);
+  }
+  const { most_tokens } = sizeOfCall({ model: "", messages: [], tools: [], sampling });
+  if (most_tokens !== null) return null;
+  const param = `${path}.max_tokens`;
   const message = `max_cost_micros needs ${param}: without it nobody knows what ${what} may cost`;
   return refuse("max_tokens_required", message, param);
 }

@@ -18,17 +18,21 @@ function pausing(text: string): ReadableStream<Uint8Array> {
 
 /** How much is received of a sender whose pieces take so long each, by the transport's clock; and what ends it. */
 async function receive(sent: readonly { bytes: number; tookMs: number }[], workMs = 0) {
-  let [now, bytes] = [0, 0];
+  let [now, bytes, came] = [0, 0, 0];
   const left = [...sent];
   let coming = Promise.withResolvers<number>();
   const body = new ReadableStream({
     type: "bytes",
     async pull(controller) {
-      controller.enqueue(new Uint8Array(await coming.promise));
+      const more = await coming.promise;
+      came += more;
+      controller.enqueue(new Uint8Array(more));
       coming = Promise.withResolvers();
     },
   });
   const after = (ms: number, late: () => void) => {
+    // A piece that is larger than a chunk is read without waiting for its sender.
+    if (came > bytes) return () => undefined;
     const piece = left.shift();
     if (piece === undefined || piece.tookMs >= ms) {
       late();
@@ -81,4 +85,19 @@ test("a body that makes progress is read for as long as it takes", async () => {
 test("what we do with a piece takes none of its sender's time", async () => {
   const steady = Array.from({ length: 50 }, () => ({ bytes: 1, tookMs: 1000 }));
   expect(await receive(steady, 90_000)).toMatchObject({ bytes: 50, thrown: SLOW });
+});
+
+test("a body is given 4 KiB to come in, and twice as much each time it has filled them", async () => {
+  const rooms: number[] = [];
+  const pieces = [1, 4095, 4096, 8192, 1];
+  const body = new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      rooms.push(controller.byobRequest?.view?.byteLength ?? 0);
+      controller.byobRequest?.respond(pieces.shift() ?? 0);
+      if (pieces.length === 0) controller.close();
+    },
+  });
+  for await (const piece of receivedChunks(body)) expect(piece.length).toBeGreaterThan(0);
+  expect(rooms).toEqual([4096, 4096, 4096, 8192, 16_384]);
 });

@@ -132,7 +132,9 @@ test("a run that says where version 0 is has it loaded over what somebody put on
   const { id } = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/base" } });
   await untilBatchReady(door, id);
   expect(engine.weights).toBe("/weights/base");
-  expect((await door.run(id)).training).toMatchObject({ samples: { untrainable: {} }, max_lag: 0 });
+  expect((await door.run(id)).training).toMatchObject({
+    ...{ samples: { untrainable: {} }, max_lag: 0, initial_weights: { location: "/weights/base" } },
+  });
   const loads = engine.asked.filter((path) => path === "/collective_rpc");
   expect(loads).toHaveLength(1);
   await door.post(`/v1/runs/${id}/cancel`, {});

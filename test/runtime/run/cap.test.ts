@@ -39,6 +39,20 @@ test("a cap needs a bound of every call, and prices of every endpoint; a preview
   expect(await refusal({ max_cost_micros: 0 })).toEqual([400, "invalid_request", "max_cost_micros"]);
 });
 
+test("a cap refuses a field by which a call may take more than its bound, and names it", async () => {
+  const max_cost_micros = 1_000_000;
+  const asked = (extra_body: Record<string, unknown>) => ({ sampling: { max_tokens: 100, extra_body } });
+  for (const path of ["/v1/runs", "/v1/runs/preview"]) {
+    const refused = (extra_body: Record<string, unknown>) => refusal({ max_cost_micros, ...asked(extra_body) }, path);
+    const invalid = (field: string) => [400, "invalid_request", `sampling.extra_body.${field}`];
+    expect(await refused({ max_output_tokens: 9000 })).toEqual(invalid("max_output_tokens"));
+    expect(await refused({ options: { numPredict: 9000 } })).toEqual(invalid("options.numPredict"));
+    expect(await refused({ models: ["dear"] })).toEqual(invalid("models"));
+  }
+  const free = { ...capped, model: script(RIGHT), dataset: questions(1), ...asked({ max_output_tokens: 9000 }) };
+  expect((await platform.finish(free)).counts.scored).toBe(1);
+});
+
 test("a run within its cap scores everything, and says what it counted", async () => {
   const run = await platform.finish({
     ...capped,

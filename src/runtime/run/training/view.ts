@@ -78,9 +78,12 @@ function trainerOf(asked: TrainingSpec, { trainer, epoch, time }: KnownTrainer):
 }
 
 function askedOf(spec: RunSpec, asked: TrainingSpec) {
-  const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout } = asked;
+  const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout, initial_weights } = asked;
   const group_size = spec.rollouts_per_example;
-  return { group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout };
+  return {
+    ...{ group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout },
+    ...(initial_weights !== undefined && { initial_weights }),
+  };
 }
 
 /** Why a training run opens nothing; null where its trainer is not the reason. */

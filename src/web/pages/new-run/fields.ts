@@ -40,7 +40,7 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
     { name: "Model", fields: [...PLACE_FIELDS[place], MODEL] },
     { name: "Judges", fields: judgeFields(environment) },
     { name: "Sampling", fields: SAMPLING },
-    ...(kind === "training" ? [{ name: "Training", fields: TRAINING }] : []),
+    ...(kind === "training" ? [{ name: "Training", fields: [...TRAINING, ...TRAINING_AT[place]] }] : []),
     { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS },
     { name: "To find it again", fields: FOUND_BY },
   ].filter(({ fields }) => fields.length > 0);
@@ -123,6 +123,18 @@ const TRAINING: readonly Field[] = [
   },
   { path: ["trainer", "url"], label: "The trainer's URL", kind: "text", help: "for push and both" },
 ];
+
+/** No endpoint is told which weights to load. */
+const TRAINING_AT: Readonly<Record<Place, readonly Field[]>> = {
+  endpoint: [],
+  url: [],
+  fleet: [
+    {
+      ...{ path: ["initial_weights", "location"], label: "Where version 0 is", kind: "text" },
+      help: "each replica loads it first; nothing: what the engines were started with",
+    },
+  ],
+};
 
 const LIMIT_FIELDS: readonly Field[] = [
   { path: ["max_concurrent"], label: "Rollouts at once", kind: "integer", placeholder: "32" },

@@ -159,6 +159,7 @@ const TRAINING_FLAGS: Readonly<Record<string, SaidBy>> = {
     const rollouts = isObject(value) ? value["rollouts"] : undefined;
     return rollouts === undefined ? { flags: [], left: value } : flag("--batch-size")(rollouts);
   },
+  initial_weights: (value) => flag("--initial-weights")(isObject(value) ? value["location"] : value),
   trainer: (value) => {
     const { delivery, url, ...left } = isObject(value) ? value : {};
     if (delivery === "push" && url !== undefined) {

@@ -50,6 +50,9 @@ test("a judge needs a bound and prices as the policy does", async () => {
   const endpoint = { base_url: env.MODEL_URL, prices: PRICED };
   const unbounded = [422, "max_tokens_required", "judges.default.sampling.max_tokens"];
   expect(await refusal({ endpoint, model: "j" })).toEqual(unbounded);
+  const more = { max_tokens: 5, extra_body: { num_return_sequences: 9 } };
+  const named = [400, "invalid_request", "judges.default.sampling.extra_body.num_return_sequences"];
+  expect(await refusal({ endpoint, model: "j", sampling: more })).toEqual(named);
   const unpriced = [422, "prices_required", "judges.default.endpoint"];
   const bare = { base_url: env.MODEL_URL };
   expect(await refusal({ endpoint: bare, model: "j", sampling: { max_tokens: 5 } })).toEqual(unpriced);

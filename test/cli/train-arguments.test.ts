@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { readCommandLine } from "../../src/cli/command-line.ts";
+import { TRAIN_FLAGS } from "../../src/cli/run-flags.ts";
+import { trainArguments } from "../../src/cli/train/arguments.ts";
+import { trainingFields } from "../../src/cli/train/summary.ts";
+import { aTraining } from "./a-training.ts";
+
+test("a training on a fleet says where version 0 is, and is shown with it", () => {
+  const argv = "gsm8k --trainer pull -m m --fleet gpus --initial-weights s3://weights/base".split(" ");
+  const { training, draft } = trainArguments(readCommandLine({ name: "train", says: "", flags: TRAIN_FLAGS }, argv));
+  expect(training).toEqual({ initial_weights: { location: "s3://weights/base" } });
+  expect(draft).toMatchObject({ fleet: "gpus" });
+  const shown = trainingFields(aTraining({ initial_weights: { location: "s3://weights/base" } }));
+  expect(shown).toMatchObject({ "version 0": "s3://weights/base" });
+  expect(trainingFields(aTraining())).toMatchObject({ "version 0": null });
+});
