@@ -1,7 +1,7 @@
 /**
  * `npm run bench:fairness`: how long a small run of one organisation takes alone, and beside another organisation: once
- * while that has 100,000 rollouts waiting behind a slow model, and a judge that never answers, and once while it has
- * hundreds of rollouts whose graders take seconds each. The small run asks no judge, a healthy one, or has graders that
+ * while that has 100,000 rollouts waiting behind a slow model, and a judge that never answers, once while it has hundreds of
+ * rollouts whose graders take long, and once while it has hundreds whose judge takes 9 s. The small run asks no judge, a healthy one, or has graders that
  * take a tenth of a second. Meanwhile its organisation reads its list of runs again and again. Both organisations are on
  * one local platform, and everything goes over HTTP. One object goes to stdout with --json. Ends with 1 where the run takes
  * more than two and a half times as long as alone, or the 99th percentile of the reads more than ten times as long.
@@ -23,14 +23,14 @@ const HELP = `Usage: npm run bench:fairness -- [flags]
       --rollouts N      of the small run; default 100
       --waiting N       rollouts of the other organisation; default 100000
       --times N         how often each small run is made; the median counts; default 3
-      --beside NAME     waiting, graders; default both
+      --beside NAMES    waiting, graders, judge: some of them, with commas; default all
       --json            print {machine, versions, rows}
 `;
 
 /** What the models take: of the small run, of its judge, and of the other organisation. */
-const LATENCY_MS = { model: 500, judge: 500, slow: 120_000 };
+const LATENCY_MS = { model: 500, judge: 500, slow: 120_000, slowJudge: 9000 };
 const AT_ONCE = { small: 100, large: 1000 };
-/** Rollouts whose judge hangs. */
+/** Rollouts whose judge hangs, or is slow. */
 const JUDGED = 300;
 /** How long the judge has been silent before the small run comes. */
 const UNDER_WAY_MS = 20_000;
@@ -50,6 +50,7 @@ interface Models {
   readonly slow: ScriptedModel;
   readonly hanging: ScriptedModel;
   readonly wordy: ScriptedModel;
+  readonly slowJudge: ScriptedModel;
 }
 
 async function startModels(): Promise<Models> {
@@ -63,6 +64,7 @@ async function startModels(): Promise<Models> {
         return "The answer is 48.";
       },
     }),
+    slowJudge: await startScriptedModel({ reply: () => verdict, latencyMs: LATENCY_MS.slowJudge }),
     wordy: await startScriptedModel({ reply: () => "x".repeat(GRADED.characters) }),
     hanging: await startScriptedModel({ reply: () => ({ fault: { kind: "hang" } }) }),
   };
@@ -139,7 +141,7 @@ async function whileReading<T>(client: RollcallClient, work: () => Promise<T>): 
 
 const KINDS = ["without judges", "with a judge", "with graders"] as const;
 type Kind = (typeof KINDS)[number];
-const NEIGHBOURS = ["waiting", "graders"] as const;
+const NEIGHBOURS = ["waiting", "graders", "judge"] as const;
 type Neighbour = (typeof NEIGHBOURS)[number];
 
 /** A reference is so many times a row's answer: the rows alone would be too much for one request. */
@@ -189,15 +191,19 @@ async function startLarge(
     ...{ environment: "calculator", model: "slow", endpoint: { base_url: slow.url } },
     ...{ num_examples: waiting, max_concurrent: AT_ONCE.large },
   });
-  const judged = await client.createRun({
+  return [large.id, await startJudged(client, quick, hanging)];
+}
+
+async function startJudged(client: RollcallClient, quick: ScriptedModel, judge: ScriptedModel): Promise<string> {
+  const { id } = await client.createRun({
     ...{ environment: "judged-qa", model: "quick", endpoint: { base_url: quick.url } },
-    judges: { default: { model: "hanging", endpoint: { base_url: hanging.url } } },
-    ...{ dataset: rowsOf(JUDGED), max_concurrent: AT_ONCE.small },
+    judges: { default: { model: "judge", endpoint: { base_url: judge.url } } },
+    ...{ dataset: rowsOf(JUDGED), max_concurrent: AT_ONCE.small, judge_cache: false },
   });
-  // From here on it only waits: for its model, and for its judge.
-  while ((await client.getRun(judged.id)).counts.pending > 0) await pause(1000);
+  // From here on it only waits for its judge.
+  while ((await client.getRun(id)).counts.pending > 0) await pause(1000);
   await pause(UNDER_WAY_MS);
-  return [large.id, judged.id];
+  return id;
 }
 
 /** The same for heavy graders. */
@@ -275,9 +281,12 @@ async function measure(settings: Settings): Promise<Row[]> {
     for (const kind of KINDS) alone.set(kind, await measured(kind));
     const rows: Row[] = [];
     for (const beside of settings.beside) {
-      const graders = beside === "graders";
-      const start = () => (graders ? startGraded(neighbour, models) : startLarge(neighbour, models, settings.waiting));
-      const ids = await start();
+      const start = {
+        waiting: () => startLarge(neighbour, models, settings.waiting),
+        graders: () => startGraded(neighbour, models),
+        judge: async () => [await startJudged(neighbour, models.quick, models.slowJudge)],
+      };
+      const ids = await start[beside]();
       for (const run of KINDS) {
         const before = alone.get(run) ?? { made: [], reads: [] };
         rows.push(rowOf(run, beside, before, await measured(run)));

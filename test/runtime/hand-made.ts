@@ -102,6 +102,9 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
     ROLLOUT_JUDGEMENTS_2: judgements,
     ROLLOUT_JUDGEMENTS_3: judgements,
     ROLLOUT_JUDGEMENTS_SLOW: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_1: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_2: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_3: judgements,
     ROLLOUT_JUDGEMENTS_SILENT: judgements,
     RUN_SEGMENTS: segments,
   };

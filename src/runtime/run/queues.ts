@@ -52,20 +52,22 @@ export function judgementMessages(
 }
 
 /**
- * Which of the queues of judgements a unit goes to: one of the judges that do not answer soon, or else always the same of
- * four, and those of a run in turn.
+ * Which of the queues of judgements a unit goes to: the one of silent judges, or always the same of four for slow judges,
+ * or for those that answer soon. Those of a run go to the four in turn.
  */
 export function judgementQueue(
   env: Env,
   { run_id, unit, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
 ): Queue {
-  if (pace === "slow") return env.ROLLOUT_JUDGEMENTS_SLOW;
   if (pace === "silent") return env.ROLLOUT_JUDGEMENTS_SILENT;
-  const { ROLLOUT_JUDGEMENTS, ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3 } = env;
-  const others = [ROLLOUT_JUDGEMENTS_1, ROLLOUT_JUDGEMENTS_2, ROLLOUT_JUDGEMENTS_3];
   // Ids end in what nobody chose.
-  const first = run_id.charCodeAt(run_id.length - 1);
-  return others[(first + unit) % (others.length + 1)] ?? ROLLOUT_JUDGEMENTS;
+  const at = (run_id.charCodeAt(run_id.length - 1) + unit) % 4;
+  if (pace === "slow") {
+    const others = [env.ROLLOUT_JUDGEMENTS_SLOW_1, env.ROLLOUT_JUDGEMENTS_SLOW_2, env.ROLLOUT_JUDGEMENTS_SLOW_3];
+    return others[at] ?? env.ROLLOUT_JUDGEMENTS_SLOW;
+  }
+  const others = [env.ROLLOUT_JUDGEMENTS_1, env.ROLLOUT_JUDGEMENTS_2, env.ROLLOUT_JUDGEMENTS_3];
+  return others[at] ?? env.ROLLOUT_JUDGEMENTS;
 }
 
 export async function sendJudgements(

@@ -21,8 +21,8 @@ import { endpointObject } from "../kit/names.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "../kit/prometheus.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 
-/** With the two that letting the caller in takes, 21. */
-const MOST_READS = 19;
+/** With the two that letting the caller in takes, 24. */
+const MOST_READS = 22;
 /** Whose calls are told of: those that most runs use. */
 const MOST_ENDPOINTS = 5;
 /** An endpoint is told of for so long after its last run: runs tell it of their calls every 5 minutes at the latest. */
@@ -132,6 +132,9 @@ function queuesOf(env: Env): readonly (readonly [name: string, queue: Queue])[] 
     ["rollout-judgements-2", env.ROLLOUT_JUDGEMENTS_2],
     ["rollout-judgements-3", env.ROLLOUT_JUDGEMENTS_3],
     ["rollout-judgements-slow", env.ROLLOUT_JUDGEMENTS_SLOW],
+    ["rollout-judgements-slow-1", env.ROLLOUT_JUDGEMENTS_SLOW_1],
+    ["rollout-judgements-slow-2", env.ROLLOUT_JUDGEMENTS_SLOW_2],
+    ["rollout-judgements-slow-3", env.ROLLOUT_JUDGEMENTS_SLOW_3],
     ["rollout-judgements-silent", env.ROLLOUT_JUDGEMENTS_SILENT],
     ["run-segments", env.RUN_SEGMENTS],
   ];

@@ -9,10 +9,12 @@ import type { JudgePace } from "../../contract/wire.ts";
 import type { RunHead } from "../schema.ts";
 import type { RunStore } from "../store.ts";
 
-/** What a judge has to answer in, where others wait behind it. */
+/** What a judge has to answer in, where others wait behind it: then its call is hung up on. */
 export const PATIENCE_MS = 10_000;
-/** A slow judge that answers in this is none any more. */
-const SOON_MS = 5000;
+/** A judge that took longer is slow: units of others should not wait behind its next ones. */
+const SLOW_MS = 3000;
+/** A slow or silent judge that answers in this is none any more. */
+const SOON_MS = 1500;
 
 type Pace = JudgePace | "quick";
 
@@ -41,7 +43,7 @@ export function noteSilent(store: RunStore, endpointId: string): void {
 /** There was an answer, of whatever kind, after `took_ms`; absent: soon enough. */
 export function noteAnswer(store: RunStore, endpointId: string, took_ms = 0): void {
   const known = store.head().judge_paces[endpointId];
-  const slow = took_ms > (known === "slow" || known === "silent" ? SOON_MS : PATIENCE_MS);
+  const slow = took_ms > (known === "slow" || known === "silent" ? SOON_MS : SLOW_MS);
   setPace(store, endpointId, slow ? "slow" : "quick");
 }
 

@@ -63,13 +63,31 @@ test("a unit whose judge was hung up on, and each after it, goes to the queue of
   expect(judgements.given).toMatchObject([{ unit: 1 }, { pace: "silent" }, { pace: "silent" }]);
 });
 
-test("slow and silent judges have a queue each, which no unit of a judge that answers soon is sent to", () => {
+test.each([
+  ["took longer than 3 s is slow, so that quick judges of others do not wait for its next units", 3001, "slow"],
+  ["answered within 3 s goes on among those that answer soon", 3000, undefined],
+])("a judge that %s", async (_, took_ms, pace) => {
+  const { within, judgements } = await owing(platform, script([GOOD]));
+  await within(async (run) => {
+    const { claim = 0, endpoint_id = "" } = (await run.takeJudging(1, FIRST)) ?? {};
+    const said = { kind: "given", value: "good", reason: "because", usage: null, cached: false } as const;
+    const outcome = { ...said, took_ms, recorded: { calls: 0, replies: 0 } };
+    const of = { key: "key", judge: "default", pass: 0, rollout_id: null, left_out: 0, seed: null };
+    run.judged(1, claim, [{ ...of, outcome }]);
+    run.requestJudgements([{ unit: 1, endpoint_id, calls: 1, claim }]);
+    await run.alarm();
+  });
+  expect(judgements.given.at(-1)).toEqual(expect.objectContaining({ unit: 1, ...(pace && { pace }) }));
+  expect(judgements.given.some((message) => JSON.stringify(message).includes("slow"))).toBe(pace === "slow");
+});
+
+test("slow judges have four queues and silent ones have one, which no unit of a judge that answers soon is sent to", () => {
   const queueOf = (unit: number, pace?: "slow" | "silent") =>
     judgementQueue(env, { run_id: "r", unit, ...(pace && { pace }) });
   const soon = new Set([0, 1, 2, 3].map((unit) => queueOf(unit)));
   expect(soon.size).toBe(4);
-  const late = new Set([0, 1].flatMap((unit) => [queueOf(unit, "slow"), queueOf(unit, "silent")]));
-  expect(late.size).toBe(2);
+  const late = new Set([0, 1, 2, 3].flatMap((unit) => [queueOf(unit, "slow"), queueOf(unit, "silent")]));
+  expect(late.size).toBe(5);
   expect([...late].filter((queue) => soon.has(queue))).toEqual([]);
 });
 
