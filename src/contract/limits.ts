@@ -101,7 +101,7 @@ export const LIMITS = {
   sqlRows: 1000,
   /** Calls of one hook, which are kept until its outcome is stored. */
   sqlCallsPerHook: 1000,
-  /** Work of a statement before it runs, as SQLite's own program of it says: a step is some 10 ns. */
+  /** Work of a statement, estimated before it runs: a step is some 10 ns at most. */
   sqlStepsPerCall: 300_000_000,
   sqlStepsPerHook: 1_000_000_000,
   /** What SQLite itself refuses on the platform, and so in an author's tests: a value, a pattern of `like`, */
@@ -114,10 +114,6 @@ export const LIMITS = {
   sqlUnions: 5,
   sqlParameters: 100,
   sqlTriggerDepth: 10,
-  /** How often views and parts of a `with` may be written out in each other, */
-  sqlReferences: 1000,
-  /** and names in a statement that is made of such parts, before SQLite reads it. */
-  sqlNames: 2_000_000,
   /** A rollout's database, the platform's own table included. */
   sqlDatabaseBytes: 64 * MIB,
   /** Failed model calls a rollout lists; the oldest go. */

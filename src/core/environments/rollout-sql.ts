@@ -5,7 +5,7 @@
  * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its
  * journal entry are written together, and whoever asks again after a restart gets what the first asking gave, an error
  * included. All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement
- * runs whose work is not known to be within what its call, and all calls of its effect, may take: the count of it is in
+ * runs whose work is estimated at more than what its call, and all calls of its effect, may take: the estimate is in
  * the journal too, so that a restart gives none back.
  */
 import { EnvError, SqlWorkError } from "../../contract/errors.ts";
@@ -13,9 +13,8 @@ import { findNonJson, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { exceedsUtf8 } from "../size.ts";
 import type { SqlDatabase, SqlValue } from "../sql/database.ts";
-import { about } from "../sql/expansion.ts";
 import { requireOffered, requireShort, type Statement, statementsOf } from "../sql/statements.ts";
-import { workOf } from "../sql/work.ts";
+import { about, workOf } from "../sql/work.ts";
 import type { Awaitable } from "./contract.ts";
 
 export type { SqlValue };
@@ -169,7 +168,7 @@ class Meter {
 
 function tooMuch(what: string, steps: number, most: number): SqlWorkError {
   return new SqlWorkError(
-    `too much work: ${what} would take about ${about(steps)} steps, and may take ${about(most)}: visit fewer rows, join fewer tables at once or by their keys, handle shorter texts`,
+    `too much work: ${what} would take about ${about(steps)} steps, and may take ${about(most)}: visit fewer rows, join fewer tables at once, store a part of the result in a table first, handle shorter texts`,
   );
 }
 

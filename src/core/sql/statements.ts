@@ -9,9 +9,12 @@ import { EnvError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { exceedsUtf8 } from "../size.ts";
 
-/** Quoted texts and names, comments, spaces, words; anything else a character at a time. */
+/**
+ * Quoted texts and names, comments, spaces, names, numbers, parameters, operators; anything else a character at a time.
+ * What is not closed goes on to the end: SQLite refuses it.
+ */
 const TOKENS =
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\s+|[\p{L}_$][\p{L}\p{N}_$]*|[\s\S]/gu;
+  /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[ \t\n\v\f\r\uFEFF]+|[A-Za-z_\u0080-\u{10FFFF}][\w$\u0080-\u{10FFFF}]*|\d[\w.]*|[?:@$#][\w$]*|\|\||->>?|[\s\S]/gu;
 
 export interface Statement {
   readonly text: string;
@@ -30,7 +33,7 @@ export function statementsOf(query: string): readonly Statement[] {
   let tokens: string[] = [];
   for (const [token] of query.matchAll(TOKENS)) {
     text += token;
-    if (/^(\s|--|\/\*)/.test(token)) continue;
+    if (/^([ \t\n\v\f\r\uFEFF]|--|\/\*)/.test(token)) continue;
     if (token === ";" && (!createsTrigger(tokens) || endsBody(tokens))) {
       if (tokens.length > 0) found.push({ text: text.slice(0, -1), tokens });
       [text, tokens] = ["", []];
@@ -55,7 +58,7 @@ function endsBody(tokens: readonly string[]): boolean {
  * A name as SQLite compares it, or null for what is none. A text in single quotes is one only where a table is named.
  */
 export function nameOf(token: string): string | null {
-  if (/^[\p{L}_$]/u.test(token)) return token.toLowerCase();
+  if (/^[A-Za-z_\u0080-\u{10FFFF}]/u.test(token)) return token.toLowerCase();
   const [open = ""] = token;
   if (token.length < 2 || !"\"'`[".includes(open)) return null;
   const inner = token.slice(1, -1);
@@ -79,9 +82,18 @@ export function requireOffered({ tokens }: Statement): void {
       "virtual tables are not offered here: their work cannot be counted (json_each and json_tree can be asked)",
     );
   }
+  if (/^create table$/i.test(`${first} ${second}`) && computes(tokens)) {
+    throw new EnvError("computed columns are not offered here: their work cannot be counted, since every read does it");
+  }
   if (/^alter table$/i.test(`${first} ${second}`) && adds(tokens)) {
     throw new EnvError("a column with a check, or a generated one, cannot be added here: create the table with it");
   }
+}
+
+/** `x as (…)`, where no `select` has a part of that form. */
+function computes(tokens: readonly string[]): boolean {
+  const isSelect = tokens.some((token) => /^(select|values)$/i.test(token));
+  return !isSelect && tokens.some((token, at) => /^as$/i.test(token) && tokens[at + 1] === "(");
 }
 
 /** SQLite then checks the whole table, in a statement of its own that nobody sees. */

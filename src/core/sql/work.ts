@@ -2,307 +2,367 @@
  * What a statement of SQL would cost, before it runs: one that computes without end and gives no row cannot be stopped
  * from inside an isolate.
  *
- * Invariants. The estimate is of steps, from above: every op of SQLite's own program for the statement, as often as it
- * may run (visits.ts), with the bytes it may look at (lengths.ts), those of triggers and foreign keys included. The
- * same statement on the same database costs the same. What cannot be counted is refused. Nothing is written.
+ * Invariants. The estimate is of steps of some ten nanoseconds, mostly from above: for every combination of rows of the
+ * tables that a `select` names, what its tokens, its subqueries and its texts take. It does not know what an index
+ * saves. Names are counted wherever they may be tables'. Views and parts of a `with` count where they are named, and
+ * triggers and children of foreign keys where their table is written to. The same statement on the same database costs
+ * the same. Nothing is written.
  */
-import { EnvError } from "../../contract/errors.ts";
+import { SqlWorkError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { namesIn, type Part, type Query, queryOf, type Target, targetOf } from "./blocks.ts";
+import { Catalog, type Entry } from "./catalog.ts";
 import type { SqlDatabase, SqlValue } from "./database.ts";
-import { requireModest, type Stored } from "./expansion.ts";
-import { gathers, type Length, NUMBER } from "./functions.ts";
-import { Lengths } from "./lengths.ts";
-import { type Op, type Program, programsOf, UncountableError, words } from "./program.ts";
-import { CountedSizes, roughSizes, type Sizes } from "./sizes.ts";
-import type { Statement } from "./statements.ts";
-import { Visits } from "./visits.ts";
+import { pickedIn } from "./keys.ts";
+import { nameOf, type Statement } from "./statements.ts";
+import { type Handling, handlingOf, JSON_ROWS, LONGEST, madeOf, stepsOf, type Text } from "./texts.ts";
 
-/** Below this nothing is counted: what the size of the database says is enough. */
-const LITTLE = 200_000;
-/**
- * To read and to analyse one op of a program, for SQLite to read a view or a trigger, and to find the order of a join.
- */
-const STEPS_PER_OP = 1000;
-const STEPS_PER_CHARACTER = 5;
-const STEPS_PER_PLAN = 1000;
-/** Less than what SQLite holds of a database in memory. */
-const HELD_BYTES = 1_500_000;
-/** Programs looked at for one statement: its own, and those of triggers, each as often as it may be set off. */
-const MOST_PROGRAMS = 200;
-const GROWTH_ROUNDS = 5;
-
-export function workOf(database: SqlDatabase, statement: Statement, params: readonly SqlValue[]): number {
-  const stored = storedIn(database);
-  requireModest(statement.tokens, stored);
-  const characters = stored.reduce((sum, { sql }) => sum + sql.length, 0);
-  // The statement asks for its plan itself, and no more.
-  if (/^explain$/i.test(statement.tokens[0] ?? "")) return LITTLE;
-  const programs = programsIn(database, statement, params);
-  const ops = programs.reduce((sum, program) => sum + program.length, 0);
-  const reading = STEPS_PER_OP * ops + STEPS_PER_CHARACTER * characters + STEPS_PER_PLAN * tablesIn(programs) ** 3;
-  const nested = [statement.text, ...stored.map(({ sql }) => sql)].some((sql) => /jsonb?_tree/i.test(sql));
-  const large = database.sizeBytes() > HELD_BYTES;
-  const given = { programs, params, nested, large };
-  const rough = new Estimate(given, roughSizes(database)).steps();
-  if (rough <= LITTLE) return reading + rough;
-  const sizes = new CountedSizes(database);
-  const steps = new Estimate(given, sizes).steps();
-  return reading + sizes.steps + steps;
-}
-
-/** What is written out in statements that name it. */
-function storedIn(database: SqlDatabase): readonly Stored[] {
-  const query = "select type, name, sql from sqlite_schema where type in ('view', 'trigger')";
-  return [...database.rows(query, [])].map(({ type, name, sql }) => ({
-    type: type === "view" ? "view" : "trigger",
-    name: String(name),
-    sql: String(sql),
-  }));
-}
-
-function tablesIn(programs: readonly Program[]): number {
-  const opened = programs.map((program) => program.filter(({ opcode }) => /^(OpenRead|VOpen)$/.test(opcode)).length);
-  return Math.max(0, ...opened);
-}
-
-function programsIn(database: SqlDatabase, { text }: Statement, params: readonly SqlValue[]): readonly Program[] {
-  const rows: Readonly<Record<string, unknown>>[] = [];
-  for (const row of database.rows(`explain ${text}`, params)) {
-    if (rows.length >= LIMITS.sqlOps) throw new EnvError("the statement is too long: split it");
-    rows.push(row);
-  }
-  return programsOf(rows);
-}
-
-interface Given {
-  readonly programs: readonly Program[];
-  readonly params: readonly SqlValue[];
-  readonly nested: boolean;
-  readonly large: boolean;
-}
+/** To read a token, as often as it is written out, and to plan a join. */
+const READ = 100;
+const PLAN = 1000;
+/** For each combination: to go on to it; to sort it or look it up; to write a row, and as much for each index. */
+const VISIT = 1;
+const GROUP = 70;
+const SORT = 200;
+const WRITE = 400;
+const CHILD = 4;
+/** Bytes of a row that make no difference. */
+const SHORT = 100;
+const MOST_TRIGGERS = 200;
+const NO_TEXT: Text = { most: 0, mean: 0 };
 
 interface Cost {
+  /** Combinations that are looked at, and those that may be left. */
+  readonly visits: number;
+  readonly rows: number;
+  /** For each combination, where it is made a part of another query. */
+  readonly weight: number;
   readonly steps: number;
-  /** Rows written, by root page. */
-  readonly written: ReadonlyMap<number, number>;
+  /** Tokens and tables, once it is written out. */
+  readonly size: number;
+  readonly tables: number;
+  readonly text: Text;
+}
+
+/** A statement, or the body of a trigger with what set it off. */
+interface Scope {
+  readonly given: Text;
+  /** Rows that are added while it runs, by table. */
+  readonly added: ReadonlyMap<string, number>;
+  readonly running: readonly string[];
+  readonly known: Map<Query, Cost>;
+  readonly views: Map<string, Query>;
+  /** Parts of a `with` that are being counted: one that names itself is recursive. */
+  readonly open: Map<Query, Text>;
+}
+
+export function workOf(database: SqlDatabase, { tokens }: Statement, params: readonly SqlValue[]): number {
+  const catalog = new Catalog(database);
+  // They are read, and do nothing by themselves.
+  const isOnlyRead = /^(explain|(create|drop) (trigger|view))/i.test(tokens.slice(0, 2).join(" "));
+  const steps = isOnlyRead ? READ * tokens.length : new Estimate(catalog, params).steps(numbered(tokens));
+  return Number.isNaN(steps) ? Number.POSITIVE_INFINITY : catalog.steps + steps;
+}
+
+/** Each `?` with its number. */
+function numbered(tokens: readonly string[]): readonly string[] {
+  let last = 0;
+  return tokens.map((token) => {
+    if (!/^[?:@$]/.test(token)) return token;
+    last = /^\?\d/.test(token) ? Math.max(last, Number(token.slice(1))) : last + 1;
+    return token === "?" ? `?${last}` : token;
+  });
 }
 
 class Estimate {
-  readonly #given: Given;
-  readonly #sizes: Sizes;
-  /** Where programs are set off, as `program:address`. */
-  readonly #places: readonly string[];
-  /** Rows that the statement itself adds, which its triggers may see. */
-  #growth: ReadonlyMap<number, number> = new Map();
-  #looked = 0;
+  readonly #catalog: Catalog;
+  readonly #params: readonly SqlValue[];
+  /** Tables that triggers add rows to, and those that they read: the rows that they add are not counted. */
+  readonly #addedTo = new Set<string>();
+  readonly #readIn = new Set<string>();
+  #triggers = 0;
+  #planned = 0;
 
-  constructor(given: Given, sizes: Sizes) {
-    this.#given = given;
-    this.#sizes = sizes;
-    this.#places = given.programs.flatMap((program, of) =>
-      program.flatMap(({ opcode }, at) => (opcode === "Program" ? [`${of}:${at}`] : [])),
+  constructor(catalog: Catalog, params: readonly SqlValue[]) {
+    this.#catalog = catalog;
+    this.#params = params;
+  }
+
+  steps(tokens: readonly string[]): number {
+    const { steps, size } = this.#query(queryOf(tokens), scopeOf(NO_TEXT, new Map(), []));
+    for (const name of this.#addedTo) {
+      if (this.#readIn.has(name))
+        throw new SqlWorkError(`triggers add rows to ${name}, which they read: that cannot be counted`);
+    }
+    return steps + READ * size + this.#planned;
+  }
+
+  #query(query: Query, scope: Scope): Cost {
+    const known = scope.known.get(query);
+    if (known !== undefined) return known;
+    if (scope.open.size > LIMITS.sqlDepth) throw new SqlWorkError("views and parts of a with are nested too deep");
+    let sum: Cost = { visits: 0, rows: 0, weight: 0, steps: 0, size: 0, tables: 0, text: NO_TEXT };
+    for (const part of query.parts) {
+      scope.open.set(query, sum.text);
+      const cost = this.#part(part, query, scope);
+      sum = {
+        visits: sum.visits + cost.visits,
+        rows: sum.rows + cost.rows,
+        weight: Math.max(sum.weight, cost.weight),
+        steps: sum.steps + cost.steps + (query.parts.length > 1 ? cost.rows * GROUP : 0),
+        size: sum.size + cost.size,
+        tables: Math.max(sum.tables, cost.tables),
+        text: longerOf(sum.text, cost.text),
+      };
+    }
+    scope.open.delete(query);
+    scope.known.set(query, sum);
+    return sum;
+  }
+
+  #part(part: Part, query: Query, scope: Scope): Cost {
+    const { tokens } = part;
+    const handling = handlingOf(tokens, (token) => String(this.#param(token) ?? "").length);
+    const target = targetOf(tokens);
+    const asked = part.asked.map((inner) => this.#query(inner, scope));
+    const sources = new Sources(scope.given);
+    for (const inner of part.joined) sources.add(this.#query(inner, scope));
+    for (const { text } of asked) sources.handle({ most: text.most, mean: text.most });
+    const picked = pickedIn(tokens, (table) => (query.definitions.has(table) ? null : this.#catalog.key(table)));
+    const names = namesIn(tokens);
+    for (const { name, at, isCall } of names) {
+      sources.isPicked = picked.has(at);
+      if (!isCall) this.#name(name, query, handling, scope, sources);
+    }
+    sources.isPicked = false;
+    const isWhole = tokens.some((token) => /^(json|root|path|fullkey)$/.test(nameOf(token) ?? ""));
+    for (const { name, at } of names) if (JSON_ROWS.test(name)) this.#json(tokens, at, isWhole, handling, sources);
+    const tuples = tuplesIn(tokens);
+    const [visits, rows] = [sources.visits * tuples, sources.rows * tuples];
+    const made = gathered(madeOf(sources.text, handling), handling, rows, tokens);
+    const { tables } = sources;
+    const own = Math.max(0, tokens.filter((token, at) => isWork(token, tokens[at + 1])).length / 2 - tables);
+    const long = Math.max(0, sources.text.mean - SHORT * tables) / 32;
+    const each = asked.reduce((sum, { steps }) => sum + steps, VISIT + own * (1 + long));
+    const repeats = repeatsIn(tokens);
+    const weight = each + stepsOf(handling, made) + repeats * sources.weight;
+    const size = asked.reduce((sum, inner) => sum + inner.size, tokens.length + repeats * sources.size);
+    this.#planned += PLAN * tables ** 3 + (tables ** 2 * tokens.length * READ) / 5;
+    const written = target === null ? 0 : this.#writes(target, rows, made, scope);
+    const steps =
+      sources.steps + visits * weight + rows * (sortsIn(tokens, sources.text) + framesIn(tokens) * rows) + written;
+    return { visits, rows, weight, steps, size, tables, text: made };
+  }
+
+  /** What a name may stand for, all of it. */
+  #name(name: string, query: Query, handling: Handling, scope: Scope, sources: Sources): void {
+    const parts = query.definitions.get(name) ?? [];
+    for (const part of parts) {
+      const before = scope.open.get(part);
+      if (before === undefined) sources.add(this.#query(part, scope));
+      else if (parts.length > 1)
+        throw new SqlWorkError(`${name} is the name of more than one view or part of a with: rename one`);
+      else sources.addRows(this.#limitOf(part), changes(handling) ? LONGEST : before);
+    }
+    const view = this.#catalog.view(name);
+    if (view !== undefined) this.#view(view, scope, sources);
+    const size = this.#catalog.size(name);
+    if (size === null) return;
+    const rows = size.rows + (scope.added.get(name) ?? 0);
+    if (scope.running.length > 0) this.#readIn.add(name);
+    const added = scope.added.has(name) ? scope.given : NO_TEXT;
+    sources.addRows(rows, longerOf({ most: size.most, mean: size.bytes / Math.max(1, size.rows) }, added));
+  }
+
+  #view(view: Entry, scope: Scope, sources: Sources): void {
+    const [{ name }, tokens] = [view, this.#catalog.tokens(view)];
+    const query = scope.views.get(name) ?? queryOf(tokens.slice(tokens.findIndex((token) => /^as$/i.test(token)) + 1));
+    scope.views.set(name, query);
+    // One that names itself is an error of SQLite's.
+    if (!scope.open.has(query)) sources.add(this.#query(query, scope));
+  }
+
+  /** Rows of a part that names itself: its limit and its offset, which must be numbers. */
+  #limitOf({ parts }: Query): number {
+    const tokens = parts.at(-1)?.tokens ?? [];
+    const at = tokens.findLastIndex((token) => /^limit$/i.test(token));
+    const [limit = "", between = "", offset = "", ...more] = at < 0 ? [] : tokens.slice(at + 1);
+    const numbers = (between === "" ? [limit] : [limit, offset]).map((token) => this.#number(token));
+    const isPlain = /^(|,|offset)$/i.test(between) && more.length === 0 && !numbers.includes(null);
+    if (isPlain) return numbers.reduce<number>((sum, number) => sum + Number(number), 0);
+    throw new SqlWorkError(
+      "the statement may never end: give a recursive query a limit inside its `with`, a number or a parameter, or take json_each",
     );
   }
 
-  steps(): number {
-    for (let round = 0; round < GROWTH_ROUNDS; round += 1) {
-      const cost = this.#cost(0, [], NUMBER);
-      const settled = [...cost.written].every(([root, rows]) => this.#growth.get(root) === rows);
-      if (settled || this.#given.programs.length === 1) return cost.steps;
-      this.#growth = cost.written;
-    }
-    throw new UncountableError(
-      "the triggers of this statement add rows that they read again: their work cannot be counted",
-    );
+  #number(token: string): number | null {
+    const value = /^\d+$/.test(token) ? Number(token) : this.#param(token);
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
   }
 
-  /** The cost of one program, and of those it sets off that are not running already. */
-  #cost(index: number, running: readonly number[], param: Length): Cost {
-    const program = this.#given.programs[index] ?? [];
-    this.#looked += 1;
-    if (this.#looked > MOST_PROGRAMS) {
-      throw new UncountableError("the statement sets off too many triggers to be counted");
-    }
-    const first = this.#lengths(program, index, param, () => null);
-    const visits = new Visits(program, {
-      rows: (root) => this.#sizes.rows(root) + this.#growthOf(root, index),
-      equalRows: (root, columns) => this.#sizes.equalRows(root, columns) + this.#growthOf(root, index),
-      equalColumns: (root, columns) => this.#sizes.equalColumns(root, columns) + this.#growthOf(root, index),
-      functionRows: (at) => this.#functionRows(program, at, first),
-      constant: (register) => first.constant(register),
+  #param(token: string): SqlValue {
+    return /^\?\d+$/.test(token) ? (this.#params[Number(token.slice(1)) - 1] ?? null) : null;
+  }
+
+  /** Every row of json_each takes two characters at least. Of what a parameter holds, each row has its share. */
+  #json(tokens: readonly string[], at: number, isWhole: boolean, handling: Handling, sources: Sources): void {
+    const [bracket, first = "", end = ""] = tokens.slice(at + 1, at + 4);
+    const param = bracket === "(" && /^[,)]$/.test(end) ? this.#param(first) : null;
+    const given = String(param ?? "").length;
+    const text = param === null ? madeOf(sources.text, handling) : { most: given, mean: given };
+    const nested = isWhole || /tree$/i.test(nameOf(tokens[at] ?? "") ?? "");
+    sources.addRows(text.mean / 2 + 1, nested ? text : { most: text.most, mean: 8 });
+  }
+
+  /** Triggers, checks, indexes and foreign keys of a table, for so many of its rows. */
+  #writes(target: Target, rows: number, made: Text, scope: Scope): number {
+    const { name, events } = target;
+    const catalog = this.#catalog;
+    if (scope.running.length > 0 && events.test("insert")) this.#addedTo.add(name);
+    const defined = [...catalog.of(name, "table"), ...catalog.of(name, "index")];
+    const each = defined.map((entry) => {
+      const tokens = catalog.tokens(entry);
+      const handling = handlingOf(tokens, () => 0);
+      const keys = tokens.filter((token) => /^(index|unique|primary)$/i.test(token)).length;
+      return WRITE * (1 + keys) + tokens.length / 4 + made.mean + stepsOf(handling, madeOf(made, handling));
     });
-    const lengths = this.#lengths(program, index, param, (at) => visits.of(at));
-    const stores = {
-      isTable: (cursor: number) => visits.rootsOf(cursor).length > 0,
-      large: this.#given.large,
-    };
-    const written = new Map<number, number>();
-    let steps = 0;
-    for (const [at, op] of program.entries()) {
-      const times = visits.of(at);
-      if (times === 0) continue;
-      steps += stepsOf(op, at, times, lengths, stores);
-      if (op.opcode === "Insert" || op.opcode === "IdxInsert") {
-        for (const root of visits.rootsOf(op.p1)) add(written, root, times);
-      }
-      if (op.opcode === "Program") {
-        steps += this.#setOff(op, { index, at, running, times }, lengths.longest(op.p1), written);
-      }
-    }
-    return { steps, written };
+    const own = each.reduce((sum, steps) => sum + steps, 0);
+    const added = new Map(events.test("insert") ? [...scope.added, [name, rows]] : scope.added);
+    const fired = catalog.of(name, "trigger").reduce((sum, trigger) => {
+      const tokens = catalog.tokens(trigger);
+      const on = tokens.findIndex((token) => /^on$/i.test(token));
+      const isSetOff = tokens.slice(0, on).some((token) => events.test(token));
+      if (!isSetOff || scope.running.includes(trigger.name)) return sum;
+      return sum + this.#trigger(tokens.slice(on + 2), scopeOf(made, added, [...scope.running, trigger.name]));
+    }, 0);
+    return (
+      rows * (own + fired) + (events.test("delete") || events.test("update") ? this.#keys(target, rows, scope) : 0)
+    );
   }
 
-  #setOff(
-    { p5 }: Op,
-    from: { index: number; at: number; running: readonly number[]; times: number },
-    param: Length,
-    written: Map<number, number>,
-  ): number {
-    const running = [...from.running, from.index];
-    let most = 0;
-    for (const index of this.#candidates(from.index, from.at)) {
-      if (running.includes(index)) {
-        // A trigger does not set itself off again; an action of a foreign key does.
-        if (p5 !== 0) continue;
-        throw new UncountableError(
-          "a foreign key's action that sets itself off again cannot be counted: delete or update such rows one by one",
-        );
-      }
-      const cost = this.#cost(index, running, param);
-      most = Math.max(most, cost.steps * from.times);
-      for (const [root, rows] of cost.written) add(written, root, rows * from.times);
-    }
-    return most;
+  #trigger(tokens: readonly string[], scope: Scope): number {
+    this.#triggers += 1;
+    if (this.#triggers > MOST_TRIGGERS)
+      throw new SqlWorkError("the statement sets off too many triggers to be counted");
+    const query = queryOf(tokens);
+    // It may make the same text longer each time.
+    const grows = changes(handlingOf(tokens, () => 0)) && tokens.some((token) => /^(select|update)$/i.test(token));
+    const { steps, size } = this.#query(query, grows ? { ...scope, given: LONGEST } : scope);
+    this.#planned += READ * size;
+    return steps;
   }
 
-  /** The listing does not say which program is meant, where one is set off at more than one place: then any may be. */
-  #candidates(index: number, at: number): readonly number[] {
-    const count = this.#given.programs.length - 1;
-    if (this.#places.length === count) return [1 + this.#places.indexOf(`${index}:${at}`)];
-    return Array.from({ length: count }, (_, other) => other + 1);
-  }
-
-  /** A trigger may see what its own statement wrote. */
-  #growthOf(root: number, index: number): number {
-    return index === 0 ? 0 : (this.#growth.get(root) ?? 0);
-  }
-
-  #lengths(program: Program, index: number, param: Length, visits: (at: number) => number | null): Lengths {
-    const { params, nested } = this.#given;
-    // What a trigger reads may have been written by this very statement.
-    const row = (root: number) => (index > 0 && this.#growth.has(root) ? LONGEST_ROW : this.#sizes.row(root));
-    return new Lengths(program, { row, params, nested, param, visits });
-  }
-
-  /** Every row of json_each takes two characters at least; the other functions list columns, indexes and the like. */
-  #functionRows(program: Program, at: number, lengths: Lengths): number {
-    const { p3 } = program[at] ?? { p3: 0 };
-    const given = lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4, at);
-    return OTHER_ROWS + given.most / 2;
+  /** Each row is looked for in all rows of the children, each of which may be changed or deleted once. */
+  #keys({ name, changed }: Target, rows: number, scope: Scope): number {
+    const key = this.#catalog.key(name);
+    return this.#catalog.children(name).reduce((sum, child) => {
+      const tokens = this.#catalog.tokens(child);
+      const named = tokens.slice(tokens.findIndex((token) => /^references$/i.test(token))).map(nameOf);
+      const keys = [key, ...named];
+      if (key !== null && changed !== undefined && !keys.some((column) => changed.has(column))) return sum;
+      const children = this.#catalog.size(child.name)?.rows ?? 0;
+      const acts = tokens.some((token, at) => /^on$/i.test(token) && /^(cascade|set)$/i.test(tokens[at + 2] ?? ""));
+      const looked = sum + rows * (1 + children) * CHILD;
+      if (!acts || scope.running.includes(child.name)) return looked;
+      const inner = { ...scope, running: [...scope.running, child.name] };
+      return looked + this.#writes({ name: child.name, events: /^(update|delete)$/i }, children, NO_TEXT, inner);
+    }, 0);
   }
 }
 
-const LONGEST_ROW: Length = { most: LIMITS.sqlValueBytes, mean: LIMITS.sqlValueBytes };
-const OTHER_ROWS = 200;
-
-function add(counts: Map<number, number>, key: number, more: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + more);
+function scopeOf(given: Text, added: ReadonlyMap<string, number>, running: readonly string[]): Scope {
+  return { given, added, running, known: new Map(), views: new Map(), open: new Map() };
 }
 
-// What each op of a program costs, in steps of some ten nanoseconds, as often as it runs.
-//
-// Invariant. From above, by what was measured: an op with the values it handles, which are read, copied or compared a
-// few bytes a step, and looked up in a tree of a database of the largest size.
+/** What a part joins: every combination of their rows is counted. */
+class Sources {
+  visits = 1;
+  rows = 1;
+  /** Whether what is added gives one row at most for each combination of the others. */
+  isPicked = false;
+  weight = 0;
+  steps = 0;
+  size = 0;
+  tables = 0;
+  text: Text;
 
-/** A look into a tree. */
-const LOOKUPS = words(`
-  SeekLT SeekLE SeekGE SeekGT SeekRowid NotExists NotFound Found NoConflict Rewind Last NewRowid DeferredSeek OpenRead OpenWrite
-  ReopenIdx Clear Destroy CreateBtree RowSetTest`);
-const WRITES = words("Insert IdxInsert Delete IdxDelete");
-const COMPARES = words("Eq Ne Lt Le Gt Ge ElseEq");
-/** An in-memory store of its own. */
-const OPENS = words("OpenEphemeral OpenAutoindex SorterOpen");
+  constructor(given: Text) {
+    this.text = given;
+  }
 
-/** In a store of the statement's own; in a table, which may be larger than the memory it is held in. */
-const LOOKUP = { own: 50, table: 30, large: 400 };
-const WRITE = { ownRow: 40, ownKey: 200, row: 400, key: 1000 };
-const SORT = 400;
-const OPEN = 200;
+  add({ visits, rows, weight, steps, size, tables, text }: Cost): void {
+    this.addRows(rows, text, visits);
+    this.weight += weight;
+    this.steps += steps;
+    this.size += size;
+    this.tables += tables - 1;
+  }
 
-/** What is known of the cursors of a program. */
-export interface Stores {
-  isTable(cursor: number): boolean;
-  /** Whether the database is larger than what SQLite holds of it in memory. */
-  readonly large: boolean;
-}
+  addRows(rows: number, text: Text, visits = rows): void {
+    this.visits *= visits + 1;
+    if (!this.isPicked) this.rows *= rows + 1;
+    this.tables += 1;
+    this.handle(text);
+  }
 
-function stepsOf(op: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
-  const { opcode, p1, p2, p3, p4 } = op;
-  const all = (fixed: number, length: Length, share: number) =>
-    times * fixed + (times * length.mean + length.most) / share;
-  switch (opcode) {
-    case "Column":
-      return all(2, lengths.column(p1, p2), 32);
-    case "VColumn":
-      return all(10, lengths.of(p3, at), 4);
-    case "VFilter":
-      return all(100, lengths.sum(p3 + 2, lengths.constant(p3 + 1) ?? 4, at), 2);
-    case "VNext":
-      return times * 20;
-    case "MakeRecord":
-      return all(4, lengths.row(p3, at), 16);
-    case "RowData":
-    case "SorterData":
-      return all(4, lengths.record(p1), 16);
-    case "SorterInsert":
-      return 2 * all(SORT / 2, lengths.row(p2, at), 1);
-    case "Concat":
-      return all(6, lengths.of(p3, at), 16);
-    case "ResultRow":
-      return all(20, lengths.sum(p1, p2, at), 16);
-    case "Function":
-    case "PureFunc": {
-      const call = lengths.call(op, at);
-      return times * (10 + call.looks / 4) + call.length.most / 16;
-    }
-    case "AggStep":
-    case "AggInverse":
-      return all(6, lengths.sum(p2, op.p5, at), gathers(p4.toLowerCase()) ? 2 : 16);
-    case "AggFinal":
-      return all(6, lengths.of(p1, at), 16);
-    case "AggValue":
-      return all(6, lengths.of(p3, at), 4);
-    case "Compare":
-      return all(4, lengths.sum(p1, p3, at), 4);
-    case "Copy":
-    case "Cast":
-    case "Affinity":
-      return all(2, lengths.of(p1, at), 8);
-    default:
-      return storeSteps(op, at, times, lengths, stores);
+  handle({ most, mean }: Text): void {
+    const longest = LONGEST.most;
+    this.text = { most: Math.min(longest, this.text.most + most), mean: Math.min(longest, this.text.mean + mean) };
   }
 }
 
-function storeSteps(op: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
-  const { opcode, p1, p3 } = op;
-  if (WRITES.has(opcode)) return writeSteps(op, at, times, lengths, stores);
-  if (LOOKUPS.has(opcode)) return lookupSteps(op, at, times, lengths, stores);
-  if (COMPARES.has(opcode)) {
-    // A comparison ends with the shorter of the two.
-    const most = Math.min(lengths.of(p1, at).most, lengths.of(p3, at).most);
-    return times * (1 + most / 16);
+function longerOf(one: Text, other: Text): Text {
+  return { most: Math.max(one.most, other.most), mean: Math.max(one.mean, other.mean) };
+}
+
+/** A text of many rows; a window gives one for each row. */
+function gathered(made: Text, { gathers }: Handling, rows: number, tokens: readonly string[]): Text {
+  if (!gathers) return made;
+  const most = Math.min(LONGEST.most, rows * made.mean + made.most);
+  return { most, mean: tokens.some((token) => /^over$/i.test(token)) ? most : made.mean };
+}
+
+/** Of `values (1), (2)`. */
+function tuplesIn(tokens: readonly string[]): number {
+  if (!tokens.some((token) => /^values$/i.test(token))) return 1;
+  return 1 + tokens.filter((token, at) => token === "," && tokens[at - 1] === ")" && tokens[at + 1] === "(").length;
+}
+
+/** For each row that is left. */
+function sortsIn(tokens: readonly string[], { mean }: Text): number {
+  const count = (words: RegExp) => tokens.filter((token) => words.test(token)).length;
+  const [sorts, groups] = [count(/^(order|over|index|alter|reindex|analyze|create)$/i), count(/^(group|distinct)$/i)];
+  return sorts * (SORT + mean / 4) + groups * (GROUP + mean / 4);
+}
+
+/** Windows that look at their rows anew for each row. */
+function framesIn(tokens: readonly string[]): number {
+  return tokens.filter((token) => /^(range|groups|exclude)$/i.test(token)).length * GROUP;
+}
+
+const WORDS =
+  /^(and|or|not|null|is|as|in|on|when|then|else|case|end|from|select|where|join|left|inner|outer|like|between|by|desc|asc)$/;
+
+/** Names, values and operators: what a program has an op for, more or less. */
+function isWork(token: string, next: string | undefined): boolean {
+  return !/^[.,();]$/.test(token) && next !== "." && !WORDS.test(token.toLowerCase());
+}
+
+/** How often one column of a subquery may be named: its expression is written out as often. */
+function repeatsIn(tokens: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const [at, token] of tokens.entries()) {
+    const name = token === "*" ? token : nameOf(token);
+    if (name === null || token.startsWith("'") || WORDS.test(name) || tokens[at + 1] === ".") continue;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return times * (OPENS.has(opcode) ? OPEN : 1);
+  return Math.max(1, ...counts.values());
 }
 
-function writeSteps({ opcode, p1, p2 }: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
-  const row = opcode.endsWith("Insert") ? lengths.row(p2, at) : NUMBER;
-  const [rows, keys] = stores.isTable(p1) ? [WRITE.row, WRITE.key] : [WRITE.ownRow, WRITE.ownKey];
-  return times * ((opcode === "Insert" ? rows : keys) + row.mean) + row.most;
+export function about(count: number): string {
+  return count < 10_000 ? String(Math.ceil(count)) : count.toPrecision(2);
 }
 
-function lookupSteps({ p1, p3, p4 }: Op, at: number, times: number, lengths: Lengths, stores: Stores): number {
-  const key = /^\d+$/.test(p4) ? lengths.sum(p3, Number(p4), at) : { most: 0, mean: 0 };
-  const inTable = stores.large ? LOOKUP.large : LOOKUP.table;
-  return times * ((stores.isTable(p1) ? inTable : LOOKUP.own) + key.mean) + key.most;
+function changes({ factor, isAny, gathers }: Handling): boolean {
+  return factor > 1 || isAny || gathers;
 }

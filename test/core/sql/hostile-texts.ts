@@ -128,5 +128,6 @@ export const TEXTS: readonly Hostile[] = [
     name: "all dates of a format",
     setup: [filled(5000)],
     query: `select sum(length(strftime('${"%J".repeat(2000)}', x))) from t`,
+    runs: true,
   },
 ];

@@ -34,20 +34,22 @@ const SHOP = `
   create table orders(id integer primary key, customer_id integer references customers(id), cents integer, status text, day text);
   create table items(id integer primary key, order_id integer references orders(id), sku text, n integer);
   create index item_orders on items(order_id);
+  create table regions(city text, label text);
+  insert into regions values ('city 1', 'north'), ('city 2', 'south');
   create table changes(id integer primary key, what text, at text);
-  insert into customers with recursive c(x) as (select 1 union all select x + 1 from c limit 1000)
+  insert into customers with recursive c(x) as (select 1 union all select x + 1 from c limit 500)
     select x, 'name ' || x, 'city ' || x % 20, 'a note that is some forty characters long ' || x from c;
-  insert into orders with recursive c(x) as (select 1 union all select x + 1 from c limit 5000)
-    select x, 1 + x % 1000, x * 7 % 1000, case x % 3 when 0 then 'open' when 1 then 'paid' else 'shipped' end, '2026-01-' || (10 + x % 18) from c;
-  insert into items with recursive c(x) as (select 1 union all select x + 1 from c limit 15000)
-    select x, 1 + x % 5000, 'sku ' || x % 100, x % 9 from c;
+  insert into orders with recursive c(x) as (select 1 union all select x + 1 from c limit 2000)
+    select x, 1 + x % 500, x * 7 % 1000, case x % 3 when 0 then 'open' when 1 then 'paid' else 'shipped' end, '2026-01-' || (10 + x % 18) from c;
+  insert into items with recursive c(x) as (select 1 union all select x + 1 from c limit 4000)
+    select x, 1 + x % 2000, 'sku ' || x % 100, x % 9 from c;
   create trigger noted after update on orders begin insert into changes(what, at) values (new.status, new.day); end;
   create view sold as select o.id, c.city, o.cents from orders o join customers c on c.id = o.customer_id`;
 
 test.each([
   "select * from customers where id = 5",
   "select c.city, count(*), sum(o.cents) from orders o join customers c on c.id = o.customer_id group by c.city order by 2 desc",
-  "select c.name, i.sku, sum(i.n) from customers c join orders o on o.customer_id = c.id join items i on i.order_id = o.id group by 1, 2 order by 3 desc limit 10",
+  "select c.name, r.label, sum(o.cents) from customers c join orders o on o.customer_id = c.id join regions r on r.city = c.city group by 1, 2 order by 3 desc limit 10",
   "select * from orders where customer_id in (select id from customers where city = 'city 3') limit 100",
   "select name from customers c where not exists (select 1 from orders o where o.customer_id = c.id and o.status = 'open')",
   "select name, (select max(cents) from orders o where o.customer_id = c.id) from customers c order by 2 desc limit 3",
@@ -90,4 +92,60 @@ test("rows come in by json_each, five thousand of them in one call", () => {
   exec(query, [JSON.stringify(rows)]);
   const asked = "select count(*) as n from t, json_each(t.tags) tag where tag.value = 3";
   expect(exec(asked)).toEqual([{ n: 714 }]);
+});
+
+const THOUSAND = `
+  create table t(id integer primary key, x); create table "two words"(x); create table 🙂(x);
+  insert into t(x) with recursive c(x) as (select 1 union all select x + 1 from c limit 1000) select x from c;
+  insert into "two words" select x from t; insert into 🙂 select x from t; create view v as select x from t`;
+
+test.each([
+  `select count(*) from main.t a, "t" b, [T] c, \`t\``,
+  "select count(*) from 't' a, main.'t' b, ((t) c), (t) join t",
+  `select count(*) from 🙂 a, "🙂" b, 🙂, [🙂] d`,
+  `select count(*) from [two words] a, "two words" b, \`two words\` c, 'two words' d`,
+  "select count(*) from t/* t */a--\n, v b, main . v c",
+  "with a as (select * from t), b as materialized (select a.x from a, a c) select count(*) from b, b d",
+  "select 1 where 1 in (select a.x from t a, t b, t c)",
+  "values ((select count(*) from t, t a, t b))",
+  "update t set x = (select count(*) from t a, t b)",
+  "insert into t(x) select 1 from t a returning (select count(*) from t b, t c)",
+  "with t as (select 1 as id) select count(*) from t, main.t a, main.t b, main.t c",
+  "with c as (select 1 as id from t) select count(*) from t join c on t.id = c.id join t a on a.id = c.id join t b on b.id = c.id",
+])("a table counts wherever and however it is named: %s", (query) => {
+  const exec = opened();
+  exec(THOUSAND);
+  expect(() => exec(query)).toThrow(/too much work/);
+});
+
+test("what is sorted counts less where a key picks one row", () => {
+  const exec = opened();
+  exec(THOUSAND);
+  const sorted = (on: string) =>
+    `select a.x, b.x, count(*) from t a join t b on ${on} group by 1, 2 order by 1, 2, 3 limit 3`;
+  expect(exec(sorted("b.id = a.x"))).toHaveLength(3);
+  expect(exec(sorted("a.id = b.x"))).toHaveLength(3);
+  for (const on of ["b.x = a.x", "b.id = a.x or 1", "a.id = a.id", "b.id = b.x"]) {
+    expect(() => exec(`${sorted(on)}; ${sorted(on)}`), on).toThrow(/too much work/);
+  }
+});
+
+test("a trigger counts for each row that is written, and for one where the key says which", () => {
+  const exec = opened();
+  exec(THOUSAND);
+  for (const event of ["delete", "insert"]) {
+    exec(`create trigger ${event}d after ${event} on t begin select count(*) from 🙂 a, "two words" b; end`);
+  }
+  const insert = "insert into t(x) select x from t a";
+  for (const query of [
+    "delete from t where id = 5",
+    "delete from t where t.id = 6 and x = 6",
+    `${insert} where a.id = 7`,
+  ]) {
+    expect(() => exec(query), query).not.toThrow();
+  }
+  const other = `${insert}, (select 5 as id) b where b.id = 5`;
+  for (const query of ["delete from t where x = 5", "delete from t where id = 5 or x", other]) {
+    expect(() => exec(query), query).toThrow(/too much work/);
+  }
 });
