@@ -322,7 +322,7 @@ test("every example prints what its section says", async () => {
     await play(example);
   }
   await Promise.all(reading);
-}, 180_000);
+}, 600_000);
 
 test("the commands of docs/ci.md make a baseline and meet their gates against it", async () => {
   const lines = Array.from(CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g), ([, line]) => line);
