@@ -24,8 +24,8 @@ const LAYERS = {
 
 /** The rooms of the runtime, from the ground up: each imports itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "webhook", "project", "environment", "dataset", "endpoint", "fleet", "account", "run"],
-  ...["trajectory", "trainer", "scoring", "rollout", "trigger", "service"],
+  ...["contract", "kit", "project", "environment", "dataset", "endpoint", "fleet", "account", "run"],
+  ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 
 /**
@@ -37,9 +37,18 @@ const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/r
 /** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
 
+/**
+ * Slices: parts of the platform that the rest does without. Each may import the rest, and no other slice. Only
+ * src/slices.ts and the Worker's entry import a slice; commands, SDK and page know the wire types of each.
+ */
+const SLICES = ["src/triggers", "src/webhooks"];
+const BELOW_SLICES = ["src/contract", "src/core", "src/db", "src/clients", "src/runtime", "src/api"];
+const CLIENTS = ["src/sdk", "src/cli", "src/web"];
+const SLICE_WIRE = "^src/(triggers|webhooks)/wire[.]ts$";
+
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
-  zod: ["src/contract", "src/core", "environments", "src/api", "src/local", "src/cli", ...PROGRAMS],
+  zod: ["src/contract", "src/core", "environments", "src/api", ...SLICES, "src/local", "src/cli", ...PROGRAMS],
   "@cfworker/json-schema": ["src/core"],
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
@@ -47,12 +56,12 @@ const OWNERS = {
   jsonrepair: ["src/core", "src/clients"],
   "@msgpack/msgpack": ["src/core"],
   "@modelcontextprotocol/client": ["src/core"],
-  "drizzle-orm": ["src/db"],
+  "drizzle-orm": ["src/db", ...SLICES],
   openai: ["src/clients"],
   stripe: ["src/clients"],
   hono: ["src/api"],
   jose: ["src/runtime"],
-  standardwebhooks: ["src/runtime"],
+  standardwebhooks: ["src/runtime", ...SLICES],
   "@jax-js/jax": ["packages/trainer"],
   ...Object.fromEntries(
     [
@@ -75,7 +84,17 @@ const layers = Object.entries(LAYERS).map(([folder, imports]) => ({
   name: `${folder} imports`,
   severity: "error",
   from: { path: `^${folder}/` },
-  to: { path: PRODUCT, pathNot: folders([folder, ...imports]) },
+  to: {
+    path: PRODUCT,
+    pathNot: [...folders([folder, ...imports]), ...(CLIENTS.includes(folder) ? [SLICE_WIRE] : [])],
+  },
+}));
+
+const slices = SLICES.map((slice) => ({
+  name: `${slice} imports`,
+  severity: "error",
+  from: { path: `^${slice}/` },
+  to: { path: PRODUCT, pathNot: folders([slice, ...BELOW_SLICES]) },
 }));
 
 const rooms = ROOMS.map((room, floor) => ({
@@ -96,6 +115,13 @@ module.exports = {
   forbidden: [
     { name: "no cycles", severity: "error", from: {}, to: { circular: true } },
     ...layers,
+    ...slices,
+    {
+      name: "the list of slices imports",
+      severity: "error",
+      from: { path: "^src/slices?(-services)?[.]ts$" },
+      to: { path: PRODUCT, pathNot: folders(["src/runtime", "src/api", ...SLICES]) },
+    },
     ...rooms,
     ...owners,
     {
@@ -129,12 +155,15 @@ module.exports = {
       comment: "src/index.ts joins the objects and the app, nothing else.",
       severity: "error",
       from: { path: "^src/index[.]ts$" },
-      to: { path: PRODUCT, pathNot: folders(["src/runtime", "src/api"]) },
+      to: {
+        path: PRODUCT,
+        pathNot: [...folders(["src/runtime", "src/api", ...SLICES]), "^src/slices?(-services)?[.]ts$"],
+      },
     },
     {
       name: "cloudflare: owner",
       severity: "error",
-      from: { path: PRODUCT, pathNot: ["^src/runtime/", "^src/index[.]ts$"] },
+      from: { path: PRODUCT, pathNot: ["^src/runtime/", "^src/index[.]ts$", ...folders(SLICES)] },
       to: { path: "^cloudflare:" },
     },
     {
@@ -168,7 +197,8 @@ module.exports = {
         path: "^(src|packages)/",
         pathNot: [
           ...folders([...Object.keys(LAYERS).filter((folder) => folder !== "src/runtime"), ...ROOMS]),
-          "^src/index[.]ts$",
+          ...folders(SLICES),
+          "^src/(index|slices|slice-services)[.]ts$",
           "[.]d[.]ts$",
         ],
       },

@@ -1,5 +1,6 @@
 /** The Worker: its Durable Object classes and its three doors. Nothing else. */
 import { createApp } from "./api/app.ts";
+import type { ApiDependencies } from "./api/operation.ts";
 import type { RunMessage } from "./runtime/contract/wire.ts";
 import { refuseExit } from "./runtime/environment/stage-clock.ts";
 import { logError } from "./runtime/kit/log.ts";
@@ -8,7 +9,9 @@ import { RunObject as Run } from "./runtime/run/object.ts";
 import { acceptRun } from "./runtime/service/accept-run.ts";
 import { consume } from "./runtime/service/consume.ts";
 import { services } from "./runtime/service/services.ts";
-import { TriggerObject as Trigger } from "./runtime/trigger/object.ts";
+import { SLICE_SERVICES } from "./slice-services.ts";
+import { OPERATIONS } from "./slices.ts";
+import { TriggerObject as Trigger } from "./triggers/object.ts";
 
 export { AuditObject } from "./runtime/account/audit-object.ts";
 export { AccountObject } from "./runtime/account/object.ts";
@@ -19,7 +22,7 @@ export { ProjectObject } from "./runtime/project/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";
-export { WebhookObject } from "./runtime/webhook/object.ts";
+export { WebhookObject } from "./webhooks/object.ts";
 
 /** A training run evaluates its weights with runs of their own, which are accepted as those of anybody are. */
 export class RunObject extends Run {
@@ -33,12 +36,14 @@ export class TriggerObject extends Trigger {
 
 refuseExit();
 
-const app = createApp({
+const dependencies: ApiDependencies = {
   services,
+  slices: SLICE_SERVICES,
   now: () => Date.now(),
   outlive,
   report: (error, requestId) => logError("request failed", { request_id: requestId }, error),
-});
+};
+const app = createApp(dependencies, OPERATIONS);
 
 export default {
   fetch: app.fetch,

@@ -51,10 +51,8 @@ import { secretOperations } from "./secrets.ts";
 import { sessionOperations } from "./sessions.ts";
 import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
-import { triggerOperations } from "./triggers.ts";
 import { turnOperations } from "./turns.ts";
 import { usageOperations } from "./usage.ts";
-import { webhookOperations } from "./webhooks.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -74,7 +72,7 @@ const doorOperations: readonly Operation[] = [
     permission: "anybody",
     summary: "Read this reference as a document for tools",
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
-    handle: (context) => context.json(openApi()),
+    handle: (context) => context.json(openApi(context)),
   },
   {
     id: "getDocs",
@@ -87,7 +85,7 @@ const doorOperations: readonly Operation[] = [
       schema: null,
       example: "<!doctype html>…",
     },
-    handle: (context) => docsReply(context, openApi()),
+    handle: (context) => docsReply(context, openApi(context)),
   },
   {
     id: "getJoinPage",
@@ -106,7 +104,8 @@ const doorOperations: readonly Operation[] = [
   },
 ];
 
-export const OPERATIONS: readonly Operation[] = [
+/** Those of no slice. */
+export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
   ...reportLinkOperations,
@@ -123,9 +122,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...fleetOperations,
   ...replicaOperations,
   ...secretOperations,
-  ...webhookOperations,
   ...datasetOperations,
-  ...triggerOperations,
   ...organizationOperations,
   ...projectOperations,
   ...keyOperations,
@@ -141,19 +138,21 @@ export const OPERATIONS: readonly Operation[] = [
   ...metricsOperations,
 ];
 
-let document: OpenApiDocument | null = null;
+const documents = new WeakMap<readonly Operation[], OpenApiDocument>();
 
 /** Made once an isolate, when it is first asked for: these routes are open to anybody. */
-function openApi(): OpenApiDocument {
-  document ??= openApiOf(OPERATIONS);
+function openApi({ var: { operations } }: ApiContext): OpenApiDocument {
+  const document = documents.get(operations) ?? openApiOf(operations);
+  documents.set(operations, document);
   return document;
 }
 
-export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
+/** `operations`: all that it serves, and that its reference tells of. */
+export function createApp(dependencies: ApiDependencies, operations: readonly Operation[]): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
   const guard = new Guard(dependencies.now);
-  app.use(prepare(dependencies));
-  for (const operation of OPERATIONS) {
+  app.use(prepare(dependencies, operations));
+  for (const operation of operations) {
     const { handle } = operation;
     const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
@@ -162,7 +161,7 @@ export function createApp(dependencies: ApiDependencies): Hono<ApiTypes> {
   }
   for (const path of PAGES) app.get(path, (context) => pageReply(context));
   app.notFound((context) => {
-    const refusal = unknownRoute(context.req.path);
+    const refusal = unknownRoute(operations, context.req.path);
     return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal);
   });
   app.onError(async (error, context) => {
@@ -184,12 +183,14 @@ function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
 }
 
 /** Gives the request its id, and every reply with it. A caller's own id is kept if it is fit to print. */
-function prepare(dependencies: ApiDependencies): MiddlewareHandler<ApiTypes> {
+function prepare(dependencies: ApiDependencies, operations: readonly Operation[]): MiddlewareHandler<ApiTypes> {
   return async (context, next) => {
     const given = context.req.header("x-request-id") ?? "";
     const requestId = /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
     context.set("requestId", requestId);
+    context.set("operations", operations);
     context.set("services", dependencies.services);
+    context.set("slices", dependencies.slices);
     context.set("now", dependencies.now);
     context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
@@ -230,8 +231,8 @@ function unreadableRun(path: string): Refusal | null {
   return new Refusal({ code: "run_unreadable", message: damagedMessage(id), param: "id" });
 }
 
-function unknownRoute(path: string): Refusal {
-  const allowed = OPERATIONS.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
+function unknownRoute(operations: readonly Operation[], path: string): Refusal {
+  const allowed = operations.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
   if (allowed.length === 0) {
     return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
   }

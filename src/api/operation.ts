@@ -11,6 +11,8 @@ import type { Services } from "../runtime/service/services.ts";
 
 export interface ApiDependencies {
   readonly services: Services;
+  /** What the routes of slices ask, by name. */
+  readonly slices: Readonly<Record<string, object>>;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** The same promise, whose work goes on though the caller has gone away. */
@@ -32,6 +34,8 @@ export interface ApiTypes {
     /** What the reply says of the limit on requests. */
     limitHeaders: Readonly<Record<string, string>> | undefined;
     requestId: string;
+    /** All that are served. */
+    operations: readonly Operation[];
   };
 }
 export type ApiContext = Context<ApiTypes>;
@@ -109,6 +113,18 @@ export function isOpen({ permission }: Pick<Operation, "permission">): boolean {
 export function placeOf({ route }: Operation): { readonly method: string; readonly path: string } {
   const [method = "", path = ""] = route.split(" ");
   return { method, path };
+}
+
+/**
+ * What the routes of a slice ask. The Worker hands it in: lists of operations are read in Node too, where no object can be
+ * named. Throws where this deployment lacks the slice.
+ */
+export function serviceOf<Service extends object>(name: string): (context: ApiContext) => Service {
+  return (context) => {
+    const service = context.var.slices[name];
+    if (service === undefined) throw new Error(`this deployment has no service ${name}`);
+    return service as Service;
+  };
 }
 
 /** A parameter of the path. */

@@ -80,7 +80,6 @@ export type {
 } from "../contract/rollout-list.ts";
 export type { RolloutFinished } from "../contract/run.ts";
 export type { RunEnded, RunProgress, RunSnapshot } from "../contract/run-events.ts";
-export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../contract/trigger.ts";
 export type {
   Outline,
   OutlineTurn,
@@ -91,7 +90,8 @@ export type {
   WholeTurn,
 } from "../contract/turns.ts";
 export type { SessionView, SignInCode } from "../contract/web-session.ts";
-export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../contract/webhook.ts";
+export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";
+export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../webhooks/wire.ts";
 export type * from "./options.ts";
 export type {
   ClientOptions,

@@ -6,7 +6,7 @@ import type { EntryKind } from "../contract/money.ts";
 import type { GroupSort } from "../contract/rollout-list.ts";
 import type { RunStatus, RunView } from "../contract/run.ts";
 import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
-import type { DeliveryState } from "../contract/webhook.ts";
+import type { DeliveryState } from "../webhooks/wire.ts";
 
 export interface Page<T> {
   readonly object: "list";

@@ -8,7 +8,7 @@ import type {
   TriggerTest,
   TriggerTestRequestInput,
   TriggerView,
-} from "../contract/trigger.ts";
+} from "../triggers/wire.ts";
 import { BillingClient } from "./billing-client.ts";
 import type { CallOptions, ListQuery, Page, PageQuery, PostOptions } from "./options.ts";
 import { eachOf, search } from "./requests.ts";

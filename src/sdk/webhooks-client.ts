@@ -8,7 +8,7 @@ import type {
   WebhookPatch,
   WebhookRequestInput,
   WebhookView,
-} from "../contract/webhook.ts";
+} from "../webhooks/wire.ts";
 import type { CallOptions, DeliveryQuery, ListQuery, Page, PostOptions } from "./options.ts";
 import { eachOf, search } from "./requests.ts";
 import { TriggersClient } from "./triggers-client.ts";

@@ -6,8 +6,8 @@
  */
 import { exports } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { OPERATIONS } from "../../src/api/app.ts";
 import { isOpen, type Operation, placeOf } from "../../src/api/operation.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { type Asker, callersOf } from "./authorization/callers.ts";
 import {
   BY_WHOLE_KEYS,

@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import { expect, test } from "vitest";
-import { OPERATIONS } from "../../src/api/app.ts";
 import { openApiOf } from "../../src/api/openapi/openapi.ts";
 import { referencePage } from "../../src/api/openapi/reference-page.ts";
 import { placeOf } from "../../src/api/operation.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { openDoor } from "./door.ts";
 
 async function pageServed(): Promise<{ text: string; headers: Headers }> {

@@ -4,8 +4,11 @@
  */
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/api/app.ts";
+import type { ApiDependencies } from "../../src/api/operation.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { type Services, services } from "../../src/runtime/service/services.ts";
+import { SLICE_SERVICES } from "../../src/slice-services.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { admit } from "./accounts.ts";
 import { checked } from "./validate-responses.ts";
 
@@ -27,12 +30,14 @@ export async function openDoor(services: Partial<Services> = {}): Promise<Door> 
   const token = await admit(scope);
   const clock = { now: 1_792_000_000_000 };
   const reported: unknown[] = [];
-  const app = createApp({
+  const dependencies: ApiDependencies = {
     services: { ...unwritten(), ...services },
+    slices: SLICE_SERVICES,
     now: () => clock.now,
     outlive: (work) => work,
     report: (error) => reported.push(error),
-  });
+  };
+  const app = createApp(dependencies, OPERATIONS);
   const ask = checked(async (path, init = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { OPERATIONS } from "../../src/api/app.ts";
 import { SchemaCollection } from "../../src/api/openapi/json-schema.ts";
 import {
   type Content,
@@ -11,6 +10,7 @@ import {
 import { ApiError, STATUS_OF } from "../../src/contract/api-error.ts";
 import { PAGES } from "../../src/contract/pages.ts";
 import { RunReport } from "../../src/contract/report.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { openDoor } from "./door.ts";
 
 async function documentServed(): Promise<OpenApiDocument> {
@@ -206,11 +206,11 @@ test("only the open routes are documented as needing no key", async () => {
     "/openapi.json",
     "/docs",
     "/join",
-    "/hooks/{id}",
     "/v1/bootstrap",
     "/v1/session",
     "/v1/invitations/accept",
     "/v1/stripe/webhook",
+    "/hooks/{id}",
   ]);
 });
 

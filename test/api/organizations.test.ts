@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
 import { services } from "../../src/runtime/service/services.ts";
+import { SLICE_SERVICES } from "../../src/slice-services.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { openTenant } from "./tenant.ts";
 import { checked } from "./validate-responses.ts";
 
@@ -10,7 +12,16 @@ const TOKEN = "the deployment's own token, of 32 characters";
 
 /** Asks a deployment that has this token. */
 async function bootstrapWith(own: string | undefined, given: string, body: object = { name: "Example Labs" }) {
-  const app = createApp({ services, now: () => 1_792_000_000_000, outlive: (work) => work, report: () => undefined });
+  const app = createApp(
+    {
+      services,
+      slices: SLICE_SERVICES,
+      now: () => 1_792_000_000_000,
+      outlive: (work) => work,
+      report: () => undefined,
+    },
+    OPERATIONS,
+  );
   const deployment = own === undefined ? env : { ...env, ROLLCALL_BOOTSTRAP_TOKEN: own };
   const ask = checked(async (path, init) => await app.request(`http://platform.test${path}`, init, deployment));
   const reply = await ask("/v1/bootstrap", {

@@ -4,10 +4,10 @@
  */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { OPERATIONS } from "../../src/api/app.ts";
 import type { JsonSchema } from "../../src/api/openapi/json-schema.ts";
 import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi/openapi.ts";
 import type { Services } from "../../src/runtime/service/services.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { admit } from "./accounts.ts";
 import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
 

@@ -7,6 +7,8 @@ import { createApp } from "../../src/api/app.ts";
 import { readTotals } from "../../src/db/metrics.ts";
 import { accountObject } from "../../src/runtime/kit/names.ts";
 import { services } from "../../src/runtime/service/services.ts";
+import { SLICE_SERVICES } from "../../src/slice-services.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { disputeOf, eventOf, idsOf, type Paid, paymentOf, refundOf, sessionOf } from "../fakes/stripe-objects.ts";
 import { openTenant } from "./tenant.ts";
 import { checked } from "./validate-responses.ts";
@@ -38,7 +40,10 @@ async function deployment(answer: (url: URL, init: RequestInit) => unknown = () 
   const tenant = await openTenant();
   const { asked, NETWORK } = fakeStripe(answer);
   const configured = { ...env, STRIPE_SECRET_KEY: "sk_test_1", STRIPE_WEBHOOK_SECRET: SECRET, NETWORK };
-  const app = createApp({ services, now: () => NOW, outlive: (work) => work, report: () => undefined });
+  const app = createApp(
+    { services, slices: SLICE_SERVICES, now: () => NOW, outlive: (work) => work, report: () => undefined },
+    OPERATIONS,
+  );
   const ask = checked(async (path, init) => await app.request(`http://platform.test${path}`, init, configured));
   const deliver = async (body: string, signature = signed(body), type = "application/json; charset=utf-8") => {
     const headers = { "content-type": type, "stripe-signature": signature, "cf-connecting-ip": crypto.randomUUID() };

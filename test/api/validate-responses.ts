@@ -3,9 +3,9 @@
  * event of it. A member the document does not name is a failure too, though a client would overlook it.
  */
 import { dereference, type Schema, validate } from "@cfworker/json-schema";
-import { OPERATIONS } from "../../src/api/app.ts";
 import { type DocumentedReply, openApiOf } from "../../src/api/openapi/openapi.ts";
 import { EventReader } from "../../src/contract/event-stream.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 

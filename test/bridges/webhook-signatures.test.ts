@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { signedHeaders } from "../../src/runtime/kit/sign-webhook.ts";
-import { bodyOf } from "../../src/runtime/webhook/rules.ts";
+import { bodyOf } from "../../src/webhooks/rules.ts";
 import { pythonVenv, run } from "../python/python-venv.ts";
 
 const SECRETS = [

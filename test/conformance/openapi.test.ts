@@ -1,8 +1,8 @@
 /** The OpenAPI document against the specification's own schema, in Node: the validator compiles code, which workerd refuses. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
-import { OPERATIONS } from "../../src/api/app.ts";
 import { openApiOf } from "../../src/api/openapi/openapi.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 
 const served = () => JSON.parse(JSON.stringify(openApiOf(OPERATIONS)));
 

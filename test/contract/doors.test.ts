@@ -1,7 +1,7 @@
 /** What is shown whole on pages of a hundred is short. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { TriggerPatch } from "../../src/contract/trigger.ts";
+import { TriggerPatch } from "../../src/triggers/wire.ts";
 
 /** An object of exactly so many characters of JSON. */
 function objectOf(characters: number) {

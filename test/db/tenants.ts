@@ -23,7 +23,7 @@ import {
   trainerTokens,
   usageHours,
 } from "../../src/db/schema.ts";
-import type { NewTrigger } from "../../src/db/triggers.ts";
+import type { NewTrigger } from "../../src/triggers/queries.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";

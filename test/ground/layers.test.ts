@@ -20,6 +20,7 @@ const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
 /** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
+const SLICES = ["src/triggers", "src/webhooks"];
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
@@ -30,6 +31,15 @@ const MAY_IMPORT: Record<string, string[]> = {
   ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_RUNTIME]])),
   ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_RUNTIME]])),
   "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, ...INSIDE_RUN, "hono", "zod"],
+  ...Object.fromEntries(
+    SLICES.map((slice) => [
+      slice,
+      [
+        ...[slice, "src/contract", "src/core", "src/db", "src/clients", ...ROOMS, ...INSIDE_RUN, "src/api"],
+        ...["zod", "drizzle-orm", "cloudflare:workers"],
+      ],
+    ]),
+  ),
   "src/sdk": ["src/sdk", "src/contract"],
   "src/local": ["src/local", "src/contract", "src/core", "packages/policy", ...IN_NODE, "miniflare", "wrangler"],
   "src/cli": [
@@ -92,6 +102,10 @@ beforeAll(() => {
   }
   for (const folder of FOLDERS) writeProbes(folder);
   write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/run/target.ts";\nimport "./db/target.ts";\n');
+  write("src/slices.ts", `import "./webhooks/target.ts";\nimport "./api/target.ts";\nimport "./db/target.ts";\n`);
+  for (const slice of SLICES) write(`${slice}/wire.ts`, "export const wire = true;\n");
+  write("src/sdk/of-slice.ts", 'import "../webhooks/wire.ts";\n');
+  write("src/api/of-slice.ts", 'import "../webhooks/wire.ts";\n');
   write("src/runtime/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
   write("src/core/entry.ts", "export const entry = true;\n");
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
@@ -144,6 +158,12 @@ test("a cycle is reported even when it is made of type imports", () => {
 
 test("the Worker's entry joins objects and app, and nothing below them", () => {
   expect(rulesFor("src/index.ts")).toEqual(["the Worker's entry imports"]);
+});
+
+test("only the list of slices and the Worker's entry import a slice; commands, SDK and page know its wire types", () => {
+  expect(rulesFor("src/slices.ts")).toEqual(["the list of slices imports"]);
+  expect(rulesFor("src/sdk/of-slice.ts")).toEqual([]);
+  expect(rulesFor("src/api/of-slice.ts")).toEqual(["src/api imports"]);
 });
 
 test("an environment reaches the core by the name rollcall, never by a path", () => {

@@ -108,29 +108,29 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["ended === null && report.record", "ended !== null && report.record"]],
   ),
   ...editsOf(
-    "src/runtime/trigger/store.ts",
-    ["runtime/trigger/store"],
+    "src/triggers/store.ts",
+    ["triggers/store"],
     [
       ["goes_on = 1 order by serial desc limit 1", "goes_on = 1 order by serial asc limit 1"],
       ["where serial < ? union all", "where serial <= ? union all"],
     ],
   ),
   ...editsOf(
-    "src/runtime/trigger/store.ts",
-    ["runtime/trigger/object"],
+    "src/triggers/store.ts",
+    ["triggers/object"],
     [["serial is not (select max(serial)", "serial is (select max(serial)"]],
   ),
   ...editsOf(
-    "src/runtime/webhook/store.ts",
-    ["runtime/webhook/object"],
+    "src/webhooks/store.ts",
+    ["webhooks/object"],
     [
       ["select min(seq) from deliveries where $", "select max(seq) from deliveries where $"],
       ["where next_at is not null and $", "where next_at is null and $"],
     ],
   ),
   ...editsOf(
-    "src/runtime/webhook/store.ts",
-    ["runtime/webhook/store"],
+    "src/webhooks/store.ts",
+    ["webhooks/store"],
     [
       ["delivered_at < (first_at", "delivered_at <= (first_at"],
       ["failed <= LIMITS.webhookBacklog &&", "failed < LIMITS.webhookBacklog &&"],

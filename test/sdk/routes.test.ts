@@ -1,7 +1,7 @@
 /** The client against the list of routes: each has a method, and none is made up. */
 import { expect, test } from "vitest";
-import { OPERATIONS } from "../../src/api/app.ts";
 import type { RollcallClient } from "../../src/sdk/client.ts";
+import { OPERATIONS } from "../../src/slices.ts";
 import { collect, recorded } from "./recording-fetch.ts";
 
 const FEES = { rollout_micros: 1, thousand_turns_micros: 1, scoring_micros: 1, push_micros: 1, gb_day_micros: 1 };

@@ -9,7 +9,7 @@ import {
   type TriggerTest,
   type TriggerTestRequestInput,
   type TriggerView,
-} from "../../contract/trigger.ts";
+} from "../../triggers/wire.ts";
 import { defined, jsonObject, jsonOrText, readText, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, usageError } from "../exit.ts";

@@ -4,7 +4,7 @@ import {
   type WebhookDelivery,
   type WebhookRequestInput,
   type WebhookView,
-} from "../../contract/webhook.ts";
+} from "../../webhooks/wire.ts";
 import { defined, urlOf } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";

@@ -3,11 +3,11 @@
  * the organisation's owners where the deployment can send one. What is delivered may be delivered again, and is never lost.
  */
 
-import type { OutboundEvent } from "../contract/webhook-wire.ts";
 import { logNotice } from "../kit/log.ts";
 import { mailOwners } from "../kit/mail-owners.ts";
+import type { OutboundEvent } from "../kit/slice-hooks.ts";
+import { emitEvents, emitOrganizationEvents } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { emitEvents, emitOrganizationEvents } from "../webhook/emit.ts";
 import type { Notice } from "./budgets.ts";
 import { dollars } from "./holds.ts";
 

@@ -8,8 +8,6 @@ import type { AccountRpc } from "../contract/account-wire.ts";
 import type { FleetRpc } from "../contract/fleet-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
-import type { TriggerPlace, TriggerRpc } from "../contract/trigger-wire.ts";
-import type { WebhookRpc } from "../contract/webhook-wire.ts";
 
 /** Where an object is to live that is named for the first time: whoever names it later finds it where it is. */
 type Near = RunFleet | undefined;
@@ -73,18 +71,6 @@ export function isFleet(endpointId: string): boolean {
 export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
   const stub: unknown = env.FLEET.getByName(`${folderOf(scope)}${fleetId}`);
   return stub as FleetRpc;
-}
-
-/** An address that is told of events. */
-export function webhookObject(env: Env, scope: Scope, webhookId: string): WebhookRpc {
-  const stub: unknown = env.WEBHOOK.getByName(`${folderOf(scope)}${webhookId}`);
-  return stub as WebhookRpc;
-}
-
-/** An address at which deliveries begin runs. */
-export function triggerObject(env: Env, { scope, trigger_id }: TriggerPlace): TriggerRpc {
-  const stub: unknown = env.TRIGGER.getByName(`${folderOf(scope)}${trigger_id}`);
-  return stub as TriggerRpc;
 }
 
 /** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */

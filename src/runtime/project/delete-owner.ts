@@ -16,26 +16,16 @@ import {
   projectsOf,
   runsOf,
 } from "../../db/owner-deletions.ts";
-import { deleteTrigger, someTriggers } from "../../db/triggers.ts";
-import { webhooksOfProject } from "../../db/webhooks.ts";
-import {
-  accountObject,
-  auditObject,
-  fleetObject,
-  ownerFolder,
-  projectObject,
-  triggerObject,
-  webhookObject,
-} from "../kit/names.ts";
+import { accountObject, auditObject, fleetObject, ownerFolder, projectObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
+import { freeProject, stopProject } from "../kit/slice-hooks.ts";
 import { filesSlice } from "./files.ts";
 import { type Job, plus } from "./jobs.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
 
-/** Runs whose jobs are under way at once; projects; and triggers and fleets whose objects are freed. */
+/** Runs whose jobs are under way at once; projects; and fleets whose objects are freed. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
-const TRIGGERS_AT_ONCE = 100;
 const FLEETS_AT_ONCE = 100;
 /** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
 const LOOK_MS = 10_000;
@@ -49,8 +39,7 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       if (!job.counted) {
         const freeing = await freeFleets(slice, scope, job);
         if (freeing !== null) return freeing;
-        const webhooks = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
-        await subrequests.objectAll(webhooks, (id) => webhookObject(env, scope, id).free());
+        await freeProject(env, scope, subrequests);
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }
@@ -60,7 +49,7 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
     default: {
       const runs = await subrequests.fetch(() => runsOf(env.DB, scope, RUNS_AT_ONCE));
       for (const id of runs) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, slice.now);
-      const freed = await freeTriggers(slice, scope);
+      const freed = await stopProject(env, scope, subrequests);
       if (freed > 0) return goOn({ ...job, counts: plus(job.counts, { rows: freed, objects: freed }) });
       const waits = runs.length > 0 || slice.jobs.others(job.id) > 0;
       return waits ? waitUntil(slice.now + LOOK_MS) : goOn({ ...job, step: "files" });
@@ -76,16 +65,6 @@ async function freeFleets({ env, subrequests, now }: Slice, scope: Scope, job: J
   // An engine is paused in a step that has not ended: only its fleet knows of it, and only while its keys are there.
   if (freed.includes(false)) return waitUntil(now + LOOK_MS);
   return next.length === 0 ? null : goOn({ ...job, freed: job.freed + next.length });
-}
-
-/** Each object, then its row, by which a slice that is repeated finds what is left. How many there were. */
-async function freeTriggers({ env, subrequests }: Slice, scope: Scope): Promise<number> {
-  const ids = await subrequests.fetch(() => someTriggers(env.DB, scope, TRIGGERS_AT_ONCE));
-  for (const trigger_id of ids) {
-    await subrequests.object(() => triggerObject(env, { scope, trigger_id }).free());
-    await subrequests.fetch(() => deleteTrigger(env.DB, scope, trigger_id));
-  }
-  return ids.length;
 }
 
 export async function organizationSlice(slice: Slice, orgId: string, job: Job): Promise<Outcome> {

@@ -8,13 +8,13 @@
 import type { JsonObject } from "../../contract/json.ts";
 import { getRun } from "../../db/runs.ts";
 import type { LiveView } from "../contract/run-records.ts";
-import type { OutboundEvent } from "../contract/webhook-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { idsOf } from "../kit/log.ts";
 import { Rows } from "../kit/rows.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
+import type { OutboundEvent } from "../kit/slice-hooks.ts";
+import { emitEvents, isWanted } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { emitEvents, isWanted } from "../webhook/emit.ts";
 
 export const ANNOUNCEMENTS_SCHEMA = [
   "create table announcements (id integer primary key, event text not null, data text not null, at integer not null)",

@@ -6,7 +6,7 @@
  */
 
 import type { EventName } from "../../contract/event-names.ts";
-import type { OutboundEventName } from "../../contract/webhook.ts";
+import type { OutboundEventName } from "../../contract/outbound-event.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import type { LeaseSlot } from "../endpoint/lease-keeper.ts";
 import { endedByRefusals } from "./refusals.ts";

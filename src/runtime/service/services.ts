@@ -3,6 +3,7 @@
  * would lose its class and code. `now` is epoch milliseconds; `replayed` says that the idempotency key named what was already
  * there.
  */
+
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
@@ -34,7 +35,6 @@ import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
 import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
-import { findHook, noteRefused, receiveDelivery, testTrigger } from "./receive-delivery.ts";
 import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { createReportLink, readSharedReport } from "./report-links.ts";
 import { rescoreRun } from "./rescore-run.ts";
@@ -44,21 +44,8 @@ import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { createCheckout, receiveStripeEvent } from "./stripe.ts";
-import { changeTrigger, createTrigger, deleteTrigger, readTriggerDeliveries } from "./triggers.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 import { readUsage } from "./usage.ts";
-import {
-  changeWebhook,
-  createWebhook,
-  readDeliveries,
-  readWebhook,
-  readWebhooks,
-  removeWebhook,
-  replayDeliveries,
-  replayDelivery,
-  rotateWebhook,
-  testWebhook,
-} from "./webhooks.ts";
 
 export const services = {
   acceptRun,
@@ -117,14 +104,6 @@ export const services = {
   reseal,
   createSecret,
   changeSecret,
-  createTrigger,
-  changeTrigger,
-  deleteTrigger,
-  readTriggerDeliveries,
-  testTrigger,
-  findHook,
-  receiveDelivery,
-  noteRefused,
   createDataset: uploadDataset,
   readDataset,
   readDatasetRows,
@@ -172,15 +151,5 @@ export const services = {
   readUsage,
   listStatements,
   readStatement,
-  createWebhook,
-  readWebhooks,
-  readWebhook,
-  changeWebhook,
-  rotateWebhook,
-  removeWebhook,
-  readDeliveries,
-  replayDelivery,
-  replayDeliveries,
-  testWebhook,
 };
 export type Services = typeof services;

@@ -7,6 +7,8 @@ import { dataset, defineEnvironment, JudgeRubric, MultiTurnEnv } from "../../../
 import { AccountObject } from "../../../src/runtime/account/object.ts";
 import { forgetPrices } from "../../../src/runtime/service/run-money.ts";
 import { services } from "../../../src/runtime/service/services.ts";
+import { SLICE_SERVICES } from "../../../src/slice-services.ts";
+import { OPERATIONS } from "../../../src/slices.ts";
 import { admit } from "../../api/accounts.ts";
 import { disputeOf, eventOf, type Paid, paymentOf, refundOf, sessionOf } from "../../fakes/stripe-objects.ts";
 import { inProject } from "../deleting.ts";
@@ -167,7 +169,10 @@ export async function payByCard({ scope }: Tenant, cents: number, refunded: numb
   const payment: Paid = { mark: crypto.randomUUID().replaceAll("-", ""), cents, metadata };
   const NETWORK = { fetch: async () => Response.json(paymentOf(payment)) };
   const configured = { ...env, STRIPE_SECRET_KEY: "sk_test_1", STRIPE_WEBHOOK_SECRET: SECRET, NETWORK };
-  const app = createApp({ services, now: () => Date.now(), outlive: (work) => work, report: () => undefined });
+  const app = createApp(
+    { services, slices: SLICE_SERVICES, now: () => Date.now(), outlive: (work) => work, report: () => undefined },
+    OPERATIONS,
+  );
   const paid = eventOf("payment_intent.succeeded", paymentOf(payment));
   const opened = eventOf("charge.dispute.created", disputeOf(payment, "needs_response"));
   const won = eventOf("charge.dispute.closed", disputeOf(payment, "won"));

@@ -2,7 +2,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import type { TriggerDelivery, TriggerTest, TriggerView } from "../../../contract/trigger.ts";
+import type { TriggerDelivery, TriggerTest, TriggerView } from "../../../triggers/wire.ts";
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";

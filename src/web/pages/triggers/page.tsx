@@ -1,7 +1,7 @@
 /** Addresses at which somebody else's webhook begins a run, and a form that makes another. */
 import { useState } from "react";
 import { findLost } from "../../../contract/lost-json.ts";
-import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../../contract/trigger.ts";
+import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../../triggers/wire.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";

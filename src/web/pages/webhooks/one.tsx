@@ -1,6 +1,6 @@
 /** One address that is told of events: what waits for it, what was delivered, and ways to send again. */
 import { useState } from "react";
-import type { WebhookDelivery, WebhookView } from "../../../contract/webhook.ts";
+import type { WebhookDelivery, WebhookView } from "../../../webhooks/wire.ts";
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";

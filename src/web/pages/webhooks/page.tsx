@@ -1,6 +1,6 @@
 /** Addresses that are told of events, and a form that adds another. */
 import { useState } from "react";
-import type { CreatedWebhook, WebhookRequestInput, WebhookView } from "../../../contract/webhook.ts";
+import type { CreatedWebhook, WebhookRequestInput, WebhookView } from "../../../webhooks/wire.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";

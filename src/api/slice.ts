@@ -1,0 +1,9 @@
+/** A part of the platform that the rest does without: docs/architecture.md. */
+import type { SliceHooks } from "../runtime/kit/slice-hooks.ts";
+import type { Operation } from "./operation.ts";
+
+export interface Slice {
+  readonly operations: readonly Operation[];
+  /** What it does inside the rest. */
+  readonly hooks: SliceHooks;
+}

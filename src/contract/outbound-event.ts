@@ -1,0 +1,18 @@
+/** Names of the events that leave the platform. Those of runs are the stream's, without the ones that come often. */
+export const OUTBOUND_EVENTS = [
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "run.paused",
+  "run.resumed",
+  "batch.ready",
+  "batch.acked",
+  "batch.dead",
+  "weights.published",
+  "weights.applied",
+  "replica.down",
+  "budget.threshold",
+  "budget.exhausted",
+  "trigger.refused",
+] as const;
+export type OutboundEventName = (typeof OUTBOUND_EVENTS)[number];

@@ -1,0 +1,97 @@
+/**
+ * What slices do inside the kernel, which knows none of them by name: each registers its hooks before anything is served
+ * (src/slices.ts).
+ */
+import type { JsonObject } from "../../contract/json.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { Subrequests } from "./subrequests.ts";
+
+/** Something that happened, on its way to whoever wants to know. */
+export interface OutboundEvent {
+  /** `evt_…`, derived from what happened, so that the same event told twice has the same one. Letters, digits and `_`. */
+  readonly id: string;
+  /** `run.completed`, `batch.ready`, `replica.down`, … */
+  readonly type: string;
+  readonly at: number;
+  /** Events of one subject (a run's id, a fleet's) are delivered in their order, a later one behind an earlier one. */
+  readonly subject: string;
+  readonly data: JsonObject;
+  /** Where more of it is read, such as `/v1/runs/run_…`: for an event that is too long to be sent whole. */
+  readonly path?: string;
+}
+
+/**
+ * Tells somebody outside of events. `tell` and `tellOrganization` return when everybody who wants the events has them on
+ * disk, and throw otherwise: whoever has news keeps them until then, and tells them again under the same ids.
+ */
+export interface EventListener {
+  /** Whether anybody in the project wants one of these: what costs something to tell is asked about first. */
+  isWanted(env: Env, scope: Scope, types: readonly string[], subrequests: Subrequests): Promise<boolean>;
+  tell(env: Env, scope: Scope, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
+  /** What is about the whole organisation. All events are of one family. */
+  tellOrganization(env: Env, orgId: string, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
+}
+
+export interface SliceHooks {
+  readonly events?: EventListener;
+  /**
+   * Of a project that is deleted, while its runs go: frees some of what could begin new ones, objects and rows. Gives how
+   * many there were; called again until there are none.
+   */
+  readonly stopProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<number>;
+  /** The same once its runs are gone: frees objects. Their rows go with the project's. May be called again. */
+  readonly freeProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<void>;
+}
+
+const registered: SliceHooks[] = [];
+
+/** Once for each slice. */
+export function register(hooks: SliceHooks): void {
+  registered.push(hooks);
+}
+
+function listeners(): EventListener[] {
+  return registered.flatMap(({ events }) => events ?? []);
+}
+
+/** Tells of events of a project. */
+export async function emitEvents(
+  env: Env,
+  scope: Scope,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests = new Subrequests(),
+): Promise<void> {
+  for (const listener of listeners()) await listener.tell(env, scope, events, subrequests);
+}
+
+/** Tells of events that are about the whole organisation, and of one family. */
+export async function emitOrganizationEvents(
+  env: Env,
+  orgId: string,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests = new Subrequests(),
+): Promise<void> {
+  for (const listener of listeners()) await listener.tellOrganization(env, orgId, events, subrequests);
+}
+
+/** Whether anybody in the project wants to be told of one of these. */
+export async function isWanted(
+  env: Env,
+  scope: Scope,
+  types: readonly string[],
+  subrequests: Subrequests,
+): Promise<boolean> {
+  for (const listener of listeners()) if (await listener.isWanted(env, scope, types, subrequests)) return true;
+  return false;
+}
+
+/** How many objects were freed; 0: none is left that could begin a run. */
+export async function stopProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<number> {
+  let freed = 0;
+  for (const { stopProject: stop } of registered) freed += (await stop?.(env, scope, subrequests)) ?? 0;
+  return freed;
+}
+
+export async function freeProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<void> {
+  for (const { freeProject: free } of registered) await free?.(env, scope, subrequests);
+}

@@ -1,0 +1,16 @@
+/** The slices of this platform, whose hooks are registered by the import of this file, and all operations of its API. */
+import { KERNEL_OPERATIONS } from "./api/app.ts";
+import type { Operation } from "./api/operation.ts";
+import type { Slice } from "./api/slice.ts";
+import { register } from "./runtime/kit/slice-hooks.ts";
+import { triggers } from "./triggers/slice.ts";
+import { webhooks } from "./webhooks/slice.ts";
+
+const SLICES: readonly Slice[] = [webhooks, triggers];
+
+for (const { hooks } of SLICES) register(hooks);
+
+export const OPERATIONS: readonly Operation[] = [
+  ...KERNEL_OPERATIONS,
+  ...SLICES.flatMap(({ operations }) => operations),
+];

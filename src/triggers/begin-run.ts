@@ -1,0 +1,51 @@
+/** The run that a delivery begins: of the trigger as it is by now, by whoever made it, once. */
+
+import type { RunRequest } from "../contract/run.ts";
+import type { Scope } from "../contract/scope.ts";
+import { whoStillMay } from "../db/standing.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import type { CreateOptions } from "../runtime/kit/idempotency.ts";
+import { keyedHashes, sha256Hex } from "../runtime/kit/secrets.ts";
+import { filled } from "./mapping.ts";
+import { getTrigger } from "./queries.ts";
+import type { TriggerPlace } from "./rpc.ts";
+import type { Pending } from "./store.ts";
+import { readRun, within } from "./template.ts";
+
+/** Accepts a run as it accepts anybody's. */
+export type AcceptRun = (
+  env: Env,
+  scope: Scope,
+  request: RunRequest,
+  options: CreateOptions,
+) => Promise<Result<{ readonly run: { readonly id: string } }>>;
+
+/** The id of the run. Repeated, the same one: its key is made of the trigger and of how the delivery is known. */
+export async function beginRun(
+  env: Env,
+  { scope, trigger_id }: TriggerPlace,
+  { delivery_id, filling, origin }: Pick<Pending, "delivery_id" | "filling" | "origin">,
+  { accept, now }: { readonly accept: AcceptRun; readonly now: number },
+): Promise<Result<string>> {
+  const trigger = await getTrigger(env.DB, scope, trigger_id);
+  if (trigger === null) return refuse("not_found", "the trigger was deleted", null);
+  if (trigger.disabled_at !== null) return triggerDisabled();
+  const payer = await whoStillMay(env.DB, scope, trigger.created_by, "runs:write", now);
+  if (payer === null) {
+    const message = `${trigger.created_by}, whose runs these are, may start none any more: change the trigger's run with another key`;
+    return refuse("forbidden", message, null);
+  }
+  const request = filled(trigger.run, filling);
+  if (!request.ok) return refuse("invalid_request", request.message, request.param);
+  const read = readRun(request.value);
+  if (!read.ok) return { ok: false, error: within("run", read.error) };
+  const [requestHash, ...requestHashesBefore] = keyedHashes(env, `${trigger_id} ${delivery_id}`);
+  const idempotencyKey = `trigger:${trigger_id}:${sha256Hex(delivery_id)}`;
+  const made = { idempotencyKey, requestHash, requestHashesBefore };
+  const accepted = await accept(env, scope, read.value, { ...made, now, origin, payer });
+  return accepted.ok ? { ok: true, value: accepted.value.run.id } : accepted;
+}
+
+export function triggerDisabled(): Result<never> {
+  return refuse("conflict", "the trigger is disabled", null);
+}

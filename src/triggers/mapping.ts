@@ -1,0 +1,89 @@
+/** What a payload comes to: whether it is one that begins a run, and what it fills into the run's request. */
+import { findRawNumber, sayInexact } from "../contract/exact-json.ts";
+import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
+import { formatPath } from "../core/field-path.ts";
+import { holdsMore } from "../core/schema/bounded-lists.ts";
+import { readPayloadPath, readTarget, valueIn } from "./payload-path.ts";
+
+/** Characters of one value as JSON, and values it may hold. */
+export const VALUE_CHARACTERS = 4096;
+const VALUES_HELD = 512;
+
+/** Values by the paths of the run that they go to. */
+export type Filling = Readonly<Record<string, Json>>;
+export type Condition = { readonly path: string; readonly holds: boolean; readonly found: Json };
+type Refused = { readonly ok: false; readonly message: string; readonly param: string };
+
+/** Each condition of `when`, and whether the payload meets it. `found`: the value there, null for what is no single value. */
+export function checkWhen(when: JsonObject, payload: Json): Condition[] {
+  return Object.entries(when).map(([path, wanted]) => {
+    const read = readPayloadPath(path);
+    const value = read.ok ? valueIn(payload, read.steps) : undefined;
+    const allowed: readonly Json[] = Array.isArray(wanted) ? wanted : [wanted];
+    const holds = value !== undefined && allowed.some((one) => one === value);
+    return { path, holds, found: typeof value === "object" || value === undefined ? null : value };
+  });
+}
+
+/** What `map` takes from the payload. Refused: there is nothing at one of its paths, or too much. */
+export function fillingOf(
+  map: Readonly<Record<string, string>>,
+  payload: Json,
+): { readonly ok: true; readonly value: Filling } | Refused {
+  const taken: [string, Json][] = [];
+  for (const [target, path] of Object.entries(map)) {
+    const read = readPayloadPath(path);
+    const value = read.ok ? valueIn(payload, read.steps) : undefined;
+    if (value === undefined) return refused(target, `the payload has nothing at ${path}`);
+    if (holdsMore(value, VALUES_HELD) || JSON.stringify(value).length > VALUE_CHARACTERS) {
+      return refused(target, `what stands at ${path} is over ${VALUE_CHARACTERS} characters of JSON`);
+    }
+    const raw = findRawNumber(value, path);
+    if (raw !== null) return refused(target, `${raw.path}: ${sayInexact(raw.source)}`);
+    const odd = findOddity(value, path);
+    if (odd !== null) return refused(target, `${odd.path} ${odd.message}`);
+    if (mayHoldKey(target) && holdsKey(value)) {
+      return refused(target, `what stands at ${path} has a key in it: ${NO_KEY}`);
+    }
+    taken.push([target, value]);
+  }
+  return { ok: true, value: Object.fromEntries(taken) };
+}
+
+/** What fills in waits on disk as it is, and so does the run's template. */
+export const NO_KEY = "a trigger keeps no key: make an endpoint with it, and name that";
+
+/** A field under which endpoints are given, with their keys if they have any. */
+function mayHoldKey(target: string): boolean {
+  return /^(endpoint|judges)(\.|$)/.test(target);
+}
+
+function holdsKey(value: Json): boolean {
+  if (value === null || typeof value !== "object") return false;
+  return Object.hasOwn(value, "api_key") || Object.values(value).some(holdsKey);
+}
+
+/** The request with the values in their places. Objects on the way that are not there are made; nothing else gives way. */
+export function filled(run: JsonObject, filling: Filling): { readonly ok: true; readonly value: JsonObject } | Refused {
+  let request = run;
+  for (const [target, value] of Object.entries(filling)) {
+    const read = readTarget(target);
+    if (!read.ok) return refused(target, read.message);
+    const next = withValue(request, read.names, value);
+    if (next === null) return refused(target, `no object of the run stands above ${formatPath(read.names)}`);
+    request = next;
+  }
+  return { ok: true, value: request };
+}
+
+function withValue(within: JsonObject, [name = "", ...rest]: readonly string[], value: Json): JsonObject | null {
+  if (rest.length === 0) return { ...within, [name]: value };
+  const inner = Object.hasOwn(within, name) ? within[name] : {};
+  if (inner === null || typeof inner !== "object" || Array.isArray(inner)) return null;
+  const made = withValue(inner as JsonObject, rest, value);
+  return made && { ...within, [name]: made };
+}
+
+function refused(target: string, message: string): Refused {
+  return { ok: false, message: `map.${target}: ${message}`, param: `map.${target}` };
+}

@@ -1,0 +1,325 @@
+/**
+ * One trigger: which deliveries came, and the run that each began.
+ *
+ * Invariants. A delivery is on disk before a run is begun of it, and the run's Idempotency-Key is made of the delivery: a
+ * kill between the two loses no run and makes no second one, since the alarm takes up whatever was accepted and has no
+ * run. Sent again it writes nothing, and is told the same run. At most `LIMITS.triggerWaiting` wait. What nobody signed
+ * is written six times a minute at most. Webhooks are told of what was refused. The alarm never throws.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { LIMITS } from "../contract/limits.ts";
+import { getRun } from "../db/runs.ts";
+import type { Refusal } from "../runtime/contract/refusal.ts";
+import type { Serves } from "../runtime/contract/rpc.ts";
+import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
+import { backoffMs } from "../runtime/kit/backoff.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { auditObject } from "../runtime/kit/names.ts";
+import { Tombstone } from "../runtime/kit/tombstone.ts";
+import { WaitingReaders } from "../runtime/run/pages.ts";
+import { type AcceptRun, beginRun } from "./begin-run.ts";
+import { getTrigger } from "./queries.ts";
+import { RefusalEvents } from "./refusal-events.ts";
+import type { DeliveryOutcome, LoggedDelivery, SignedDelivery, TriggerPlace, TriggerRpc } from "./rpc.ts";
+import { DeliveryStore, type Pending } from "./store.ts";
+
+const PLACE = "place";
+/** An accepted delivery that has no run by then: whoever was to begin it is gone. */
+const TAKEN_UP_MS = 30_000;
+/** Of which a run could not be begun for so long after its turn came, none is. */
+const GIVEN_UP_MS = 24 * 3600_000;
+/** How long a repeat waits for the first of its kind. */
+const REPEAT_MS = 30_000;
+const FIRST_LOOK_MS = 2000;
+const LONGEST_LOOK_MS = 60_000;
+const BEGUN_AT_ONCE = 20;
+const UNSIGNED_A_MINUTE = 6;
+const MINUTE_MS = 60_000;
+/** Refusals that pass by themselves. */
+const PASSING: readonly string[] = ["rate_limited", "in_progress", "storage_full"];
+const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
+
+export abstract class TriggerObject extends DurableObject<Env> implements Serves<TriggerRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  protected abstract readonly acceptRun: AcceptRun;
+  readonly #store: DeliveryStore;
+  readonly #tombstone: Tombstone;
+  readonly #waiting = new WaitingReaders();
+  /** Deliveries whose run is being begun. */
+  readonly #beginning = new Set<number>();
+  #advancing = false;
+  /** Looks at the run that goes on, in a row that found it going on. */
+  #looks = 0;
+  #lookedAt = 0;
+  readonly #events: RefusalEvents;
+  #unsigned = { minute: 0, written: 0, left: 0 };
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#store = new DeliveryStore(state.storage);
+    this.#tombstone = new Tombstone(state.storage);
+    this.#events = new RefusalEvents(env);
+  }
+
+  async deliver(of: TriggerPlace, delivery: SignedDelivery): Promise<DeliveryOutcome> {
+    if (this.#tombstone.stands) return outcomeOf(null, false);
+    const known = this.#store.known(delivery.ids);
+    if (known !== null) return await this.#repeated(of, known);
+    const before = this.#store.passed(delivery.ids);
+    if (before !== null && comesTo(before, delivery.verdict)) return outcomeOf(before, true);
+    const serial = this.#take(of, delivery);
+    const taken = this.#store.find(serial);
+    if (taken?.state === "refused" && taken.error !== null) await this.#tell(of, taken.error, taken.delivery_id);
+    await this.#arm();
+    const looked = this.now() < this.#lookedAt + FIRST_LOOK_MS;
+    if (!looked && this.#store.find(serial)?.state === "waiting") await this.#advance(of);
+    await this.#settled(of, serial);
+    return outcomeOf(this.#store.find(serial), false);
+  }
+
+  async refused(of: TriggerPlace, error: Refusal): Promise<void> {
+    if (this.#tombstone.stands) return;
+    this.#sample(of, error);
+    await this.#tell(of, error, null);
+  }
+
+  #sample(of: TriggerPlace, error: Refusal): void {
+    const minute = Math.floor(this.now() / MINUTE_MS);
+    if (minute !== this.#unsigned.minute) this.#unsigned = { ...this.#unsigned, minute, written: 0 };
+    const { written, left } = this.#unsigned;
+    if (written >= UNSIGNED_A_MINUTE) {
+      this.#unsigned = { minute, written, left: left + 1 };
+      return;
+    }
+    this.#unsigned = { minute, written: written + 1, left: 0 };
+    this.#store.write(() => {
+      this.#note(of);
+      this.#store.addUnsigned(error, left, this.now());
+    });
+  }
+
+  log({ before, limit }: Parameters<TriggerRpc["log"]>[0]): LoggedDelivery[] {
+    return this.#tombstone.stands ? [] : this.#store.page(before, limit);
+  }
+
+  async changed(of: TriggerPlace): Promise<void> {
+    if (this.#tombstone.stands || this.#store.isNew) return;
+    this.#looks = 0;
+    await this.#advance(of);
+    await this.#arm();
+  }
+
+  async free(): Promise<void> {
+    const freed = this.#tombstone.set(this.now());
+    this.#store.forget();
+    await freed;
+    this.#waiting.wake();
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#tombstone.decay(this.now())) return;
+    const of = this.ctx.storage.kv.get<TriggerPlace>(PLACE);
+    if (of === undefined) return;
+    try {
+      const due = this.#store.pending("accepted", BEGUN_AT_ONCE);
+      for (const { serial } of due.filter(({ try_at }) => try_at <= this.now())) await this.#begin(of, serial);
+      await this.#advance(of);
+    } catch (thrown) {
+      logError("trigger alarm", idsOfTrigger(of), thrown);
+      await this.ctx.storage.setAlarm(this.now() + LONGEST_LOOK_MS);
+      return;
+    }
+    await this.#arm();
+  }
+
+  /** Writes it down, with what it is to do. */
+  #take(of: TriggerPlace, { ids, event, verdict, concurrency, origin }: SignedDelivery): number {
+    const now = this.now();
+    return this.#store.write(() => {
+      this.#note(of);
+      const plain = { ids, event, filling: null, origin: null, try_at: null };
+      if (verdict.kind !== "begin") {
+        return this.#store.add({ ...plain, state: verdict.kind, error: errorOf(verdict) }, false, now);
+      }
+      const begins = { ...plain, filling: verdict.filling, origin };
+      const waits = concurrency !== "allow" && this.#isBusy();
+      if (!waits) {
+        return this.#store.add({ ...begins, state: "accepted", error: null, try_at: now + TAKEN_UP_MS }, true, now);
+      }
+      if (concurrency === "queue" && this.#store.count("waiting") >= LIMITS.triggerWaiting) {
+        const message = `${LIMITS.triggerWaiting} deliveries wait for their turn already`;
+        const error: Refusal = { code: "rate_limited", message, param: null };
+        return this.#store.add({ ...plain, state: "refused", error }, false, now);
+      }
+      const serial = this.#store.add({ ...begins, state: "waiting", error: null }, true, now);
+      if (concurrency === "coalesce") this.#store.supersede(serial);
+      return serial;
+    });
+  }
+
+  #isBusy(): boolean {
+    return this.#store.going() !== null || this.#store.count("accepted") > 0 || this.#store.count("waiting") > 0;
+  }
+
+  /** Whose alarm it is. */
+  #note(of: TriggerPlace): void {
+    if (this.#store.isNew) this.ctx.storage.kv.put(PLACE, of);
+  }
+
+  /** It came before: what became of it, once that is known. */
+  async #repeated(
+    of: TriggerPlace,
+    { serial, run_id }: { readonly serial: number; readonly run_id: string | null },
+  ): Promise<DeliveryOutcome> {
+    await this.#settled(of, serial);
+    const found = this.#store.find(serial);
+    if (found === null && run_id !== null) {
+      return { run_id, duplicate: true, state: "started", reason: null, error: null };
+    }
+    return outcomeOf(found, true);
+  }
+
+  /** Once it is known what becomes of it, or nobody can say now. */
+  async #settled(of: TriggerPlace, serial: number): Promise<void> {
+    const pending = this.#store.pendingOne(serial);
+    if (pending === null) return;
+    // Whoever was about to begin it may be gone. What failed is for the alarm.
+    if (pending.tries === 0 && !this.#beginning.has(serial)) await this.#begin(of, serial);
+    const until = this.now() + REPEAT_MS;
+    while (this.#beginning.has(serial) && this.now() < until) await this.#waiting.next(until - this.now());
+  }
+
+  /** The run of a delivery that is accepted. What cannot be said now the alarm asks again. */
+  async #begin(of: TriggerPlace, serial: number): Promise<void> {
+    const pending = this.#store.pendingOne(serial);
+    if (pending === null || this.#beginning.has(serial)) return;
+    this.#beginning.add(serial);
+    try {
+      const now = this.now();
+      const run = await beginRun(this.env, of, pending, { accept: this.acceptRun, now });
+      if (this.#tombstone.stands) return;
+      if (run.ok) {
+        this.#looks = 0;
+        this.#store.started(serial, run.value);
+        this.ctx.waitUntil(this.#enter(of, pending, run.value));
+      } else if (!wasAnswered(pending) || !PASSING.includes(run.error.code) || !this.#again(pending)) {
+        this.#store.refused(serial, run.error);
+        await this.#tell(of, run.error, pending.delivery_id);
+      }
+    } catch (thrown) {
+      logError("trigger began no run", idsOfTrigger(of), thrown);
+      if (!this.#tombstone.stands && !this.#again(pending)) {
+        this.#store.refused(serial, { code: "internal", message: "no run could be begun for a day", param: null });
+      }
+    } finally {
+      this.#beginning.delete(serial);
+      this.#waiting.wake();
+    }
+    if (!this.#tombstone.stands) await this.#arm();
+  }
+
+  /** It is tried again later. False: it was for a day. */
+  #again({ serial, tries, at, accepted_at }: Pending): boolean {
+    const now = this.now();
+    if (now > (accepted_at ?? at) + GIVEN_UP_MS) return false;
+    this.#store.postpone(serial, now + backoffMs(tries + 1, null, String(serial)));
+    return true;
+  }
+
+  /** Begins what waits, if its turn has come. */
+  async #advance(of: TriggerPlace): Promise<void> {
+    if (this.#advancing || this.#store.count("waiting") === 0) return;
+    this.#advancing = true;
+    this.#lookedAt = this.now();
+    try {
+      const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+      if (trigger?.concurrency === "allow") {
+        for (const { serial } of this.#store.pending("waiting", BEGUN_AT_ONCE)) this.#accept(serial);
+      } else if (this.#store.count("accepted") === 0 && (await this.#hasEnded(of))) {
+        const [next] = this.#store.pending("waiting", 1);
+        if (next !== undefined) this.#accept(next.serial);
+      }
+    } finally {
+      this.#advancing = false;
+    }
+    for (const { serial } of this.#store.pending("accepted", BEGUN_AT_ONCE)) await this.#begin(of, serial);
+  }
+
+  async #tell(of: TriggerPlace, error: Refusal, deliveryId: string | null): Promise<void> {
+    await this.#events.tell(of, error, deliveryId, this.now());
+  }
+
+  #accept(serial: number): void {
+    this.#store.accept(serial, this.now() + TAKEN_UP_MS, this.now());
+  }
+
+  /** The run before is over, or is there no more. */
+  async #hasEnded({ scope }: TriggerPlace): Promise<boolean> {
+    const going = this.#store.going();
+    if (going === null) return true;
+    const record = await getRun(this.env.DB, scope, going);
+    if (record !== null && !ENDED.includes(record.run.status)) {
+      this.#looks += 1;
+      return false;
+    }
+    this.#looks = 0;
+    if (this.#store.going() === going) this.#store.noteEnded();
+    return true;
+  }
+
+  async #arm(): Promise<void> {
+    const now = this.now();
+    const due: number[] = [];
+    const next = this.#store.nextTry();
+    if (next !== null) due.push(next);
+    const look = Math.min(LONGEST_LOOK_MS, FIRST_LOOK_MS * 2 ** Math.max(0, this.#looks - 1));
+    if (this.#store.count("waiting") > 0 && next === null) due.push(now + (this.#store.going() === null ? 0 : look));
+    if (due.length === 0) return;
+    await this.ctx.storage.setAlarm(Math.max(now, Math.min(...due)));
+  }
+
+  /** For the audit log: a run that no request made. A kill in between leaves it out. */
+  async #enter({ scope, trigger_id }: TriggerPlace, { serial, at }: Pending, made: string): Promise<void> {
+    const log = auditObject(this.env, scope.orgId);
+    const change = { at, who: trigger_id, action: "receiveDelivery", project_id: scope.projectId, target: trigger_id };
+    try {
+      const entry = await log.begin({ ...change, request_id: `${trigger_id}:${serial}` });
+      if (entry !== null) await log.end(entry, { status: 202, made });
+    } catch (thrown) {
+      logError("audit log", idsOfTrigger({ scope, trigger_id }), thrown);
+    }
+  }
+}
+
+/** Its sender was told that it waits, or that its run will be begun, and does not send it again. */
+function wasAnswered({ tries, accepted_at }: Pending): boolean {
+  return tries > 0 || accepted_at !== null;
+}
+
+/** Whether a copy of what began nothing would come to the same. */
+function comesTo({ state, error }: LoggedDelivery, verdict: SignedDelivery["verdict"]): boolean {
+  if (verdict.kind === "begin" || verdict.kind !== state) return false;
+  const again = errorOf(verdict);
+  return again?.code === error?.code && again?.message === error?.message;
+}
+
+function errorOf(verdict: Exclude<SignedDelivery["verdict"], { readonly kind: "begin" }>): Refusal | null {
+  if (verdict.kind === "refused") return verdict.error;
+  return verdict.kind === "ignored" ? { code: "invalid_request", message: verdict.reason, param: "when" } : null;
+}
+
+function outcomeOf(found: LoggedDelivery | null, duplicate: boolean): DeliveryOutcome {
+  if (found === null) {
+    const gone: Refusal = { code: "not_found", message: "the trigger was deleted", param: null };
+    return { run_id: null, duplicate, state: "refused", reason: gone.message, error: gone };
+  }
+  const { run_id, state, error, superseded_by } = found;
+  const reason = superseded_by === null ? (error?.message ?? null) : "a later delivery took its place";
+  return { run_id, duplicate, state, reason, error: state === "refused" ? error : null };
+}
+
+function idsOfTrigger({ scope, trigger_id }: TriggerPlace) {
+  return { ...idsOf({ scope }), trigger_id };
+}

@@ -1,0 +1,156 @@
+/** A delivery at a trigger's address: who sent it, what it comes to, and whether it is the first of its kind. */
+import { parseKeepingNumbers } from "../contract/exact-json.ts";
+import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { TriggerRow } from "../db/doors-schema.ts";
+import { type Refusal, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { LruCache } from "../runtime/kit/caches.ts";
+import { openSealed } from "../runtime/kit/sealed-values.ts";
+import { readId } from "../runtime/kit/secrets.ts";
+import { resolveRun } from "../runtime/service/accept-run.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { triggerDisabled } from "./begin-run.ts";
+import { checkWhen, filled, fillingOf } from "./mapping.ts";
+import { findTrigger, triggerAnywhere } from "./queries.ts";
+import type { TriggerPlace, Verdict } from "./rpc.ts";
+import { triggerObject } from "./rpc.ts";
+import { readRun, within } from "./template.ts";
+import { isUnsigned, type Signed, verifyDelivery } from "./verify-delivery.ts";
+import type { TriggerReceipt, TriggerTest, TriggerTestRequest } from "./wire.ts";
+
+export interface Posted {
+  readonly headers: { readonly get: (name: string) => string | null };
+  /** To the last character as it was sent. */
+  readonly body: string;
+  /** Of the platform, as the sender addressed it. */
+  readonly origin: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Triggers as they were last read, for whoever is not to cost a look-up. */
+const read = new LruCache<{ readonly trigger: TriggerRow | null; readonly at: number }>(200);
+const READ_MS = 5000;
+
+/**
+ * The trigger whose address it is; null for an id that nobody made, or whose trigger is gone. `mayBeOld`: as it was some
+ * seconds ago will do.
+ */
+export async function findHook(
+  env: Env,
+  id: string,
+  { now, mayBeOld }: { readonly now: number; readonly mayBeOld: boolean },
+): Promise<TriggerRow | null> {
+  if (readId(env, id)?.kind !== "trigger") return null;
+  const known = mayBeOld ? read.get(id) : undefined;
+  if (known !== undefined && now - known.at < READ_MS) return known.trigger;
+  const trigger = await triggerAnywhere(env.DB, id);
+  read.set(id, { trigger, at: now });
+  return trigger;
+}
+
+/**
+ * Of a run that is refused the refusal is the answer, and stands in the log. What nobody signed is refused, and it is for
+ * `noteRefused` to log.
+ */
+export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Posted): Promise<Result<TriggerReceipt>> {
+  const of = placeOf(trigger);
+  const signed = await verifyDelivery({ ...posted, scheme: trigger.scheme, secret: await secretOf(env, trigger) });
+  if (!signed.ok) {
+    if (!isUnsigned(signed.error)) await noteRefused(env, trigger, signed.error);
+    return signed;
+  }
+  const { ids, event } = signed.value;
+  const delivery = { ids, event, verdict: verdictOf(trigger, signed.value), concurrency: trigger.concurrency };
+  const outcome = await triggerObject(env, of).deliver(of, { ...delivery, origin: posted.origin });
+  const { run_id, duplicate, state, reason, error } = outcome;
+  return error === null ? { ok: true, value: { run_id, duplicate, state, reason } } : { ok: false, error };
+}
+
+/** Something came that cannot be taken for its sender's: a sample of these stands in the log. */
+export async function noteRefused(env: Env, trigger: TriggerRow, error: Refusal): Promise<void> {
+  const of = placeOf(trigger);
+  await triggerObject(env, of).refused(of, error);
+}
+
+/** What a payload would do. Nothing is begun, and nothing is written. */
+export async function testTrigger(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  { payload, body, headers }: TriggerTestRequest,
+  now: number,
+): Promise<Result<TriggerTest>> {
+  const trigger = await findTrigger(env.DB, scope, nameOrId);
+  if (trigger === null) return notFound("trigger", nameOrId);
+  const text = body ?? JSON.stringify(payload);
+  const said = { object: "trigger_test", verified: null, delivery_id: null, event: null } as const;
+  const nothing = { ...said, when: [], request: null };
+  if (headers === undefined) {
+    const json = jsonOf(text);
+    if (!json.ok) return { ok: true, value: { ...nothing, would: "refuse", errors: [json.error] } };
+    return { ok: true, value: { ...said, ...(await tried(env, trigger, json.value, now)) } };
+  }
+  const sent = { headers: new Headers(headers), body: text, now };
+  const signed = await verifyDelivery({ ...sent, scheme: trigger.scheme, secret: await secretOf(env, trigger) });
+  if (!signed.ok) {
+    const verified = !isUnsigned(signed.error);
+    return { ok: true, value: { ...nothing, verified, would: "refuse", errors: [signed.error] } };
+  }
+  const { ids, event, ping } = signed.value;
+  const known = { object: "trigger_test", verified: true, delivery_id: ids[0], event } as const;
+  if (ping) return { ok: true, value: { ...known, would: "answer", when: [], request: null, errors: [] } };
+  return { ok: true, value: { ...known, ...(await tried(env, trigger, signed.value.payload, now)) } };
+}
+
+type Tried = Pick<TriggerTest, "would" | "when" | "request" | "errors">;
+
+async function tried(env: Env, trigger: TriggerRow, payload: Json, now: number): Promise<Tried> {
+  const when = checkWhen(trigger.when, payload) as TriggerTest["when"];
+  const refused = (error: Refusal, request: JsonObject | null = null): Tried => {
+    return { would: "refuse", when, request, errors: [error] };
+  };
+  if (when.some(({ holds }) => !holds)) return { would: "ignore", when, request: null, errors: [] };
+  const filling = fillingOf(trigger.map, payload);
+  if (!filling.ok) return refused({ code: "invalid_request", message: filling.message, param: filling.param });
+  const request = filled(trigger.run, filling.value);
+  if (!request.ok) return refused({ code: "invalid_request", message: request.message, param: request.param });
+  const asked = readRun(request.value);
+  if (!asked.ok) return refused(within("run", asked.error), request.value);
+  const scope = { orgId: trigger.org_id, projectId: trigger.project_id };
+  const resolved = await resolveRun(env, scope, asked.value, { now, idempotencyKey: null, requestHash: "" });
+  if (!resolved.ok) return refused(resolved.error, request.value);
+  return { would: "begin", when, request: request.value, errors: [] };
+}
+
+function verdictOf(trigger: TriggerRow, { ping, payload }: Signed): Verdict {
+  if (ping) return { kind: "answered" };
+  const disabled = triggerDisabled();
+  if (trigger.disabled_at !== null && !disabled.ok) return { kind: "refused", error: disabled.error };
+  const unmet = checkWhen(trigger.when, payload).find(({ holds }) => !holds);
+  if (unmet !== undefined) {
+    const found = isRecord(unmet.found) ? "" : JSON.stringify(unmet.found).slice(0, 200);
+    return { kind: "ignored", reason: `when: ${unmet.path} is ${found}` };
+  }
+  const filling = fillingOf(trigger.map, payload);
+  if (filling.ok) return { kind: "begin", filling: filling.value };
+  return { kind: "refused", error: { code: "invalid_request", message: filling.message, param: filling.param } };
+}
+
+function jsonOf(text: string): Result<Json> {
+  try {
+    return { ok: true, value: parseKeepingNumbers(text) as Json };
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    return refuse("invalid_request", "the body is not valid JSON", "body");
+  }
+}
+
+async function secretOf(env: Env, trigger: TriggerRow): Promise<string> {
+  const { scope } = placeOf(trigger);
+  return await openSealed(env, { kind: "trigger", scope, id: trigger.id, sealed: trigger.sealed_secret });
+}
+
+function placeOf({ id, org_id, project_id }: TriggerRow): TriggerPlace {
+  return { scope: { orgId: org_id, projectId: project_id }, trigger_id: id };
+}

@@ -1,0 +1,36 @@
+/**
+ * `trigger.refused`: tells webhooks that a trigger refused a delivery, once a minute for each reason at most. A kill in
+ * between leaves one out; the log has it all the same.
+ */
+import type { Refusal } from "../runtime/contract/refusal.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { emitEvents } from "../runtime/kit/slice-hooks.ts";
+import type { TriggerPlace } from "./rpc.ts";
+
+const MINUTE_MS = 60_000;
+
+export class RefusalEvents {
+  readonly #env: Env;
+  /** By reason, the minute of the last one. */
+  readonly #told = new Map<string, number>();
+
+  constructor(env: Env) {
+    this.#env = env;
+  }
+
+  /** Never throws. `delivery_id`: null where nobody signed it. */
+  async tell({ scope, trigger_id }: TriggerPlace, error: Refusal, delivery_id: string | null, now: number) {
+    const { code, message } = error;
+    const minute = Math.floor(now / MINUTE_MS);
+    if (this.#told.get(code) === minute) return;
+    this.#told.set(code, minute);
+    const id = `evt_${trigger_id.slice(trigger_id.indexOf("_") + 1)}_${code}_${minute}`;
+    const data = { trigger_id, code, message, delivery_id };
+    const event = { id, type: "trigger.refused", at: now, subject: trigger_id, data };
+    try {
+      await emitEvents(this.#env, scope, [{ ...event, path: `/v1/triggers/${trigger_id}/deliveries` }]);
+    } catch (thrown) {
+      logError("nobody is told of a refused delivery", { ...idsOf({ scope }), trigger_id }, thrown);
+    }
+  }
+}

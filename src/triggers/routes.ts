@@ -1,0 +1,257 @@
+/** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
+import * as z from "zod";
+import {
+  answer,
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+  readQuery,
+  storedRow,
+} from "../api/answer.ts";
+import { Refusal, unwrap } from "../api/errors.ts";
+import { idempotencyKeyOf, readText } from "../api/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
+import { listReply, PageQuery, pageOf } from "../api/page.ts";
+import { isRefused, refuseStranger, sharerOf } from "../api/strangers.ts";
+import { Deleted } from "../contract/endpoint.ts";
+import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
+import type { TriggerRow } from "../db/doors-schema.ts";
+import { seconds } from "../db/page.ts";
+import { findTrigger, listTriggers, triggerViewOf } from "./queries.ts";
+import type { LoggedDelivery } from "./rpc.ts";
+import {
+  CreatedTrigger,
+  type TriggerDelivery,
+  TriggerDeliveryList,
+  TriggerList,
+  TriggerPatch,
+  TriggerReceipt,
+  TriggerRequest,
+  TriggerTest,
+  TriggerTestRequest,
+  TriggerView,
+} from "./wire.ts";
+
+const FOLDER = "/v1/triggers";
+const ONE = `${FOLDER}/{id}`;
+const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: nothing is made" };
+
+const DeliveriesQuery = z.strictObject({
+  after: wholeNumber(1).optional().describe("id of the last delivery of the page before").meta({ example: "41" }),
+  limit: PageLimit,
+});
+
+const service = serviceOf<typeof import("./service.ts")>("triggers");
+const deliveries = serviceOf<typeof import("./receive-delivery.ts")>("deliveries");
+
+export const triggerOperations: readonly Operation[] = [
+  {
+    id: "createTrigger",
+    route: `POST ${FOLDER}`,
+    permission: "triggers:write",
+    summary: "Make an address at which somebody else's webhook begins a run",
+    description:
+      "The run is checked with placeholders where payloads will fill in. Its runs are those of whoever makes it, who needs `runs:write` too.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: TriggerRequest },
+    reply: { status: 201, description: "The trigger", schema: CreatedTrigger, headers: CREATED_HEADERS },
+    errors: [
+      "conflict",
+      "idempotency_conflict",
+      "not_found",
+      "unmet_need",
+      "missing_judge",
+      "url_not_allowed",
+      "invalid_row",
+    ],
+    handle: createOne,
+  },
+  {
+    id: "listTriggers",
+    route: `GET ${FOLDER}`,
+    permission: "triggers:read",
+    summary: "List triggers",
+    query: PageQuery,
+    reply: { description: "One page of triggers, without their secrets", schema: TriggerList },
+    handle: (context) => listReply(context, "a trigger", findTrigger, listTriggers, (row) => viewOf(context, row)),
+  },
+  {
+    id: "getTrigger",
+    route: `GET ${ONE}`,
+    permission: "triggers:read",
+    summary: "Read a trigger, by id or name",
+    reply: { description: "The trigger, without its secret", schema: TriggerView },
+    handle: async (context) => context.json(viewOf(context, await storedRow(context, "trigger", findTrigger))),
+  },
+  {
+    id: "updateTrigger",
+    route: `PATCH ${ONE}`,
+    permission: "triggers:write",
+    summary: "Change a trigger, by id or name: only what is named",
+    description:
+      "Whoever changes `run`, `map`, `when` or `secret` is whose runs they are from then on. All but a `name` and `disabled: true` needs `runs:write`. A new secret holds at once.",
+    body: { schema: TriggerPatch, example: { disabled: true } },
+    reply: { description: "The trigger, without its secret", schema: TriggerView, example: { disabled: true } },
+    errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
+    handle: changeOne,
+  },
+  {
+    id: "deleteTrigger",
+    urgent: true,
+    route: `DELETE ${ONE}`,
+    permission: "triggers:write",
+    summary: "Delete a trigger and its log, by id or name",
+    description: "What waits for its turn begins no more. Runs that it began go on.",
+    reply: { description: "It is gone", schema: Deleted, example: { object: "trigger", id: EXAMPLE.trigger } },
+    handle: async (context) => {
+      const { id } = await ask(context, service(context).deleteTrigger);
+      return context.json({ object: "trigger", id, deleted: true });
+    },
+  },
+  {
+    id: "listTriggerDeliveries",
+    route: `GET ${ONE}/deliveries`,
+    permission: "triggers:read",
+    summary: "Read what came to a trigger, newest first, and what became of each",
+    description:
+      "The last 1,000, and of those that nobody signed a sample: at most six a minute, 100 in all. What was refused stands with its reason.",
+    query: DeliveriesQuery,
+    reply: { description: "One page of deliveries", schema: TriggerDeliveryList },
+    handle: listDeliveries,
+  },
+  {
+    id: "testTrigger",
+    route: `POST ${ONE}/test`,
+    permission: "triggers:write",
+    summary: "Tell what a payload would do; nothing is begun",
+    description: "With `headers` and the exact `body`, its signature is checked as well.",
+    headers: NOT_NEEDED,
+    body: { schema: TriggerTestRequest },
+    reply: { description: "What would come of it", schema: TriggerTest },
+    handle: async (context) => {
+      const request = await readBody(context, TriggerTestRequest);
+      return answer(context, deliveries(context).testTrigger, request, context.var.now());
+    },
+  },
+  {
+    id: "receiveDelivery",
+    route: "POST /hooks/{id}",
+    permission: "anybody",
+    summary: "For senders of webhooks: begin the trigger's run",
+    description:
+      "Signed as the trigger says. The same delivery again is told the same run. What begins nothing because `when` is not met is 202 too. A run that is refused is answered with its refusal.",
+    headers: {
+      "webhook-id": "of `standard`: the delivery, without a dot",
+      "webhook-timestamp": "of `standard`: seconds since the epoch, at most 300 from now",
+      "webhook-signature": "of `standard`: `v1,` and base64, several with spaces between them",
+      "X-Hub-Signature-256": "of `github`",
+      "X-GitHub-Delivery": "of `github`: the delivery",
+      "X-GitHub-Event": "of `github`; `ping` is answered and begins nothing",
+      "X-Webhook-Secret": "of `huggingface`: the secret itself",
+      "Idempotency-Key": "accepted and not needed: a delivery begins one run",
+    },
+    body: { schema: AnyObject, example: { ref: "refs/heads/main", after: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } },
+    reply: { status: 202, description: "What became of it", schema: TriggerReceipt },
+    errors: [
+      ...(["not_found", "invalid_signature", "stale_timestamp", "rate_limited", "conflict", "forbidden"] as const),
+      ...(["unknown_field", "invalid_row", "unmet_need", "missing_judge", "url_not_allowed", "storage_full"] as const),
+      ...([
+        "max_tokens_required",
+        "prices_required",
+        "insufficient_balance",
+        "budget_exhausted",
+        "in_progress",
+      ] as const),
+    ],
+    handle: receive,
+  },
+];
+
+async function createOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, TriggerRequest);
+  const { scope, caller } = context.var;
+  const { value, replayed } = unwrap(
+    await service(context).createTrigger(context.env, scope, caller, request, options),
+  );
+  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
+}
+
+async function changeOne(context: ApiContext): Promise<Response> {
+  const patch = await readBody(context, TriggerPatch);
+  const { caller, now } = context.var;
+  return answer(context, service(context).changeTrigger, caller, patch, { now: now(), origin: originOf(context) });
+}
+
+async function listDeliveries(context: ApiContext): Promise<Response> {
+  const { after, limit } = readQuery(context, DeliveriesQuery);
+  const page = { before: after ?? null, limit: limit + 1 };
+  const { trigger_id, deliveries: logged } = await ask(context, service(context).readTriggerDeliveries, page);
+  return context.json(
+    pageOf(
+      logged.map((one) => deliveryOf(trigger_id, one)),
+      limit,
+    ),
+  );
+}
+
+/**
+ * An id that nobody made costs no look-up, and whoever tries many of them, or signs wrongly, waits. An address that did so
+ * too often costs none either: its body is read and its signature checked, since a platform's good deliveries come from
+ * the same addresses as a stranger's there.
+ */
+async function receive(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  const { now } = context.var;
+  const id = pathParam(context, "id");
+  const trigger = await deliveries(context).findHook(context.env, id, { now: now(), mayBeOld: isRefused(context) });
+  if (trigger === null) {
+    return await refuseStranger(context, new Refusal({ code: "not_found", message: `no trigger ${id}`, param: "id" }));
+  }
+  const read = readText(context.req.raw, sharerOf(context));
+  const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
+  const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };
+  const received = await deliveries(context).receiveDelivery(context.env, trigger, posted);
+  if (!received.ok && UNSIGNED.includes(received.error.code)) {
+    return await refuseUnsigned(context, trigger, new Refusal(received.error));
+  }
+  return context.json(unwrap(received), 202);
+}
+
+const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
+
+/** Nobody knows who sent it. From an address that sends too many of these none is noted. */
+async function refuseUnsigned(context: ApiContext, trigger: TriggerRow, why: unknown): Promise<never> {
+  if (!(why instanceof Refusal)) throw why;
+  try {
+    return await refuseStranger(context, why, "deliveries that nobody can tell the sender of");
+  } catch (refused) {
+    if (refused === why) await deliveries(context).noteRefused(context.env, trigger, why.failure);
+    throw refused;
+  }
+}
+
+function viewOf(context: ApiContext, row: TriggerRow): TriggerView {
+  return triggerViewOf(row, originOf(context));
+}
+
+function originOf({ req }: ApiContext): string {
+  return new URL(req.url).origin;
+}
+
+function deliveryOf(
+  trigger_id: string,
+  { serial, at, error, superseded_by, ...said }: LoggedDelivery,
+): TriggerDelivery {
+  return {
+    object: "trigger_delivery",
+    id: String(serial),
+    trigger_id,
+    ...said,
+    error: error && { code: error.code, message: error.message, param: error.param },
+    superseded_by: superseded_by === null ? null : String(superseded_by),
+    at: seconds(at),
+  };
+}

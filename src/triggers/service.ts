@@ -1,0 +1,181 @@
+/**
+ * Triggers made, changed, tried and deleted. What a trigger begins is checked when it is made, as far as it can be before
+ * a payload comes. Whoever makes it, or changes what it begins or the secret that begins it, is whose runs they are: so
+ * nobody begins runs at another's cost.
+ */
+import type { Caller } from "../contract/identity.ts";
+import { permits } from "../contract/identity.ts";
+import type { JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { faultInSecret } from "../contract/signing-secret.ts";
+import { mintId } from "../core/ids.ts";
+import type { TriggerRow } from "../db/doors-schema.ts";
+import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { given } from "../runtime/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
+import { resolveRun } from "../runtime/service/accept-run.ts";
+import { noteProject } from "../runtime/service/note-project.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import {
+  deleteTrigger as deleteRow,
+  findTrigger,
+  insertTrigger,
+  type TriggerChanges,
+  triggerViewOf,
+  updateTrigger,
+} from "./queries.ts";
+import type { LoggedDelivery } from "./rpc.ts";
+import { triggerObject } from "./rpc.ts";
+import { checkTemplate } from "./template.ts";
+import type { CreatedTrigger, TriggerPatch, TriggerRequest, TriggerView } from "./wire.ts";
+
+const OPERATION = "createTrigger";
+const SECRET_BYTES = 32;
+
+type Template = Pick<TriggerRow, "run" | "map" | "when">;
+
+export async function createTrigger(
+  env: Env,
+  scope: Scope,
+  caller: Caller,
+  request: TriggerRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: CreatedTrigger; replayed: boolean }>> {
+  const before = await findRepeated(env, scope, options);
+  if (before !== null) return before;
+  const template = templateOf(request);
+  const refused = refusePayer(caller) ?? (await refuseTemplate(env, scope, template, options.now));
+  if (refused !== null) return refused;
+  const { name, verify, concurrency } = request;
+  const { now, origin = "" } = options;
+  const id = mintId("tr", minting(env, now));
+  const made = verify.secret === undefined ? newSecret() : null;
+  const row = {
+    ...{ id, name, scheme: verify.scheme, concurrency, ...template },
+    sealed_secret: await seal(env, made ?? verify.secret ?? "", sealContext(scope, id)),
+    ...{ created_by: caller.who, created_at: now, updated_at: now, disabled_at: null },
+  };
+  const key = toRemember(OPERATION, id, options);
+  const kept = await insertTrigger(env.DB, scope, row, key);
+  if (kept === "gone") return projectGone();
+  if (kept === "full") {
+    return refuse("conflict", `a project has ${LIMITS.triggersPerProject} triggers at most: delete some`, null);
+  }
+  if (kept === "taken") return (await findRepeated(env, scope, options)) ?? nameTaken(name);
+  if (key !== null) await noteProject(env, scope, now);
+  return { ok: true, value: { value: { ...triggerViewOf(row, origin), secret: made }, replayed: false } };
+}
+
+/**
+ * Only what the patch names changes. What waits already begins as the trigger is by then. Another name, and disabling it,
+ * begin no run; whatever else is changed takes a key that may begin runs itself.
+ */
+export async function changeTrigger(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  caller: Caller,
+  patch: TriggerPatch,
+  { now, origin }: { readonly now: number; readonly origin: string },
+): Promise<Result<TriggerView>> {
+  const before = await findTrigger(env.DB, scope, nameOrId);
+  if (before === null) return notFound("trigger", nameOrId);
+  const { secret, disabled, run, map, when, ...plain } = patch;
+  const template = given({ run, map, when }) as Partial<Template>;
+  const begins = Object.keys(template).length > 0;
+  const harmless = Object.entries(patch).every(([field, value]) => field === "name" || (field === "disabled" && value));
+  const refused =
+    (harmless ? null : refusePayer(caller)) ??
+    refuseSecret(before, secret) ??
+    (begins ? await refuseTemplate(env, scope, { ...before, ...template }, now) : null);
+  if (refused !== null) return refused;
+  const changes: TriggerChanges = {
+    ...given(plain),
+    ...template,
+    ...((begins || secret !== undefined) && { created_by: caller.who }),
+    ...(secret !== undefined && { sealed_secret: await seal(env, secret, sealContext(scope, before.id)) }),
+    ...(disabled !== undefined && { disabled_at: disabled ? (before.disabled_at ?? now) : null }),
+    updated_at: now,
+  };
+  const after = await updateTrigger(env.DB, scope, before.id, changes);
+  if (after === null) return notFound("trigger", nameOrId);
+  if (after === "taken") return nameTaken(patch.name ?? before.name);
+  await triggerObject(env, { scope, trigger_id: before.id }).changed({ scope, trigger_id: before.id });
+  return { ok: true, value: triggerViewOf(after, origin) };
+}
+
+/** A patch does not name the scheme, so its secret is checked here; a new trigger's by its contract. */
+function refuseSecret({ scheme }: TriggerRow, secret: string | undefined): Result<never> | null {
+  const fault = secret === undefined ? null : faultInSecret(scheme, secret);
+  return fault === null ? null : refuse("invalid_request", `secret: ${fault}`, "secret");
+}
+
+/** What waits is begun no more; runs go on. A kill in between leaves the trigger there, to be deleted again. */
+export async function deleteTrigger(env: Env, scope: Scope, nameOrId: string): Promise<Result<{ id: string }>> {
+  const found = await findTrigger(env.DB, scope, nameOrId);
+  if (found === null) return notFound("trigger", nameOrId);
+  const { id } = found;
+  await triggerObject(env, { scope, trigger_id: id }).free();
+  await deleteRow(env.DB, scope, id);
+  return { ok: true, value: { id } };
+}
+
+/** The log, newest first, and whose it is. */
+export async function readTriggerDeliveries(
+  env: Env,
+  scope: Scope,
+  nameOrId: string,
+  page: { readonly before: number | null; readonly limit: number },
+): Promise<Result<{ trigger_id: string; deliveries: LoggedDelivery[] }>> {
+  const found = await findTrigger(env.DB, scope, nameOrId);
+  if (found === null) return notFound("trigger", nameOrId);
+  const deliveries = await triggerObject(env, { scope, trigger_id: found.id }).log(page);
+  return { ok: true, value: { trigger_id: found.id, deliveries } };
+}
+
+function refusePayer({ permissions, runId }: Caller): Result<never> | null {
+  if (runId === null && permits(permissions, "runs:write")) return null;
+  return refuse("forbidden", "a trigger begins runs of yours: this key lacks the scope runs:write", null);
+}
+
+/** With placeholders where payloads will fill in; what is wrong there is for a payload to tell. */
+async function refuseTemplate(env: Env, scope: Scope, template: Template, now: number): Promise<Result<never> | null> {
+  const { run, map, when } = template;
+  const checked = checkTemplate(run, map, when);
+  if (!checked.ok) return { ok: false, error: checked.error };
+  if (checked.sample === null) return null;
+  const resolved = await resolveRun(env, scope, checked.sample, { now, idempotencyKey: null, requestHash: "" });
+  if (resolved.ok) return null;
+  const { error } = resolved;
+  const filledIn = Object.keys(map).map((target) => target.split(".")[0] ?? "");
+  const about = error.param?.split(/[.[]/)[0] ?? null;
+  const open = about === null ? filledIn.some((name) => !TELLING_NOTHING.includes(name)) : filledIn.includes(about);
+  if (open) return null;
+  const param = error.param === null ? "run" : `run.${error.param}`;
+  return { ok: false, error: { ...error, message: `run: ${error.message}`, param } };
+}
+
+/** Fields on which nothing else hangs. */
+const TELLING_NOTHING: readonly string[] = ["metadata", "name", "seed"];
+
+/** What a request says came through JSON.parse, so it is JSON. */
+function templateOf({ run, map, when }: TriggerRequest): Template {
+  return { run: run as JsonObject, map, when };
+}
+
+function newSecret(): string {
+  return `whsec_${Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES))).toString("base64")}`;
+}
+
+function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is a trigger called ${name} already`, "name");
+}
+
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findTrigger(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  const value = { ...triggerViewOf(found.value, options.origin ?? ""), secret: null };
+  return { ok: true, value: { value, replayed: true } } as const;
+}

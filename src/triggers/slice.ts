@@ -1,0 +1,21 @@
+/** Triggers: addresses at which webhooks of other platforms begin runs. */
+import type { Slice } from "../api/slice.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { deleteTrigger, someTriggers } from "./queries.ts";
+import { triggerOperations } from "./routes.ts";
+import { triggerObject } from "./rpc.ts";
+
+const AT_ONCE = 100;
+
+/** Each object, then its row, by which a call that is repeated finds what is left. */
+async function stopProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<number> {
+  const ids = await subrequests.fetch(() => someTriggers(env.DB, scope, AT_ONCE));
+  for (const trigger_id of ids) {
+    await subrequests.object(() => triggerObject(env, { scope, trigger_id }).free());
+    await subrequests.fetch(() => deleteTrigger(env.DB, scope, trigger_id));
+  }
+  return ids.length;
+}
+
+export const triggers: Slice = { operations: triggerOperations, hooks: { stopProject } };

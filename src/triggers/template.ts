@@ -1,0 +1,116 @@
+/**
+ * The run that a trigger begins, checked before the first payload comes: what a payload will fill in stands as a
+ * placeholder there, and only the rest can be wrong.
+ */
+import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
+import { RunRequest } from "../contract/run.ts";
+import { flatIssues, type Issue, type SaidIssue, saidIssue, sayFirst } from "../core/schema/issues.ts";
+import { filled, NO_KEY } from "./mapping.ts";
+import { readPayloadPath, readTarget } from "./payload-path.ts";
+
+/** Tried one after another where a payload's value will stand. */
+const PLACEHOLDERS: readonly Json[] = ["placeholder", 1, true, {}, "pull"];
+
+type Said = { readonly ok: false; readonly error: SaidIssue };
+/** `sample`: the run with placeholders; null where a field takes none of them, and only a payload can tell. */
+export type CheckedTemplate = { readonly ok: true; readonly sample: RunRequest | null } | Said;
+
+/** The request as POST /v1/runs reads it, or what is wrong with it. */
+export function readRun(request: JsonObject): { readonly ok: true; readonly value: RunRequest } | Said {
+  const parsed = RunRequest.safeParse(request);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  return { ok: false, error: saidIssue(parsed.error, request) };
+}
+
+/** What is wrong with a template, its map or its conditions by themselves. */
+export function checkTemplate(
+  run: JsonObject,
+  map: Readonly<Record<string, string>>,
+  when: JsonObject,
+): CheckedTemplate {
+  const path = badPath(map, when) ?? keptKey(run, map);
+  if (path !== null) return { ok: false, error: path };
+  const targets = Object.keys(map);
+  const tried = new Map(targets.map((target) => [target, 0]));
+  for (;;) {
+    const filling = Object.fromEntries([...tried].map(([target, at]) => [target, PLACEHOLDERS[at] ?? null]));
+    const request = filled(run, filling);
+    if (!request.ok) return said(request.message, request.param);
+    const parsed = RunRequest.safeParse(request.value);
+    if (parsed.success) return { ok: true, sample: parsed.data };
+    const issues = flatIssues(parsed.error);
+    const wrong = wrongItself(issues, targets, request.value);
+    if (wrong !== null) return { ok: false, error: wrong };
+    const unfit = targets.filter((target) => issues.some(({ path: at }) => isWithin(at, target)));
+    for (const target of unfit) tried.set(target, (tried.get(target) ?? 0) + 1);
+    if ([...tried.values()].some((at) => at >= PLACEHOLDERS.length)) return { ok: true, sample: null };
+  }
+}
+
+/** What no payload can mend; null where all that is wrong stands where one fills in. */
+function wrongItself(issues: readonly Issue[], targets: readonly string[], request: JsonObject): SaidIssue | null {
+  const undeclared = targets.find((target) => issues.some((issue) => leavesOut(issue, target)));
+  if (undeclared !== undefined) {
+    return said(`map.${undeclared}: is no field of a run`, `map.${undeclared}`).error;
+  }
+  const others = issues.filter(({ path }) => !targets.some((target) => isWithin(path, target)));
+  return others.length === 0 ? null : within("run", sayFirst(others, request));
+}
+
+/** The same said of a member. */
+export function within(name: string, { code, message, param }: SaidIssue): SaidIssue {
+  return { code, message: `${name}.${message}`, param: param === null ? name : `${name}.${param}` };
+}
+
+function badPath(map: Readonly<Record<string, string>>, when: JsonObject): SaidIssue | null {
+  for (const path of Object.keys(when)) {
+    const read = readPayloadPath(path);
+    if (!read.ok) return said(`when: ${JSON.stringify(path)} ${read.message}`, "when").error;
+  }
+  for (const [target, path] of Object.entries(map)) {
+    const [to, from] = [readTarget(target), readPayloadPath(path)];
+    if (!to.ok) return said(`map: ${JSON.stringify(target)} ${to.message}`, "map").error;
+    if (!from.ok) return said(`map.${target}: ${JSON.stringify(path)} ${from.message}`, `map.${target}`).error;
+    if (target === "kind") return said("map.kind: a trigger begins runs of one kind", "map.kind").error;
+    const above = Object.keys(map).find((other) => target.startsWith(`${other}.`));
+    if (above !== undefined)
+      return said(`map.${target}: stands inside of ${above}, which is mapped too`, `map.${target}`).error;
+  }
+  return null;
+}
+
+/** A template is stored and shown as it is: a key in it would be, too. */
+function keptKey(run: JsonObject, map: Readonly<Record<string, string>>): SaidIssue | null {
+  const judges = isRecord(run["judges"]) ? Object.entries(run["judges"]) : [];
+  const places: [string, unknown][] = [
+    ["endpoint", run["endpoint"]],
+    ...judges.map(([name, judge]): [string, unknown] => [
+      `judges.${name}.endpoint`,
+      isRecord(judge) ? judge["endpoint"] : null,
+    ]),
+  ];
+  const found = places.find(([, endpoint]) => isRecord(endpoint) && Object.hasOwn(endpoint, "api_key"));
+  const mapped = Object.keys(map).find((target) => target.endsWith(".api_key"));
+  if (found === undefined && mapped === undefined) return null;
+  const param = found === undefined ? `map.${mapped}` : `run.${found[0]}.api_key`;
+  return said(`${param}: ${NO_KEY}`, param).error;
+}
+
+/** It says that the run has no such field. */
+function leavesOut(issue: Issue, target: string): boolean {
+  if (issue.code !== "unrecognized_keys") return false;
+  const names = target.split(".");
+  return isPrefix(issue.path, names) && issue.keys.includes(names[issue.path.length] ?? "");
+}
+
+function isWithin(path: readonly PropertyKey[], target: string): boolean {
+  return isPrefix(target.split("."), path);
+}
+
+function isPrefix(short: readonly PropertyKey[], long: readonly PropertyKey[]): boolean {
+  return short.length <= long.length && short.every((name, at) => name === long[at]);
+}
+
+function said(message: string, param: string): Said {
+  return { ok: false, error: { code: "invalid_request", message, param } };
+}

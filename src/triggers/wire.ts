@@ -1,0 +1,222 @@
+/** Triggers on the wire: addresses at which somebody else's webhook begins a run. Secrets go in and never come out. */
+import * as z from "zod";
+import { ResourceName } from "../contract/endpoint.ts";
+import { LIMITS } from "../contract/limits.ts";
+import {
+  AnyObject,
+  Count,
+  EXAMPLE,
+  listOf,
+  MaybeFlag,
+  MaybeText,
+  named,
+  namedInput,
+  Seconds,
+  shortObject,
+} from "../contract/primitives.ts";
+import { ShownText } from "../contract/shown-text.ts";
+import { faultInSecret } from "../contract/signing-secret.ts";
+
+/**
+ * How a delivery proves who sent it: `standard`, Standard Webhooks 1.0.0 (an HMAC of id, time and body); `github`, its
+ * X-Hub-Signature-256 (an HMAC of the body); `huggingface`, the secret itself in X-Webhook-Secret.
+ */
+export const TRIGGER_SCHEMES = ["standard", "github", "huggingface"] as const;
+export const TriggerScheme = z.enum(TRIGGER_SCHEMES);
+export type TriggerScheme = z.infer<typeof TriggerScheme>;
+
+/**
+ * What a delivery does while a run of the trigger goes on: `allow`, begins another; `queue`, waits its turn; `coalesce`,
+ * waits in the place of whichever waited.
+ */
+export const TRIGGER_CONCURRENCY = ["allow", "queue", "coalesce"] as const;
+export const TriggerConcurrency = z.enum(TRIGGER_CONCURRENCY);
+export type TriggerConcurrency = z.infer<typeof TriggerConcurrency>;
+
+/**
+ * What became of a delivery: `accepted`, its run is being begun; `waiting`, for the run before it; `started`; `ignored`,
+ * `when` is not met; `answered`, it was only to see whether anybody is there; `superseded` by a later one; `refused`.
+ */
+export const DELIVERY_STATES = [
+  "accepted",
+  "waiting",
+  "started",
+  "ignored",
+  "answered",
+  "superseded",
+  "refused",
+] as const;
+export const DeliveryState = z.enum(DELIVERY_STATES);
+export type DeliveryState = z.infer<typeof DeliveryState>;
+
+/** What it must be beyond that depends on the scheme: signing-secret.ts. */
+export const TriggerSecret = z.string().min(16).max(1024);
+
+const Path = z.string().min(1).max(200);
+const atMost = <Value>(pairs: Readonly<Record<string, Value>>) => Object.keys(pairs).length <= LIMITS.triggerPaths;
+const TOO_MANY = { error: `at most ${LIMITS.triggerPaths} of them` };
+const Scalar = z.union([ShownText.max(512), z.number(), z.boolean(), z.null()]);
+
+const Fields = {
+  run: shortObject(LIMITS.triggerRunCharacters, "upload rows as a dataset, and name that")
+    .describe("the run it begins, as POST /v1/runs takes it; without keys: endpoints are named, not given with one")
+    .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen", metadata: {} } }),
+  map: z
+    .record(Path, Path)
+    .refine(atMost, TOO_MANY)
+    .describe("fields of the run, by the path in the payload that fills each: names and [numbers] behind $")
+    .meta({ example: { "metadata.sha": "$.after" } }),
+  when: z
+    .record(Path, z.union([Scalar, z.array(Scalar).min(1).max(LIMITS.triggerPaths)]))
+    .refine(atMost, TOO_MANY)
+    .refine((when) => JSON.stringify(when).length <= LIMITS.triggerWhenCharacters, {
+      error: `must be at most ${LIMITS.triggerWhenCharacters} characters of JSON`,
+    })
+    .describe("what the payload must hold there, or one of a list; a payload that does not begins nothing")
+    .meta({ example: { "$.ref": "refs/heads/main" } }),
+  concurrency: TriggerConcurrency.meta({ example: "queue" }),
+};
+
+export const TriggerRequest = namedInput("TriggerRequest", {
+  name: ResourceName.meta({ example: "on-merge" }),
+  verify: z
+    .strictObject({
+      scheme: TriggerScheme.meta({ example: "github" }),
+      secret: TriggerSecret.optional()
+        .describe("what the sender signs by; of `standard` it is made here where it is left out")
+        .meta({ example: "a-long-shared-secret" }),
+    })
+    .refine(({ scheme, secret }) => scheme === "standard" || secret !== undefined, {
+      error: "is required: give it to the sender too",
+      path: ["secret"],
+    })
+    .superRefine(({ scheme, secret }, context) => {
+      const fault = secret === undefined ? null : faultInSecret(scheme, secret);
+      if (fault !== null) context.addIssue({ code: "custom", message: fault, path: ["secret"] });
+    })
+    .meta({ example: {} }),
+  run: Fields.run,
+  map: Fields.map.default({}),
+  when: Fields.when.default({}),
+  concurrency: Fields.concurrency.default("allow"),
+});
+export type TriggerRequest = z.output<typeof TriggerRequest>;
+export type TriggerRequestInput = z.input<typeof TriggerRequest>;
+
+/** Only what is named changes. */
+export const TriggerPatch = z
+  .strictObject({
+    name: ResourceName,
+    secret: TriggerSecret,
+    ...Fields,
+    disabled: z.boolean().describe("true: deliveries are refused"),
+  })
+  .partial()
+  .meta({ id: "TriggerPatch" });
+export type TriggerPatch = z.output<typeof TriggerPatch>;
+
+export const TriggerView = named("Trigger", {
+  object: z.literal("trigger"),
+  id: z.string().meta({ example: EXAMPLE.trigger }),
+  name: z.string().meta({ example: "on-merge" }),
+  url: z
+    .string()
+    .describe("where the sender posts")
+    .meta({ example: `https://rollcall.example/hooks/${EXAMPLE.trigger}` }),
+  verify: z.object({ scheme: TriggerScheme.meta({ example: "github" }) }),
+  ...Fields,
+  disabled: z.boolean().meta({ example: false }),
+  created_by: z
+    .string()
+    .describe(
+      "the key or person that made it, or changed what it begins or its secret since: its runs are theirs, and are paid so",
+    )
+    .meta({ example: EXAMPLE.key }),
+  created_at: Seconds,
+  updated_at: Seconds,
+});
+export type TriggerView = z.infer<typeof TriggerView>;
+export const TriggerList = listOf(TriggerView, "TriggerList", EXAMPLE.trigger);
+
+/** The reply that creates one says once what was made to sign by. */
+export const CreatedTrigger = TriggerView.extend({
+  secret: MaybeText.describe("made here, and shown once; null where you gave one, and in a repeat").meta({
+    example: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+  }),
+}).meta({ id: "CreatedTrigger" });
+export type CreatedTrigger = z.infer<typeof CreatedTrigger>;
+
+const Problem = z.object({ code: z.string(), message: z.string(), param: MaybeText });
+const SENT_ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
+
+/** One delivery, as the trigger's log has it. */
+export const TriggerDelivery = named("TriggerDelivery", {
+  object: z.literal("trigger_delivery"),
+  id: z.string().describe("counts up within the trigger").meta({ example: "41" }),
+  trigger_id: z.string().meta({ example: EXAMPLE.trigger }),
+  delivery_id: MaybeText.describe("as the sender names it; null where nobody knows who sent it, or it names none").meta(
+    {
+      example: SENT_ID,
+    },
+  ),
+  event: MaybeText.describe("what the sender calls it, where it says so").meta({ example: "push" }),
+  state: DeliveryState.meta({ example: "started" }),
+  run_id: MaybeText.meta({ example: EXAMPLE.run }),
+  error: Problem.nullable().describe("why it was refused, as a run's refusal says it").meta({ example: null }),
+  superseded_by: MaybeText.describe("the delivery that took its place"),
+  more: Count.describe("others that were refused like it since the one before, and are not listed"),
+  at: Seconds,
+});
+export type TriggerDelivery = z.infer<typeof TriggerDelivery>;
+export const TriggerDeliveryList = listOf(TriggerDelivery, "TriggerDeliveryList", "41");
+
+/** What a sender is told. */
+export const TriggerReceipt = named("TriggerReceipt", {
+  run_id: MaybeText.describe("null where none began, or not yet").meta({ example: EXAMPLE.run }),
+  duplicate: z.boolean().describe("this delivery came before"),
+  state: DeliveryState.meta({ example: "started" }),
+  reason: MaybeText.describe("why it began nothing"),
+});
+export type TriggerReceipt = z.infer<typeof TriggerReceipt>;
+
+const HeaderName = z
+  .string()
+  .max(100)
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "is no name of a header" });
+const HeaderValue = z
+  .string()
+  .max(4096)
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "is no value of a header" });
+
+export const TriggerTestRequest = namedInput("TriggerTestRequest", {
+  payload: AnyObject.optional()
+    .describe("what a sender would post")
+    .meta({ example: { ref: "refs/heads/main", after: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } }),
+  body: z.string().optional().describe("the same as its exact text, where its signature is to be checked"),
+  headers: z
+    .record(HeaderName, HeaderValue)
+    .optional()
+    .describe("the headers that it comes with; absent: no signature is checked"),
+}).refine(({ payload, body }) => (payload === undefined) !== (body === undefined), {
+  error: "give one of payload and body",
+  path: ["payload"],
+});
+export type TriggerTestRequest = z.output<typeof TriggerTestRequest>;
+export type TriggerTestRequestInput = z.input<typeof TriggerTestRequest>;
+
+export const TriggerTest = named("TriggerTest", {
+  object: z.literal("trigger_test"),
+  verified: MaybeFlag.describe("null where no headers were given").meta({ example: null }),
+  would: z.enum(["begin", "ignore", "answer", "refuse"]).meta({ example: "begin" }),
+  delivery_id: MaybeText,
+  event: MaybeText,
+  when: z
+    .array(z.object({ path: z.string(), holds: z.boolean(), found: Scalar }))
+    .describe("each condition, and what the payload has there")
+    .meta({ example: [{ path: "$.ref", holds: true, found: "refs/heads/main" }] }),
+  request: AnyObject.nullable()
+    .describe("the run that it would begin")
+    .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen" } }),
+  errors: z.array(Problem).describe("why it would be refused").meta({ example: [] }),
+});
+export type TriggerTest = z.infer<typeof TriggerTest>;

@@ -1,0 +1,93 @@
+/**
+ * Tells whoever wants to know. Where nobody does, an event costs nothing but a look at a list that the isolate remembers.
+ *
+ * Invariants. It returns when every address that wants the events has them on disk, and throws otherwise: whoever has
+ * news keeps them until it has returned, and tells them again. What is told twice, under the same id, is delivered once.
+ */
+import type { Scope } from "../contract/scope.ts";
+import { OUTAGE_MS, TtlCache } from "../runtime/kit/caches.ts";
+import type { EventListener, OutboundEvent } from "../runtime/kit/slice-hooks.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { type Listening, webhooksListening, webhooksNaming } from "./queries.ts";
+import { webhookObject } from "./rpc.ts";
+import { wants } from "./rules.ts";
+
+/** An address that is added or changed is told so soon at the latest. */
+const known = new TtlCache<readonly Listening[]>(5000, 4000, OUTAGE_MS);
+/** Of one organisation, that are told of its own budgets. */
+const MOST_OF_ORGANIZATION = 100;
+
+type Address = Listening & { readonly scope: Scope };
+
+/** Tells the addresses of the project. `now`: epoch milliseconds. */
+async function tellProject(
+  env: Env,
+  scope: Scope,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests,
+): Promise<void> {
+  if (events.length === 0) return;
+  const list = await listeningIn(env, scope, subrequests);
+  await tell(
+    env,
+    list.map((one) => ({ ...one, scope })),
+    events,
+    subrequests,
+  );
+}
+
+async function isWanted(env: Env, scope: Scope, types: readonly string[], subrequests: Subrequests): Promise<boolean> {
+  const list = await listeningIn(env, scope, subrequests);
+  return list.some(({ events }) => types.some((type) => wants(events, type)));
+}
+
+/** To addresses of any project of the organisation that name the events, or their family. */
+async function tellOrganization(
+  env: Env,
+  orgId: string,
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const family = events[0]?.type.split(".")[0];
+  if (family === undefined) return;
+  const found = await subrequests.fetch(() => webhooksNaming(env.DB, orgId, family, MOST_OF_ORGANIZATION));
+  const addresses = found.map(({ project_id, ...one }) => ({ ...one, scope: { orgId, projectId: project_id } }));
+  await tell(env, addresses, events, subrequests);
+}
+
+/** For whoever changed the project's list in this isolate; others know within five seconds. */
+export function forgetListening(scope: Scope): void {
+  known.forget(nameOf(scope));
+}
+
+function nameOf({ orgId, projectId }: Scope): string {
+  return `${orgId}/${projectId}`;
+}
+
+function listeningIn(env: Env, scope: Scope, subrequests: Subrequests): Promise<readonly Listening[]> {
+  const read = () => subrequests.fetch(() => webhooksListening(env.DB, scope));
+  return known.get(nameOf(scope), Date.now(), read);
+}
+
+async function tell(
+  env: Env,
+  addresses: readonly Address[],
+  events: readonly OutboundEvent[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const wanting = addresses
+    .map((address) => ({ ...address, wanted: events.filter(({ type }) => wants(address.events, type)) }))
+    .filter(({ wanted }) => wanted.length > 0);
+  await subrequests.objectAll(wanting, async ({ scope, id, wanted }) => {
+    try {
+      await webhookObject(env, scope, id).enqueue({ scope, webhook_id: id }, wanted);
+    } catch (thrown) {
+      // The others are told all the same.
+      failures.push(thrown);
+    }
+  });
+  if (failures.length > 0) throw failures[0];
+}
+
+export const webhookListener: EventListener = { isWanted, tell: tellProject, tellOrganization };

@@ -1,0 +1,259 @@
+/**
+ * One address that is told of events: what waits to be delivered there, and what became of the rest.
+ *
+ * Invariants. What it was told is on disk before it says so. An attempt is counted on disk before it leaves, so a kill
+ * costs one attempt at most, and the repeat has the same id. Only the alarm sends; of a subject one delivery at a time,
+ * six in all, and one while the address fails. Whether the endpoint is there, enabled, and how it signs is read from the
+ * database before anything leaves. Where nothing is due there is no alarm. The alarm never throws.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Send } from "../clients/outgoing.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Serves } from "../runtime/contract/rpc.ts";
+import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
+import { backoffMs } from "../runtime/kit/backoff.ts";
+import { idsOf, logError, logNotice } from "../runtime/kit/log.ts";
+import { mailOwners } from "../runtime/kit/mail-owners.ts";
+import type { OutboundEvent } from "../runtime/kit/slice-hooks.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { Tombstone } from "../runtime/kit/tombstone.ts";
+import { backlogOf, type Delivery, deliveryViewOf } from "./deliveries.ts";
+import { forgetListening } from "./emit.ts";
+import { disableWebhook } from "./queries.ts";
+import type { ReplayOrder, WebhookOf, WebhookRpc } from "./rpc.ts";
+import { ATTEMPTS, nextAttemptAt, verdictOf } from "./rules.ts";
+import { type Address, attempt, readAddress, triedOf } from "./send.ts";
+import { WebhookStore } from "./store.ts";
+import type { DeliveriesQuery, WebhookBacklog, WebhookDelivery } from "./wire.ts";
+
+type Open = Extract<Address, { kind: "open" }>;
+
+/** After so many failures in a row one attempt is made at a time. */
+const FAILING = 6;
+/** Of one run of the alarm: then the next one goes on, with what the database says by then. */
+const ATTEMPTS_A_RUN = 300;
+const RUN_MS = 60_000;
+const MAILS = 5;
+/** How long a secret that does not open is waited for, and how often it is tried. */
+const LOCKED_MS = 3600_000;
+const LOCKED_AGAIN_MS = 5 * 60_000;
+
+export class WebhookObject extends DurableObject<Env> implements Serves<WebhookRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  /** The network that leads to the address, replaced by tests. */
+  network: Send | undefined;
+  readonly #store: WebhookStore;
+  readonly #tombstone: Tombstone;
+  /** Ids of deliveries that are being sent. */
+  readonly #underWay = new Set<string>();
+  #armedAt: number | null = null;
+  /** What the database says is to be looked at, whatever is due. */
+  #look = false;
+  /** Runs of the alarm that failed, in a row, and when the next may be. */
+  #failures = 0;
+  #notBefore = 0;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#store = new WebhookStore(state.storage);
+    this.#tombstone = new Tombstone(state.storage);
+  }
+
+  async enqueue(of: WebhookOf, events: readonly OutboundEvent[]): Promise<void> {
+    if (this.#tombstone.stands) return;
+    const count = this.#store.add(of, events, this.now());
+    if (count > 0) {
+      const about = { ...idsOf(of), webhook_id: of.webhook_id, count };
+      logError("deliveries of a webhook are dropped", about, new Error("too many wait"));
+    }
+    await this.#arm();
+  }
+
+  async changed(_of: WebhookOf): Promise<void> {
+    if (this.#store.of() === null) return;
+    this.#look = true;
+    this.#notBefore = 0;
+    // The rest was asked for by the address that it had.
+    this.#store.note({ resting_until: null });
+    await this.#arm();
+  }
+
+  deliveries(query: DeliveriesQuery): Promise<{ data: WebhookDelivery[]; has_more: boolean } | null> {
+    const rows = this.#store.page(query);
+    if (rows === null) return Promise.resolve(null);
+    const data = rows.slice(0, query.limit).map(deliveryViewOf);
+    return Promise.resolve({ data, has_more: rows.length > query.limit });
+  }
+
+  delivery(id: string): Promise<WebhookDelivery | null> {
+    const row = this.#store.find(id);
+    return Promise.resolve(row === null ? null : deliveryViewOf(row));
+  }
+
+  backlog(): Promise<WebhookBacklog> {
+    return Promise.resolve(backlogOf(this.#store.standing()));
+  }
+
+  async replayOne(id: string): Promise<WebhookDelivery | null> {
+    const row = this.#store.replayOne(id, this.now());
+    await this.#arm();
+    return row === null ? null : deliveryViewOf(row);
+  }
+
+  async replay(order: ReplayOrder): Promise<number> {
+    const replayed = this.#store.replay(order, this.now());
+    await this.#arm();
+    return replayed;
+  }
+
+  async free(): Promise<void> {
+    const freed = this.#tombstone.set(this.now());
+    this.#store.forget();
+    await freed;
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#tombstone.decay(this.now())) return;
+    const of = this.#store.of();
+    if (of === null) return;
+    this.#armedAt = null;
+    this.#look = false;
+    try {
+      await this.#work(of, new Subrequests());
+      this.#failures = 0;
+    } catch (thrown) {
+      logError("webhook alarm", aboutOf(of), thrown);
+      this.#notBefore = this.now() + backoffMs(this.#failures, null, of.webhook_id);
+      this.#failures += 1;
+    }
+    await this.#arm();
+  }
+
+  async #work(of: WebhookOf, subrequests: Subrequests): Promise<void> {
+    this.#store.prune(this.now());
+    await this.#tellDisabled(of, subrequests);
+    const address = await readAddress(this.env, subrequests, of, this.now());
+    if (address.kind === "none") return await this.free();
+    if (address.kind === "disabled") {
+      const { disabled } = this.#store.standing();
+      if (disabled === null) this.#store.disable(address, 0);
+      else if (this.#store.standing().pending > 0) this.#store.disable(disabled, disabled.mails);
+      return;
+    }
+    if (this.#store.standing().disabled !== null) this.#store.enable();
+    if (address.kind === "locked") return await this.#isLocked(of, address.reason, subrequests);
+    if ((this.#store.standing().locked_since ?? null) !== null) this.#store.note({ locked_since: null });
+    await this.#send(of, address, subrequests);
+  }
+
+  /** A deployment that lacks its secret for a while loses nothing; one that has lost it disables the endpoint. */
+  async #isLocked(of: WebhookOf, reason: string, subrequests: Subrequests): Promise<void> {
+    const now = this.now();
+    const since = this.#store.standing().locked_since ?? now;
+    this.#notBefore = now + LOCKED_AGAIN_MS;
+    if (now - since < LOCKED_MS) return this.#store.note({ locked_since: since });
+    this.#store.note({ locked_since: null });
+    await this.#disable(of, reason, subrequests);
+  }
+
+  /** As many at a time as the address bears, until nothing is due or others have to have their turn. */
+  async #send(of: WebhookOf, address: Open, subrequests: Subrequests): Promise<void> {
+    const until = this.now() + RUN_MS;
+    let left = ATTEMPTS_A_RUN;
+    const next = () => {
+      const { disabled, resting_until } = this.#store.standing();
+      const now = this.now();
+      if (left <= 0 || now >= until || disabled !== null || this.#look || this.#tombstone.stands) return undefined;
+      if (resting_until !== null && resting_until > now) return undefined;
+      left -= 1;
+      return this.#store.due(now, LIMITS.parallelFetches + 1).find(({ id }) => !this.#underWay.has(id));
+    };
+    const worker = async () => {
+      for (let one = next(); one !== undefined; one = next()) await this.#try(of, address, one, subrequests);
+    };
+    const failing = this.#store.standing().failures_in_a_row >= FAILING;
+    await Promise.all(Array.from({ length: failing ? 1 : LIMITS.parallelFetches }, worker));
+  }
+
+  async #try(of: WebhookOf, address: Open, one: Delivery, subrequests: Subrequests): Promise<void> {
+    const { id, attempts, type } = one;
+    const sentAt = this.now();
+    if (attempts >= ATTEMPTS) {
+      if (!this.#store.giveUp(one, sentAt)) await this.#disable(of, spent(one), subrequests);
+      return;
+    }
+    const latest = sentAt + LIMITS.webhookAttemptMs;
+    this.#store.begin(one, sentAt, nextAttemptAt(id, attempts + 1, latest) ?? latest);
+    this.#underWay.add(id);
+    try {
+      const answer = await subrequests.inTurn(() => attempt(this.env, address, one, sentAt, this.network));
+      const now = this.now();
+      if (this.#tombstone.stands) return;
+      const verdict = verdictOf(answer, now);
+      const why = verdict.kind === "failed" ? verdict.why : null;
+      const tried = triedOf(answer, why, Math.max(0, now - sentAt), address.secrets);
+      if (verdict.kind === "delivered") return this.#store.delivered(id, tried, now);
+      const rest = verdict.kind === "failed" ? verdict.rest_ms : null;
+      const more = this.#store.failed(id, tried, now, rest);
+      if (verdict.kind === "gone") await this.#disable(of, `it answered 410 to ${type}`, subrequests);
+      else if (!more) await this.#disable(of, spent(one), subrequests);
+    } finally {
+      this.#underWay.delete(id);
+    }
+  }
+
+  async #disable(of: WebhookOf, reason: string, subrequests: Subrequests): Promise<void> {
+    if (this.#store.standing().disabled !== null) return;
+    this.#store.disable({ at: this.now(), reason, written: false }, MAILS);
+    await this.#tellDisabled(of, subrequests);
+  }
+
+  /** Whoever can do something about it: on the endpoint, in the log, and by e-mail where there is one. */
+  async #tellDisabled(of: WebhookOf, subrequests: Subrequests): Promise<void> {
+    const { disabled } = this.#store.standing();
+    if (disabled === null) return;
+    const { scope, webhook_id } = of;
+    if (!disabled.written) {
+      await subrequests.inTurn(() => disableWebhook(this.env.DB, scope, webhook_id, disabled));
+      forgetListening(scope);
+      logNotice("webhook.disabled", aboutOf(of));
+      this.#store.note({ disabled: { ...disabled, written: true } });
+    }
+    if (disabled.mails === 0) return;
+    const subject = "A webhook endpoint was disabled";
+    const text = `${webhook_id} of project ${scope.projectId} gets nothing any more: ${disabled.reason}.\n\nWhat was not delivered is kept for 7 days. Enable it again, then replay that.\n`;
+    this.#store.note({ disabled: { ...disabled, written: true, mails: disabled.mails - 1 } });
+    await mailOwners(this.env, subrequests, scope.orgId, { subject, text });
+    this.#store.note({ disabled: { ...disabled, written: true, mails: 0 } });
+  }
+
+  /** An alarm that comes too early costs less than setting it anew with every call. */
+  async #arm(): Promise<void> {
+    const due = this.#dueAt();
+    if (due === null || this.#tombstone.stands) return;
+    const at = Math.max(this.now(), due);
+    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    this.#armedAt = at;
+    await this.ctx.storage.setAlarm(at);
+  }
+
+  #dueAt(): number | null {
+    if (this.#store.of() === null) return null;
+    const { disabled, resting_until } = this.#store.standing();
+    const tells = disabled !== null && (!disabled.written || disabled.mails > 0);
+    const next = this.#store.nextAt();
+    const work = tells || this.#look ? this.now() : next && Math.max(next, resting_until ?? 0);
+    const dues = [work && Math.max(work, this.#notBefore), this.#store.forgetAt()].filter((at) => at !== null);
+    return dues.length === 0 ? null : Math.min(...dues);
+  }
+}
+
+function spent({ type, error }: Delivery): string {
+  return `${type} was tried ${ATTEMPTS} times in vain${error === null ? "" : `: ${error}`}`;
+}
+
+function aboutOf({ scope, webhook_id }: WebhookOf) {
+  return { ...idsOf({ scope }), webhook_id };
+}

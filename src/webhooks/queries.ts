@@ -1,0 +1,189 @@
+/** Webhook endpoints: where events are told, which of them, and what is signed with. */
+import { and, asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import {
+  type WebhookEndpointRow,
+  type WebhookSecretRow,
+  webhookEndpoints,
+  webhookSecrets,
+} from "../db/doors-schema.ts";
+import { type Remembered, violatedTable } from "../db/idempotency-keys.ts";
+import { type Page, pageOf } from "../db/page.ts";
+import { idempotencyKeys } from "../db/schema.ts";
+import { inOrganization, inProject, isOpenProject } from "../db/scoped.ts";
+
+export type NewWebhook = Omit<WebhookEndpointRow, "org_id" | "project_id">;
+export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;
+/** Whom to tell, and of what: names, or `run.*`; null: all. */
+export type Listening = Pick<WebhookEndpointRow, "id" | "events">;
+
+export async function findWebhook(database: D1Database, scope: Scope, id: string): Promise<WebhookEndpointRow | null> {
+  const rows = await inProject(database, scope).select(webhookEndpoints, eq(webhookEndpoints.id, id));
+  return rows[0] ?? null;
+}
+
+/** By time of creation, then id; at most `page.limit` of them. */
+export async function listWebhooks(database: D1Database, scope: Scope, page: Page): Promise<WebhookEndpointRow[]> {
+  return await pageOf(webhookEndpoints, page, (beyond) => inProject(database, scope).select(webhookEndpoints, beyond));
+}
+
+/** Those of the project that are told something. */
+export async function webhooksListening(database: D1Database, scope: Scope): Promise<Listening[]> {
+  const { id, events, disabled_at } = webhookEndpoints;
+  return await inProject(database, scope)
+    .columns({ id, events }, webhookEndpoints, isNull(disabled_at))
+    .limit(LIMITS.webhooksPerProject);
+}
+
+/** All of the project, disabled ones too: for its deletion. */
+export async function webhooksOfProject(database: D1Database, scope: Scope): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: webhookEndpoints.id }, webhookEndpoints)
+    .limit(LIMITS.webhooksPerProject);
+  return rows.map(({ id }) => id);
+}
+
+/** Those of any project of the organisation that name events of this family (`budget`), or one of them. */
+export async function webhooksNaming(
+  database: D1Database,
+  orgId: string,
+  family: string,
+  limit: number,
+): Promise<(Listening & { readonly project_id: string })[]> {
+  const { id, project_id, events, disabled_at, created_at } = webhookEndpoints;
+  const naming = sql`exists (select 1 from json_each(${events}) where value like ${`${family}.%`})`;
+  return await inOrganization(database, orgId)
+    .columns({ id, project_id, events }, webhookEndpoints, isNull(disabled_at), naming)
+    .orderBy(asc(created_at), asc(id))
+    .limit(limit);
+}
+
+/** `full`: the project has as many as it may. `taken`: the Idempotency-Key is. `gone`: its project is being deleted. */
+export async function insertWebhook(
+  database: D1Database,
+  scope: Scope,
+  { webhook, secret }: { readonly webhook: NewWebhook; readonly secret: NewWebhookSecret },
+  made: Remembered | null,
+): Promise<"inserted" | "full" | "gone" | "taken"> {
+  const project = inProject(database, scope);
+  const open = isOpenProject(database, scope);
+  const there = project.columns({ count: count() }, webhookEndpoints);
+  const room = and(open, sql`${there} < ${LIMITS.webhooksPerProject}`) ?? open;
+  const inserted = exists(
+    project.columns({ id: webhookEndpoints.id }, webhookEndpoints, eq(webhookEndpoints.id, webhook.id)),
+  );
+  const remembering = made === null ? [] : [project.insertIf(inserted, idempotencyKeys, made)];
+  try {
+    const [rows] = await project.batch([
+      project.insertIf(room, webhookEndpoints, webhook).returning({ id: webhookEndpoints.id }),
+      project.insertIf(inserted, webhookSecrets, secret),
+      ...remembering,
+    ]);
+    if (rows.length === 1) return "inserted";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+  const [{ count: had } = { count: 0 }] = await there;
+  return had >= LIMITS.webhooksPerProject ? "full" : "gone";
+}
+
+/** Null when there is none any more. */
+export async function updateWebhook(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  changes: Partial<Omit<NewWebhook, "id" | "created_at">>,
+): Promise<WebhookEndpointRow | null> {
+  const rows = await inProject(database, scope)
+    .update(webhookEndpoints, changes, eq(webhookEndpoints.id, id))
+    .returning();
+  return rows[0] ?? null;
+}
+
+/** What its object found. One that is disabled already stays so as it was. */
+export async function disableWebhook(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  { at, reason }: { readonly at: number; readonly reason: string },
+): Promise<void> {
+  const changes = { disabled_at: at, disabled_reason: reason, updated_at: at };
+  const { id: column, disabled_at } = webhookEndpoints;
+  await inProject(database, scope).update(webhookEndpoints, changes, eq(column, id), isNull(disabled_at));
+}
+
+/** The endpoint and its secrets: all or none. */
+export async function deleteWebhook(database: D1Database, scope: Scope, id: string): Promise<void> {
+  const project = inProject(database, scope);
+  await project.batch([
+    project.delete(webhookSecrets, eq(webhookSecrets.webhook_id, id)),
+    project.delete(webhookEndpoints, eq(webhookEndpoints.id, id)),
+  ]);
+}
+
+/** The secrets that sign at that time, the newest first. */
+export async function secretsOfWebhook(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  now: number,
+): Promise<WebhookSecretRow[]> {
+  return await inProject(database, scope)
+    .select(webhookSecrets, eq(webhookSecrets.webhook_id, id), signs(now))
+    .orderBy(desc(webhookSecrets.created_at), desc(webhookSecrets.id));
+}
+
+/**
+ * Puts another secret in front. Those before it sign until `ends`, if not less; those that have ended go. `full`: as many
+ * sign as may.
+ */
+export async function rotateWebhookSecret(
+  database: D1Database,
+  scope: Scope,
+  { secret, ends }: { readonly secret: NewWebhookSecret; readonly ends: number },
+): Promise<"rotated" | "full" | "gone"> {
+  const project = inProject(database, scope);
+  const [now, ofIt] = [secret.created_at, eq(webhookSecrets.webhook_id, secret.webhook_id)];
+  const signing = project.columns({ count: count() }, webhookSecrets, ofIt, signs(now));
+  const there = project.columns(
+    { id: webhookEndpoints.id },
+    webhookEndpoints,
+    eq(webhookEndpoints.id, secret.webhook_id),
+  );
+  const sooner = sql`min(coalesce(${webhookSecrets.expires_at}, ${ends}), ${ends})`;
+  const [, rows] = await project.batch([
+    project.delete(webhookSecrets, ofIt, lte(webhookSecrets.expires_at, now)),
+    project
+      .insertIf(sql`${exists(there)} and ${signing} < ${LIMITS.webhookSecrets}`, webhookSecrets, secret)
+      .returning({ id: webhookSecrets.id }),
+    project.update(webhookSecrets, { expires_at: sooner }, ofIt, sql`${webhookSecrets.id} != ${secret.id}`, rotated()),
+  ]);
+  if (rows.length === 1) return "rotated";
+  return (await there).length === 0 ? "gone" : "full";
+
+  function rotated(): SQL {
+    return exists(project.columns({ id: webhookSecrets.id }, webhookSecrets, eq(webhookSecrets.id, secret.id)));
+  }
+}
+
+export type SecretEnd = Pick<WebhookSecretRow, "webhook_id" | "expires_at">;
+
+/** The same of several endpoints, without the secrets. */
+export async function secretEndsOfWebhooks(
+  database: D1Database,
+  scope: Scope,
+  ids: readonly string[],
+  now: number,
+): Promise<SecretEnd[]> {
+  if (ids.length === 0) return [];
+  const { webhook_id, expires_at } = webhookSecrets;
+  return await inProject(database, scope)
+    .columns({ webhook_id, expires_at }, webhookSecrets, inArray(webhook_id, [...ids]), signs(now))
+    .orderBy(desc(webhookSecrets.created_at), desc(webhookSecrets.id));
+}
+
+function signs(now: number): SQL | undefined {
+  return or(isNull(webhookSecrets.expires_at), gt(webhookSecrets.expires_at, now));
+}

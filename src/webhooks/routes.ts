@@ -1,0 +1,208 @@
+/** Webhook endpoints: addresses that are told of events, and what was delivered there. A secret is shown once. */
+
+import {
+  answer,
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+  readQuery,
+} from "../api/answer.ts";
+import { unwrap } from "../api/errors.ts";
+import { idempotencyKeyOf } from "../api/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
+import { PageQuery, pageOf, positionOf } from "../api/page.ts";
+import { Deleted } from "../contract/endpoint.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
+import { findWebhook } from "./queries.ts";
+import {
+  CreatedWebhook,
+  DeliveriesQuery,
+  DeliveryList,
+  Replayed,
+  ReplayRequest,
+  RotateWebhookSecret,
+  WebhookDelivery,
+  WebhookList,
+  WebhookPatch,
+  WebhookRequest,
+  WebhookView,
+} from "./wire.ts";
+
+const FOLDER = "/v1/webhook-endpoints";
+const ONE = `${FOLDER}/{id}`;
+const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: a receiver knows a repeat by its webhook-id" };
+
+const service = serviceOf<typeof import("./service.ts")>("webhooks");
+
+export const webhookOperations: readonly Operation[] = [
+  {
+    id: "createWebhookEndpoint",
+    route: `POST ${FOLDER}`,
+    permission: "webhooks:write",
+    summary: "Name an address that is told of events, signed by Standard Webhooks",
+    description:
+      "It is told of what happens from then on, after 5 seconds at the latest. An endpoint that names `budget.*` hears of the organisation's budgets as well, which takes `billing:write` and a key for the whole organisation.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: WebhookRequest },
+    reply: {
+      status: 201,
+      description: "The endpoint, with its secret this once",
+      schema: CreatedWebhook,
+      headers: CREATED_HEADERS,
+    },
+    errors: ["url_not_allowed", "conflict", "idempotency_conflict"],
+    handle: createOne,
+  },
+  {
+    id: "listWebhookEndpoints",
+    route: `GET ${FOLDER}`,
+    permission: "webhooks:read",
+    summary: "List webhook endpoints, with what waits for each",
+    query: PageQuery,
+    reply: { description: "One page of endpoints", schema: WebhookList },
+    handle: listAll,
+  },
+  {
+    id: "getWebhookEndpoint",
+    route: `GET ${ONE}`,
+    permission: "webhooks:read",
+    summary: "Read a webhook endpoint, and what waits for it",
+    reply: { description: "The endpoint, without its secrets", schema: WebhookView },
+    handle: (context) => answer(context, service(context).readWebhook, context.var.now()),
+  },
+  {
+    id: "updateWebhookEndpoint",
+    route: `PATCH ${ONE}`,
+    permission: "webhooks:write",
+    summary: "Change a webhook endpoint, or enable it again: only what is named",
+    description:
+      "What was given up while it was disabled stays in its log until it is replayed. What is already under way to the address before may still arrive there.",
+    body: { schema: WebhookPatch, example: { events: ["run.*"], disabled: false } },
+    reply: { description: "The endpoint as it is now", schema: WebhookView },
+    errors: ["url_not_allowed"],
+    handle: changeOne,
+  },
+  {
+    id: "deleteWebhookEndpoint",
+    route: `DELETE ${ONE}`,
+    permission: "webhooks:write",
+    summary: "Delete a webhook endpoint, with its secrets, its deliveries and its log",
+    reply: { description: "It is gone", schema: Deleted, example: { object: "webhook_endpoint", id: EXAMPLE.webhook } },
+    handle: async (context) => {
+      const { id } = await ask(context, service(context).removeWebhook);
+      return context.json({ object: "webhook_endpoint", id, deleted: true });
+    },
+  },
+  {
+    id: "rotateWebhookSecret",
+    urgent: true,
+    route: `POST ${ONE}/rotate-secret`,
+    permission: "webhooks:write",
+    summary: "Make another secret; deliveries are signed with the one before as well for a while",
+    description: "Asked twice, it makes two.",
+    headers: { "Idempotency-Key": "accepted and not looked at: a secret is shown once" },
+    body: { schema: RotateWebhookSecret, example: { overlap_s: 86_400 } },
+    reply: { description: "The endpoint, with its new secret this once", schema: CreatedWebhook },
+    errors: ["conflict"],
+    handle: rotateOne,
+  },
+  {
+    id: "listWebhookDeliveries",
+    route: `GET ${ONE}/deliveries`,
+    permission: "webhooks:read",
+    summary: "List what is and was delivered to an endpoint, newest first",
+    query: DeliveriesQuery,
+    reply: { description: "One page of deliveries", schema: DeliveryList },
+    handle: listDeliveries,
+  },
+  {
+    id: "replayWebhookDelivery",
+    route: `POST ${ONE}/deliveries/{msg}/replay`,
+    permission: "webhooks:write",
+    summary: "Deliver one again, under the webhook-id it had",
+    headers: NOT_NEEDED,
+    reply: {
+      description: "The delivery, which waits to be sent",
+      schema: WebhookDelivery,
+      example: { state: "pending", attempts: 0 },
+    },
+    errors: ["conflict"],
+    handle: (context) => answer(context, service(context).replayDelivery, pathParam(context, "msg")),
+  },
+  {
+    id: "replayWebhookDeliveries",
+    route: `POST ${ONE}/replay`,
+    permission: "webhooks:write",
+    summary: "Deliver again what was delivered or given up in a span of time",
+    description: "By default what was given up. The oldest go first, as many as have room.",
+    headers: NOT_NEEDED,
+    body: { schema: ReplayRequest, example: { after: 1_792_000_000 } },
+    reply: { description: "How many are delivered again", schema: Replayed },
+    errors: ["conflict"],
+    handle: replayMany,
+  },
+  {
+    id: "testWebhookEndpoint",
+    route: `POST ${ONE}/test`,
+    permission: "webhooks:write",
+    summary: "Send an event of the type webhook.test to an endpoint, whatever it wants",
+    headers: { "Idempotency-Key": "accepted and not looked at: each call sends one" },
+    reply: {
+      status: 202,
+      description: "The delivery, which waits to be sent: its log says what came of it",
+      schema: WebhookDelivery,
+      example: { type: "webhook.test", state: "pending", attempts: 0 },
+    },
+    errors: ["conflict"],
+    handle: testOne,
+  },
+];
+
+async function createOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, WebhookRequest);
+  const { scope, caller } = context.var;
+  const { value, replayed } = unwrap(
+    await service(context).createWebhook(context.env, scope, caller, request, options),
+  );
+  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
+}
+
+async function listAll(context: ApiContext): Promise<Response> {
+  const { after, limit, order } = readQuery(context, PageQuery);
+  const { scope, now } = context.var;
+  const find = (id: string) => findWebhook(context.env.DB, scope, id);
+  const position = await positionOf(after, "a webhook endpoint", find);
+  const page = { after: position, limit: limit + 1, order };
+  return context.json(pageOf(await service(context).readWebhooks(context.env, scope, page, now()), limit));
+}
+
+async function changeOne(context: ApiContext): Promise<Response> {
+  const patch = await readBody(context, WebhookPatch);
+  const { caller, now } = context.var;
+  return answer(context, service(context).changeWebhook, caller, patch, now());
+}
+
+async function rotateOne(context: ApiContext): Promise<Response> {
+  const { overlap_s } = await readBody(context, RotateWebhookSecret);
+  const { caller, now } = context.var;
+  return context.json(await ask(context, service(context).rotateWebhook, caller, overlap_s, now()));
+}
+
+async function listDeliveries(context: ApiContext): Promise<Response> {
+  const page = await ask(context, service(context).readDeliveries, readQuery(context, DeliveriesQuery));
+  const [first_id = null, last_id = null] = [page.data[0]?.id, page.data.at(-1)?.id];
+  return context.json({ object: "list", data: page.data, first_id, last_id, has_more: page.has_more });
+}
+
+async function replayMany(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, ReplayRequest);
+  return context.json(await ask(context, service(context).replayDeliveries, request, context.var.now()));
+}
+
+async function testOne(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  return context.json(await ask(context, service(context).testWebhook, context.var.now()), 202);
+}

@@ -1,0 +1,76 @@
+/** Where deliveries of an endpoint go and what signs them, read anew for each run of its alarm; and one attempt. */
+import type { Send } from "../clients/outgoing.ts";
+import { withoutKey } from "../clients/without-key.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { saidBack } from "../contract/shown-text.ts";
+import { type AllowedHosts, allowedHosts, wayOut } from "../runtime/kit/address.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { openSealed } from "../runtime/kit/sealed-values.ts";
+import { signedHeaders } from "../runtime/kit/sign-webhook.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { postWebhook } from "./client.ts";
+import type { Delivery, Tried } from "./deliveries.ts";
+import { findWebhook, secretsOfWebhook } from "./queries.ts";
+import type { WebhookOf } from "./rpc.ts";
+import type { Answer } from "./rules.ts";
+
+/** What the database says of the endpoint. */
+export type Address =
+  /** It was deleted. */
+  | { readonly kind: "none" }
+  | { readonly kind: "disabled"; readonly at: number; readonly reason: string }
+  /** Its newest secret does not open: nothing can be signed by it. */
+  | { readonly kind: "locked"; readonly reason: string }
+  | { readonly kind: "open"; readonly url: string; readonly secrets: readonly string[]; readonly hosts: AllowedHosts };
+
+/** Throws where the database does not answer. */
+export async function readAddress(
+  env: Env,
+  subrequests: Subrequests,
+  { scope, webhook_id }: WebhookOf,
+  now: number,
+): Promise<Address> {
+  const row = await subrequests.fetch(() => findWebhook(env.DB, scope, webhook_id));
+  if (row === null) return { kind: "none" };
+  if (row.disabled_at !== null) {
+    return { kind: "disabled", at: row.disabled_at, reason: row.disabled_reason ?? "somebody disabled it" };
+  }
+  const sealed = await subrequests.fetch(() => secretsOfWebhook(env.DB, scope, webhook_id, now));
+  const secrets: string[] = [];
+  for (const [at, { id, sealed_secret }] of sealed.entries()) {
+    try {
+      secrets.push(await openSealed(env, { kind: "webhook_secret", scope, id, sealed: sealed_secret }));
+    } catch (thrown) {
+      logError("the secret of a webhook does not open", { ...idsOf({ scope }), webhook_id, secret_id: id }, thrown);
+      // Older ones sign beside it for a while, and it is by the newest that a receiver knows its sender.
+      if (at === 0) return { kind: "locked", reason: "its secret does not open here: rotate it" };
+    }
+  }
+  const hosts = await subrequests.fetch(() => allowedHosts(env, scope));
+  return { kind: "open", url: row.url, secrets, hosts };
+}
+
+/** Never throws. `now`: the time it is signed for, epoch milliseconds. */
+export async function attempt(
+  env: Env,
+  { url, secrets, hosts }: Extract<Address, { kind: "open" }>,
+  { id, body }: Delivery,
+  now: number,
+  network: Send | undefined,
+): Promise<Answer> {
+  const headers = signedHeaders(secrets, id, body, now);
+  const send = wayOut(env, hosts, network);
+  const limits = { timeoutMs: LIMITS.webhookAttemptMs, bytes: LIMITS.webhookAnswerBytes };
+  return await postWebhook({ url, body, headers, send, ...limits });
+}
+
+/** What the log keeps of it: one line of visible text, without the secrets. */
+export function triedOf(answer: Answer, why: string | null, latency_ms: number, secrets: readonly string[]): Tried {
+  const shown = (text: string) => {
+    const clean = secrets.reduce((rest, secret) => withoutKey(rest, secret), text);
+    return saidBack(clean.replaceAll(/\s+/g, " ").trim(), LIMITS.webhookAnswerCharacters);
+  };
+  if ("error" in answer) return { status: null, answer: null, error: shown(answer.error), latency_ms };
+  const text = shown(answer.text);
+  return { status: answer.status, answer: text === "" ? null : text, error: why, latency_ms };
+}

@@ -1,0 +1,273 @@
+/**
+ * Webhook endpoints: made, shown with what waits for them, changed, deleted; their deliveries, shown and sent again. A secret
+ * is sealed before it is stored, and shown once.
+ */
+import type { Caller } from "../contract/identity.ts";
+import { permits } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import type { WebhookEndpointRow } from "../db/doors-schema.ts";
+import { type Page, seconds } from "../db/page.ts";
+import { keyReused, projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { refuseAddress } from "../runtime/kit/address.ts";
+import { given } from "../runtime/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { noteProject } from "../runtime/service/note-project.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { forgetListening } from "./emit.ts";
+import {
+  deleteWebhook,
+  findWebhook,
+  insertWebhook,
+  listWebhooks,
+  type NewWebhook,
+  type NewWebhookSecret,
+  rotateWebhookSecret,
+  type SecretEnd,
+  secretEndsOfWebhooks,
+  updateWebhook,
+} from "./queries.ts";
+import { webhookObject } from "./rpc.ts";
+import { messageId } from "./rules.ts";
+import {
+  type CreatedWebhook,
+  type DeliveriesQuery,
+  type Replayed,
+  type ReplayRequest,
+  TEST_EVENT,
+  type WebhookBacklog,
+  type WebhookDelivery,
+  type WebhookPatch,
+  type WebhookRequest,
+  type WebhookView,
+} from "./wire.ts";
+
+const CREATE = "createWebhookEndpoint";
+const SECRET_BYTES = 32;
+
+type Made = Result<{ value: CreatedWebhook; replayed: boolean }>;
+
+export async function createWebhook(
+  env: Env,
+  scope: Scope,
+  caller: Caller,
+  request: WebhookRequest,
+  options: CreateOptions,
+): Promise<Made> {
+  const before = await findRepeated(env, scope, options);
+  if (before !== null) return before;
+  const refused = refuseBudgets(caller, request.events) ?? (await refuseAddress(env, scope, request.url, "url"));
+  if (refused !== null) return refused;
+  const { now } = options;
+  const id = mintId("whe", minting(env, now));
+  const times = { created_at: now, updated_at: now };
+  const webhook = { id, ...request, disabled_at: null, disabled_reason: null, ...times };
+  const { row: secret, text } = await mintSecret(env, scope, id, now);
+  const outcome = await insertWebhook(env.DB, scope, { webhook, secret }, toRemember(CREATE, id, options));
+  if (outcome === "gone") return projectGone();
+  if (outcome === "taken") return (await findRepeated(env, scope, options)) ?? keyReused();
+  if (outcome === "full") {
+    const message = `a project has ${LIMITS.webhooksPerProject} webhook endpoints at most: delete some`;
+    return refuse("conflict", message, null);
+  }
+  forgetListening(scope);
+  await noteProject(env, scope, now);
+  const view = viewOf(webhook, [secret], await webhookObject(env, scope, id).backlog());
+  return { ok: true, value: { value: { ...view, secret: text }, replayed: false } };
+}
+
+/** A page of them, and one more where there is one. `now`: epoch milliseconds, as below. */
+export async function readWebhooks(env: Env, scope: Scope, page: Page, now: number): Promise<WebhookView[]> {
+  return await viewsOf(env, scope, await listWebhooks(env.DB, scope, page), now);
+}
+
+export async function readWebhook(env: Env, scope: Scope, id: string, now: number): Promise<Result<WebhookView>> {
+  const row = await findWebhook(env.DB, scope, id);
+  return row === null ? unknown(id) : { ok: true, value: await oneViewOf(env, scope, row, now) };
+}
+
+/** Only what the patch names changes. Its object knows at once, and others who tell events within five seconds. */
+export async function changeWebhook(
+  env: Env,
+  scope: Scope,
+  id: string,
+  caller: Caller,
+  { disabled, ...patch }: WebhookPatch,
+  now: number,
+): Promise<Result<WebhookView>> {
+  const before = await findWebhook(env.DB, scope, id);
+  if (before === null) return unknown(id);
+  const refused =
+    refuseBudgets(caller, before.events) ??
+    refuseBudgets(caller, patch.events ?? null) ??
+    (patch.url === undefined ? null : await refuseAddress(env, scope, patch.url, "url"));
+  if (refused !== null) return refused;
+  const after = await updateWebhook(env.DB, scope, id, {
+    ...given(patch),
+    ...able(before, disabled, now),
+    updated_at: now,
+  });
+  if (after === null) return unknown(id);
+  forgetListening(scope);
+  await webhookObject(env, scope, id).changed({ scope, webhook_id: id });
+  return { ok: true, value: await oneViewOf(env, scope, after, now) };
+}
+
+/** Another secret; those before it sign as well until the overlap is over. */
+export async function rotateWebhook(
+  env: Env,
+  scope: Scope,
+  id: string,
+  caller: Caller,
+  overlap_s: number,
+  now: number,
+): Promise<Result<CreatedWebhook>> {
+  const before = await findWebhook(env.DB, scope, id);
+  if (before === null) return unknown(id);
+  const refused = refuseBudgets(caller, before.events);
+  if (refused !== null) return refused;
+  const { row: secret, text } = await mintSecret(env, scope, id, now);
+  const outcome = await rotateWebhookSecret(env.DB, scope, { secret, ends: now + overlap_s * 1000 });
+  if (outcome === "gone") return unknown(id);
+  if (outcome === "full") {
+    const message = `${LIMITS.webhookSecrets} secrets sign already: wait until one has ended, or rotate with overlap_s 0`;
+    return refuse("conflict", message, "overlap_s");
+  }
+  await webhookObject(env, scope, id).changed({ scope, webhook_id: id });
+  return { ok: true, value: { ...(await oneViewOf(env, scope, before, now)), secret: text } };
+}
+
+export async function removeWebhook(env: Env, scope: Scope, id: string): Promise<Result<{ id: string }>> {
+  if ((await findWebhook(env.DB, scope, id)) === null) return unknown(id);
+  // A kill in between leaves an object that finds no row, and frees itself.
+  await deleteWebhook(env.DB, scope, id);
+  forgetListening(scope);
+  await webhookObject(env, scope, id).free();
+  return { ok: true, value: { id } };
+}
+
+export async function readDeliveries(
+  env: Env,
+  scope: Scope,
+  id: string,
+  query: DeliveriesQuery,
+): Promise<Result<{ data: WebhookDelivery[]; has_more: boolean }>> {
+  if ((await findWebhook(env.DB, scope, id)) === null) return unknown(id);
+  const page = await webhookObject(env, scope, id).deliveries(query);
+  return page === null
+    ? refuse("invalid_request", "after: is not the id of a delivery", "after")
+    : { ok: true, value: page };
+}
+
+export async function replayDelivery(
+  env: Env,
+  scope: Scope,
+  id: string,
+  msg: string,
+): Promise<Result<WebhookDelivery>> {
+  const refused = await refuseDisabled(env, scope, id);
+  if (refused !== null) return refused;
+  const delivery = await webhookObject(env, scope, id).replayOne(msg);
+  if (delivery === null) return notFound("delivery", msg);
+  if (delivery.state === "pending") return { ok: true, value: delivery };
+  return refuse("conflict", "there is no room: too many deliveries wait already", null);
+}
+
+export async function replayDeliveries(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { after, before, states }: ReplayRequest,
+  now: number,
+): Promise<Result<Replayed>> {
+  const refused = await refuseDisabled(env, scope, id);
+  if (refused !== null) return refused;
+  const until = before === undefined ? now : before * 1000;
+  const order = { after: after * 1000, before: until, states };
+  const replayed = await webhookObject(env, scope, id).replay(order);
+  return { ok: true, value: { object: "webhook_replay", id, replayed } };
+}
+
+/** An event that this endpoint alone is told, whatever it wants. */
+export async function testWebhook(env: Env, scope: Scope, id: string, now: number): Promise<Result<WebhookDelivery>> {
+  const refused = await refuseDisabled(env, scope, id);
+  if (refused !== null) return refused;
+  const object = webhookObject(env, scope, id);
+  const event = { id: mintId("evt", minting(env, now)), type: TEST_EVENT, at: now, subject: id };
+  const data = { webhook_endpoint_id: id, message: "this is a test" };
+  await object.enqueue({ scope, webhook_id: id }, [{ ...event, data }]);
+  const delivery = await object.delivery(messageId(event, id));
+  return delivery === null ? unknown(id) : { ok: true, value: delivery };
+}
+
+async function refuseDisabled(env: Env, scope: Scope, id: string): Promise<Result<never> | null> {
+  const row = await findWebhook(env.DB, scope, id);
+  if (row === null) return unknown(id);
+  if (row.disabled_at === null) return null;
+  return refuse("conflict", `${id} is disabled: PATCH it with "disabled": false first`, null);
+}
+
+/** Budgets of the organisation are told to endpoints that name them, and those are the owners' to make and change. */
+function refuseBudgets({ projectId, permissions }: Caller, events: readonly string[] | null): Result<never> | null {
+  if (!events?.some((name) => name.startsWith("budget."))) return null;
+  if (projectId === null && permits(permissions, "billing:write")) return null;
+  const message =
+    "events: an endpoint that names budget.* hears of the organisation's budgets too: it takes the scope billing:write, and a key for the whole organisation";
+  return refuse("forbidden", message, "events");
+}
+
+function able(before: WebhookEndpointRow, disabled: boolean | undefined, now: number) {
+  if (disabled === undefined || disabled === (before.disabled_at !== null)) return {};
+  return disabled
+    ? { disabled_at: now, disabled_reason: "somebody disabled it" }
+    : { disabled_at: null, disabled_reason: null };
+}
+
+async function mintSecret(env: Env, scope: Scope, webhook_id: string, now: number) {
+  const mint = minting(env, now);
+  const id = mintId("whs", mint);
+  const text = `whsec_${Buffer.from(mint.random(SECRET_BYTES)).toString("base64")}`;
+  const sealed_secret = await seal(env, text, sealContext(scope, id));
+  const row: NewWebhookSecret = { id, webhook_id, sealed_secret, expires_at: null, created_at: now };
+  return { row, text };
+}
+
+async function oneViewOf(env: Env, scope: Scope, row: NewWebhook, now: number): Promise<WebhookView> {
+  const ends = await secretEndsOfWebhooks(env.DB, scope, [row.id], now);
+  return viewOf(row, ends, await webhookObject(env, scope, row.id).backlog());
+}
+
+async function viewsOf(env: Env, scope: Scope, rows: readonly NewWebhook[], now: number): Promise<WebhookView[]> {
+  const ids = rows.map(({ id }) => id);
+  const ends = await secretEndsOfWebhooks(env.DB, scope, ids, now);
+  const backlogs = await new Subrequests().objectAll(rows, ({ id }) => webhookObject(env, scope, id).backlog());
+  return rows.flatMap((row, index) => {
+    const backlog = backlogs[index];
+    return backlog === undefined ? [] : [viewOf(row, ends, backlog)];
+  });
+}
+
+function viewOf(row: NewWebhook, ends: readonly SecretEnd[], backlog: WebhookBacklog): WebhookView {
+  const { id, url, description, events, disabled_at, disabled_reason, created_at, updated_at } = row;
+  const own = ends.filter(({ webhook_id }) => webhook_id === id);
+  return {
+    ...{ object: "webhook_endpoint", id, url, description, events: events === null ? null : [...events] },
+    ...{ disabled_at: disabled_at === null ? null : seconds(disabled_at), disabled_reason },
+    secrets: own.map(({ expires_at }) => ({ expires_at: expires_at === null ? null : seconds(expires_at) })),
+    ...{ backlog, created_at: seconds(created_at), updated_at: seconds(updated_at) },
+  };
+}
+
+async function findRepeated(env: Env, scope: Scope, options: CreateOptions): Promise<Made | null> {
+  const found = await replay(env, scope, CREATE, options, (id) => findWebhook(env.DB, scope, id));
+  if (found === null || !found.ok) return found;
+  const view = await oneViewOf(env, scope, found.value, options.now);
+  return { ok: true, value: { value: { ...view, secret: null }, replayed: true } };
+}
+
+function unknown(id: string): Result<never> {
+  return notFound("webhook endpoint", id);
+}

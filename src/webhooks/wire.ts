@@ -1,0 +1,169 @@
+/**
+ * Webhook endpoints on the wire: addresses that are told of events, what is delivered there, and what became of it. A
+ * secret is shown once, when it is made.
+ */
+import * as z from "zod";
+import { LIMITS } from "../contract/limits.ts";
+import { OUTBOUND_EVENTS } from "../contract/outbound-event.ts";
+import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, PageLimit, Seconds } from "../contract/primitives.ts";
+import { ShownText, WebAddress } from "../contract/shown-text.ts";
+
+/** Sent when somebody asks for it, whatever the endpoint wants. */
+export const TEST_EVENT = "webhook.test";
+
+const FAMILIES = ["run.*", "batch.*", "weights.*", "replica.*", "budget.*", "trigger.*"] as const;
+
+/** A name, or all of a family. */
+const Wanted = z.enum([...OUTBOUND_EVENTS, ...FAMILIES]);
+
+const Events = z
+  .array(Wanted)
+  .min(1)
+  .max(LIMITS.webhookEvents)
+  .nullable()
+  .describe("names, or `run.*` for all that begin so; null: all of the project's")
+  .meta({ example: ["run.*", "batch.dead"] });
+
+const Url = WebAddress.regex(/^[^#]*$/, { error: "must hold no fragment" }).meta({
+  example: "https://hooks.example/rollcall",
+});
+const Description = ShownText.max(500);
+
+export const WebhookRequest = namedInput("WebhookEndpointRequest", {
+  url: Url,
+  description: Description.default(""),
+  events: Events.default(null),
+});
+export type WebhookRequest = z.output<typeof WebhookRequest>;
+export type WebhookRequestInput = z.input<typeof WebhookRequest>;
+
+/** Only what is named changes. */
+export const WebhookPatch = z
+  .strictObject({
+    url: Url,
+    description: Description,
+    events: Events,
+    disabled: z.boolean().describe("false: it is told again of what happens from now on; true: it rests"),
+  })
+  .partial()
+  .meta({ id: "WebhookEndpointPatch" });
+export type WebhookPatch = z.output<typeof WebhookPatch>;
+
+export const RotateWebhookSecret = namedInput("RotateWebhookSecretRequest", {
+  overlap_s: z
+    .int()
+    .min(0)
+    .max(LIMITS.webhookOverlapSeconds)
+    .default(86_400)
+    .describe("seconds for which deliveries are signed with the secret before as well"),
+});
+export type RotateWebhookSecret = z.output<typeof RotateWebhookSecret>;
+
+export const DELIVERY_STATES = ["pending", "delivered", "failed", "dropped"] as const;
+export const DeliveryState = z.enum(DELIVERY_STATES);
+export type DeliveryState = z.infer<typeof DeliveryState>;
+
+export const WebhookBacklog = named("WebhookBacklog", {
+  pending: Count.describe("deliveries that wait, or are tried again"),
+  pending_bytes: Count,
+  failed: Count.describe("that were given up and are kept for a replay"),
+  dropped: Count.describe("that were never delivered since there were too many; counted since the endpoint was made"),
+  failures_in_a_row: Count,
+  resting_until: Seconds.nullable().describe("its server asked for a rest (Retry-After); null: it did not"),
+});
+export type WebhookBacklog = z.infer<typeof WebhookBacklog>;
+
+export const WebhookView = named("WebhookEndpoint", {
+  object: z.literal("webhook_endpoint"),
+  id: z.string().meta({ example: EXAMPLE.webhook }),
+  url: z.string().meta({ example: "https://hooks.example/rollcall" }),
+  description: z.string().meta({ example: "CI" }),
+  events: z
+    .array(z.string())
+    .nullable()
+    .meta({ example: ["run.*", "batch.dead"] }),
+  disabled_at: Seconds.nullable().meta({ example: null }),
+  disabled_reason: MaybeText.describe("why it is told nothing any more"),
+  secrets: z
+    .array(z.object({ expires_at: Seconds.nullable().meta({ example: null }) }))
+    .describe("what deliveries are signed with, the newest first, without the secrets")
+    .meta({ example: [{ expires_at: null }] }),
+  backlog: WebhookBacklog,
+  created_at: Seconds,
+  updated_at: Seconds,
+});
+export type WebhookView = z.infer<typeof WebhookView>;
+export const WebhookList = listOf(WebhookView, "WebhookEndpointList", EXAMPLE.webhook);
+
+/** With its newest secret, in the answer that made it and nowhere else. */
+export const CreatedWebhook = named("CreatedWebhookEndpoint", {
+  ...WebhookView.shape,
+  secret: MaybeText.describe("shown once; null in the answer to a repeat").meta({
+    example: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+  }),
+});
+export type CreatedWebhook = z.infer<typeof CreatedWebhook>;
+
+export const WebhookDelivery = named("WebhookDelivery", {
+  object: z.literal("webhook_delivery"),
+  id: z.string().describe("the webhook-id of every try").meta({ example: EXAMPLE.delivery }),
+  event: z.string().describe("id of the event").meta({ example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41" }),
+  type: z.string().meta({ example: "run.completed" }),
+  subject: z.string().describe("deliveries about it come in order").meta({ example: EXAMPLE.run }),
+  state: DeliveryState.meta({ example: "delivered" }),
+  attempts: Count.meta({ example: 1 }),
+  next_attempt_at: Seconds.nullable().describe("null: it waits for an earlier one, or is over").meta({ example: null }),
+  status: z.int().nullable().describe("of the last answer").meta({ example: 204 }),
+  answer: MaybeText.describe("how it begins, in one line"),
+  error: MaybeText.describe("what went wrong at the last try, or why it is over"),
+  latency_ms: Count.nullable().describe("of the last try").meta({ example: 120 }),
+  created_at: Seconds,
+  attempted_at: Seconds.nullable(),
+});
+export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
+export const DeliveryList = listOf(WebhookDelivery, "WebhookDeliveryList", EXAMPLE.delivery);
+
+/** An event as it is delivered: the body of a request that Standard Webhooks sign. */
+export const WebhookEvent = named("WebhookEvent", {
+  id: z.string().describe("of the event; the header webhook-id is the delivery's").meta({
+    example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41",
+  }),
+  object: z.literal("event"),
+  type: z.string().meta({ example: "run.completed" }),
+  timestamp: z.string().describe("when it happened, ISO 8601").meta({ example: "2026-10-14T18:13:20.000Z" }),
+  created_at: Seconds,
+  data: z.record(z.string(), z.unknown()).meta({ example: { run_id: EXAMPLE.run, status: "completed", error: null } }),
+});
+export type WebhookEvent = z.infer<typeof WebhookEvent>;
+
+/** Deliveries made between these moments, whatever became of them. */
+export const ReplayRequest = namedInput("WebhookReplayRequest", {
+  after: Seconds.describe("of events delivered or given up at this second or later"),
+  before: Seconds.optional().describe("and before this one; default: now"),
+  states: z
+    .array(z.enum(["delivered", "failed"]))
+    .min(1)
+    .max(2)
+    .default(["failed"]),
+});
+export type ReplayRequest = z.output<typeof ReplayRequest>;
+export type ReplayRequestInput = z.input<typeof ReplayRequest>;
+
+export const Replayed = named("WebhookReplay", {
+  object: z.literal("webhook_replay"),
+  id: z.string().describe("the endpoint").meta({ example: EXAMPLE.webhook }),
+  replayed: Count.meta({ example: 12 }),
+});
+export type Replayed = z.infer<typeof Replayed>;
+
+export const DeliveriesQuery = z.strictObject({
+  state: DeliveryState.optional(),
+  after: z
+    .string()
+    .regex(/^msg_\w{1,200}$/, { error: "is not the id of a delivery" })
+    .optional()
+    .describe("id of the last delivery of the page before")
+    .meta({ example: EXAMPLE.delivery }),
+  limit: PageLimit,
+});
+export type DeliveriesQuery = z.output<typeof DeliveriesQuery>;

@@ -1,0 +1,102 @@
+/** What a run tells, however it is killed, and what it costs where nobody listens. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { AccountObject } from "../../src/runtime/account/object.ts";
+import { accountObject } from "../../src/runtime/kit/names.ts";
+import { emitEvents, emitOrganizationEvents } from "../../src/runtime/kit/slice-hooks.ts";
+import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
+import { admit } from "../api/accounts.ts";
+import { endsOf, orderOf } from "../runtime/account/booking.ts";
+import { type Door, inside, openPlatform } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
+import { eventOf, type Listening, listen } from "./listening.ts";
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+const typesOf = ({ got }: Listening) => got.map(({ body }) => JSON.parse(body).type);
+
+test("what a run has to tell outlives a kill before it is told, and one after it, and is delivered once", async () => {
+  const one = await listen(door, { events: ["run.*"] });
+  await one.in(() => undefined);
+  const asked = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT), name: "nightly" };
+  const { id, counts } = await door.finish({ ...asked, metadata: { sha: "0d1a26e6" } });
+  // As the write of the run's end leaves it, whoever heard of it: then its object dies.
+  const untold = () =>
+    door.inRun(id, ({ now }, { storage }) => {
+      storage.sql.exec(
+        'insert or replace into announcements (id, event, data, at) values (9001, \'run.completed\', \'{"status":"completed","error":null}\', ?)',
+        now(),
+      );
+    });
+  const told = () =>
+    door.inRun(
+      id,
+      (_, { storage }) => storage.sql.exec<{ n: number }>("select count(*) as n from announcements").one().n,
+    );
+  for (let time = 0; time < 2; time += 1) {
+    await untold();
+    await door.inRun(id, (_, state) => state.abort("killed")).catch(() => undefined);
+    await door.inRun(id, (object) => object.alarm());
+    expect(await told()).toBe(0);
+  }
+  await one.run();
+  const ids = one.got.map(({ headers }) => headers.get("webhook-id"));
+  expect(ids.filter((msg) => msg?.includes("_9001_"))).toHaveLength(1);
+  expect(typesOf(one).every((type) => type === "run.completed")).toBe(true);
+  const body = JSON.parse(one.got[0]?.body ?? "");
+  expect(body.data).toEqual({
+    ...{ run_id: id, kind: "eval", status: "completed", error: null, name: "nightly", metadata: { sha: "0d1a26e6" } },
+    ...{ counts, reward: { mean: 1, ci95: [1, 1] }, url: `http://platform.test/v1/runs/${id}` },
+  });
+  // Of an end that the run has left behind it nobody says what it came to.
+  const late = one.got.find(({ headers }) => headers.get("webhook-id")?.includes("_9001_"));
+  expect(JSON.parse(late?.body ?? "").data).toMatchObject({ status: "completed", counts: null, reward: null });
+  expect(body.id.startsWith(`evt_${id.slice(4)}_`)).toBe(true);
+});
+
+test("where nobody listens an event costs one look at the list every few seconds, and no call", async () => {
+  const { scope } = await openPlatform();
+  const counted = new Subrequests();
+  for (let n = 0; n < 50; n += 1) await emitEvents(env, scope, [eventOf("e", n)], counted);
+  expect(counted.count).toBe(1);
+});
+
+test("a budget that a run uses up is told to the endpoints of its project, once for each threshold", async () => {
+  const paying = await openPlatform();
+  const { orgId, projectId } = paying.scope;
+  const one = await listen(paying);
+  await one.in(() => undefined);
+  const insert = env.DB.prepare("insert into budgets values (?, ?, 'project', ?, 100, 1, 1)");
+  await insert.bind(`bud_${projectId}`, orgId, projectId).run();
+  const books = accountObject(env, orgId);
+  await books.changed();
+  const order = orderOf({ id: orgId }, "run_1", endsOf("run_1", 1, [85]), 0);
+  await books.settle({ ...order, run: { ...order.run, scope: paying.scope } });
+  for (let time = 0; time < 2; time += 1) {
+    await inside(env.ACCOUNT.getByName(`org/${orgId}`), AccountObject, (object) => object.alarm());
+  }
+  await one.run();
+  expect(typesOf(one)).toEqual(["budget.threshold", "budget.threshold"]);
+  expect(one.got.map(({ body }) => JSON.parse(body).data)).toMatchObject([
+    { budget_id: `bud_${projectId}`, target_kind: "project", target_id: projectId, percent: 50, limit_micros: 100 },
+    { percent: 80, spent_micros: 85 },
+  ]);
+});
+
+test("events of the organisation reach endpoints that name them, in any project; those are the owners' to make", async () => {
+  const refused = await door.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", events: ["budget.*"] });
+  expect([refused.status, await refused.json()]).toMatchObject([403, { error: { param: "events" } }]);
+  const owner = await admit(door.scope, { project_id: null });
+  const headers = { authorization: `Bearer ${owner}`, "rollcall-project": door.scope.projectId };
+  const named = await listen(door, { events: ["budget.*"] }, headers);
+  const all = await listen(door);
+  const event = { ...eventOf("o", 1), type: "budget.threshold", subject: "bud_1" };
+  for (const one of [named, all]) await one.in(() => undefined);
+  await emitOrganizationEvents(env, door.scope.orgId, [event]);
+  for (const one of [named, all]) await one.run();
+  expect([named.got.length, all.got.length]).toEqual([1, 0]);
+});

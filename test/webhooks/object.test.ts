@@ -1,0 +1,296 @@
+/** What an address is told, whatever becomes of it and of the object that tells it. Clocks and alarms by hand. */
+
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { Webhook } from "standardwebhooks";
+import { beforeAll, expect, test } from "vitest";
+import { webhookSecrets } from "../../src/db/doors-schema.ts";
+import { inProject } from "../../src/db/scoped.ts";
+import { WebhookBacklog, WebhookView } from "../../src/webhooks/wire.ts";
+import { type Door, openPlatform } from "../runtime/platform.ts";
+import { eventOf, type Listening, listen } from "./listening.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 86_400_000;
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+async function view({ endpoint }: Listening): Promise<WebhookView> {
+  return WebhookView.parse(await (await door.ask(`/v1/webhook-endpoints/${endpoint.id}`)).json());
+}
+
+async function deliveries(
+  { endpoint }: Listening,
+  query = "",
+): Promise<{ data: Record<string, unknown>[]; has_more: boolean; last_id: string }> {
+  return await (await door.ask(`/v1/webhook-endpoints/${endpoint.id}/deliveries${query}`)).json();
+}
+
+function send({ endpoint }: Listening, path: string, body: object = {}): Promise<Response> {
+  return door.post(`/v1/webhook-endpoints/${endpoint.id}${path}`, body);
+}
+
+/** Numbers of the events, by run, as they were taken. */
+function taken({ got }: Listening): Map<string, number[]> {
+  const by = new Map<string, number[]>();
+  for (const { body } of got) {
+    const { run_id, n } = JSON.parse(body).data;
+    by.set(run_id, [...(by.get(run_id) ?? []), n]);
+  }
+  return by;
+}
+
+test("a receiver that is down for a day gets everything once, in order per run, through kills of the object", async () => {
+  const down = await listen(door);
+  const up = down.now + DAY;
+  let tried = 0;
+  down.reply = () => {
+    tried += 1;
+    if (down.now < up) throw new TypeError("connection refused");
+    return new Response("ok");
+  };
+  const numbers = [1, 2, 3];
+  for (const n of numbers) {
+    const events = Array.from({ length: 3 }, (_, run) => eventOf(`d${run}`, n));
+    await down.enqueue(events);
+    // Whoever told them was killed before it heard, and tells them again.
+    await down.enqueue(events);
+    await down.run(down.now + 6 * 3_600_000);
+    await down.in((_, state) => state.abort("killed")).catch(() => undefined);
+  }
+  expect(down.got).toHaveLength(0);
+  // Only the first of each run was tried: the others wait behind it.
+  expect(tried).toBeLessThan(3 * 10);
+  expect((await view(down)).backlog).toMatchObject({ pending: 9, failed: 0 });
+  await down.run(up + DAY);
+  expect(taken(down)).toEqual(new Map(Array.from({ length: 3 }, (_, run) => [`run_d${run}`, numbers])));
+  expect(new Set(down.got.map(({ headers }) => headers.get("webhook-id"))).size).toBe(9);
+  for (const { headers, body, at } of down.got) {
+    expect(headers.get("webhook-timestamp")).toBe(String(Math.floor(at / 1000)));
+    const signed = new Webhook(down.endpoint.secret ?? "").sign(headers.get("webhook-id") ?? "", new Date(at), body);
+    expect(headers.get("webhook-signature")).toBe(signed);
+  }
+  expect((await view(down)).backlog).toMatchObject({ pending: 0, pending_bytes: 0, failures_in_a_row: 0 });
+});
+
+test("one that never answers is disabled after ten tries; what was given up is replayed when it is enabled again", async () => {
+  const one = await listen(door);
+  one.reply = () => new Response("no\u202e such\nplace", { status: 500 });
+  await one.enqueue([eventOf("n1", 1), eventOf("n1", 2)]);
+  await one.run(one.now + 4 * DAY);
+  expect(one.got).toHaveLength(10);
+  const { disabled_reason, backlog } = await view(one);
+  expect(disabled_reason).toBe("run.paused was tried 10 times in vain: answered 500");
+  expect(backlog).toMatchObject({ pending: 0, failed: 2 });
+  const [second, first] = (await deliveries(one)).data;
+  expect(first).toMatchObject({ state: "failed", attempts: 10, status: 500, answer: "no\\u202e such place" });
+  expect(second).toMatchObject({ state: "failed", attempts: 0 });
+  expect((await send(one, "/test")).status).toBe(409);
+  one.reply = () => new Response(null, { status: 200 });
+  await door.ask(`/v1/webhook-endpoints/${one.endpoint.id}`, {
+    method: "PATCH",
+    body: JSON.stringify({ disabled: false }),
+    headers: { "content-type": "application/json" },
+  });
+  await one.run();
+  const replayed = await send(one, "/replay", { after: 0, before: Math.floor(one.now / 1000) + 1 });
+  expect(await replayed.json()).toMatchObject({ replayed: 2 });
+  await one.run();
+  expect(taken(one).get("run_n1")?.slice(10)).toEqual([1, 2]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
+test("one event that is refused for three days is given up alone where others are taken meanwhile", async () => {
+  const one = await listen(door);
+  one.reply = ({ body }) => new Response(null, { status: JSON.parse(body).data.run_id === "run_bad" ? 500 : 204 });
+  await one.enqueue([eventOf("bad", 1)]);
+  await one.run(one.now + DAY);
+  await one.enqueue([eventOf("good", 1)]);
+  await one.run(one.now + 3 * DAY);
+  expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 0, failed: 1 } });
+  expect((await deliveries(one, "?state=failed")).data).toMatchObject([{ attempts: 10, status: 500 }]);
+  // What was given up is kept for a replay, and its followers are sent.
+  one.reply = () => new Response(null, { status: 204 });
+  await one.enqueue([eventOf("bad", 2)]);
+  await one.run();
+  const replayed = await send(one, "/replay", { after: 0, before: Math.floor(one.now / 1000) + 1 });
+  expect(await replayed.json()).toMatchObject({ replayed: 1 });
+  await one.run();
+  expect(taken(one).get("run_bad")?.slice(10)).toEqual([2, 1]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
+test("what is replayed goes before what waits behind it of its subject, and that is not sent until it is through", async () => {
+  const one = await listen(door);
+  const now = () => Math.floor(one.now / 1000) + 1;
+  await one.enqueue([eventOf("r", 1), eventOf("r", 2)]);
+  await one.run();
+  const tries: number[] = [];
+  one.reply = ({ body }) => {
+    tries.push(JSON.parse(body).data.n);
+    return new Response(null, { status: tries.length < 3 ? 500 : 204 });
+  };
+  // It is due when those before it are replayed.
+  await one.enqueue([eventOf("r", 3)]);
+  expect(await (await send(one, "/replay", { after: 0, before: now(), states: ["delivered"] })).json()).toMatchObject({
+    replayed: 2,
+  });
+  await one.run(one.now + DAY);
+  expect(tries).toEqual([1, 1, 1, 2, 3]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
+});
+
+test("a replay that has no room for all of it takes the oldest", async () => {
+  const one = await listen(door);
+  await one.enqueue([eventOf("a", 1), eventOf("b", 1), eventOf("a", 2), eventOf("b", 2)]);
+  await one.run();
+  await one.in((_, { storage }) => {
+    storage.kv.put("standing", { ...storage.kv.get<object>("standing"), pending: 9998 });
+  });
+  await one.in((_, state) => state.abort("killed")).catch(() => undefined);
+  const replay = { after: 0, before: Math.floor(one.now / 1000) + 1, states: ["delivered"] };
+  expect(await (await send(one, "/replay", replay)).json()).toMatchObject({ replayed: 2 });
+  await one.run();
+  expect(one.got.slice(4).map(({ body }) => JSON.parse(body).data)).toEqual([
+    { run_id: "run_a", n: 1 },
+    { run_id: "run_b", n: 1 },
+  ]);
+});
+
+test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
+  const one = await listen(door);
+  await one.enqueue([eventOf("t1", 1)]);
+  await one.run();
+  for (const day of [1, 2]) {
+    one.now += DAY + MINUTE;
+    await one.enqueue([eventOf("t1", 1), eventOf("t1", 1 + day)]);
+    await one.run();
+  }
+  expect(taken(one).get("run_t1")).toEqual([1, 2, 3]);
+  expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
+});
+
+test("a secret that does not open is waited for an hour, and then the endpoint is disabled and says why", async () => {
+  const one = await listen(door);
+  const webhook_id = one.endpoint.id;
+  const mine = () => inProject(env.DB, door.scope).select(webhookSecrets, eq(webhookSecrets.webhook_id, webhook_id));
+  const [secret] = await mine();
+  if (secret === undefined) throw new Error("it has no secret");
+  const sealedBy = (sealed_secret: string) =>
+    inProject(env.DB, door.scope).update(webhookSecrets, { sealed_secret }, eq(webhookSecrets.id, secret.id));
+  await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  await one.enqueue([eventOf("locked", 1)]);
+  await one.run(one.now + 30 * MINUTE);
+  expect((await view(one)).backlog).toMatchObject({ pending: 1 });
+  await sealedBy(secret.sealed_secret);
+  await one.run(one.now + 10 * MINUTE);
+  expect(one.got).toHaveLength(1);
+  await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  await one.enqueue([eventOf("locked", 2)]);
+  await one.run(one.now + 2 * HOUR);
+  const reason = "its secret does not open here: rotate it";
+  expect(await view(one)).toMatchObject({ disabled_reason: reason, backlog: { pending: 0, failed: 1 } });
+  expect(await one.in((_, state) => state.storage.getAlarm())).toBeGreaterThan(one.now + DAY);
+});
+
+test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {
+  const gone = await listen(door);
+  gone.reply = () => new Response(null, { status: 410 });
+  await gone.enqueue([eventOf("g", 1)]);
+  await gone.run();
+  expect(gone.got).toHaveLength(1);
+  expect(await view(gone)).toMatchObject({ disabled_reason: "it answered 410 to run.paused" });
+
+  const busy = await listen(door);
+  const [replies, start] = [[302, 429, 200], busy.now];
+  busy.reply = () => {
+    const status = replies.shift() ?? 200;
+    return new Response(null, { status, headers: { location: "https://elsewhere.example/", "retry-after": "7200" } });
+  };
+  await busy.enqueue([eventOf("b", 1), eventOf("c", 1)]);
+  await busy.run(start + 2 * MINUTE);
+  // Run c waits as well: the whole address rests.
+  expect(busy.got.map(({ url }) => url)).toEqual(["https://hooks.example/in", "https://hooks.example/in"]);
+  expect((await view(busy)).backlog.resting_until).not.toBeNull();
+  // Whoever changes the endpoint waits no longer for what its address asked for.
+  await door.ask(`/v1/webhook-endpoints/${busy.endpoint.id}`, {
+    method: "PATCH",
+    body: JSON.stringify({ url: "https://hooks.example/other" }),
+    headers: { "content-type": "application/json" },
+  });
+  expect((await view(busy)).backlog.resting_until).toBeNull();
+  await busy.run(start + 3 * 3_600_000);
+  expect(busy.got).toHaveLength(4);
+  expect(await deliveries(busy, "?state=delivered")).toMatchObject({
+    data: [{ state: "delivered" }, { state: "delivered" }],
+  });
+});
+
+test("a thousand events that waited are sent six at a time, and beyond the bound the oldest go, counted", async () => {
+  const many = await listen(door, { description: "many" });
+  let [under, most] = [0, 0];
+  many.reply = async () => {
+    under += 1;
+    most = Math.max(most, under);
+    await Promise.resolve();
+    under -= 1;
+    return new Response(null, { status: 204 });
+  };
+  const events = Array.from({ length: 1000 }, (_, n) => eventOf(`m${n % 50}`, Math.floor(n / 50)));
+  await many.enqueue(events);
+  await many.in((_, { storage }) => {
+    // As if so many more waited.
+    storage.kv.put("standing", { ...storage.kv.get<object>("standing"), pending: 9999 });
+  });
+  await many.in((_, state) => state.abort("killed")).catch(() => undefined);
+  await many.enqueue([eventOf("x", 1), eventOf("x", 2)]);
+  expect((await view(many)).backlog).toMatchObject({ pending: 10_000, dropped: 1 });
+  const [gone] = (await deliveries(many, "?state=dropped")).data;
+  expect((await send(many, `/deliveries/${gone?.["id"]}/replay`)).status).toBe(409);
+  await many.run();
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(6);
+  expect(many.got).toHaveLength(1001);
+  expect(taken(many).get("run_m1")).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  const { data, has_more, last_id } = await deliveries(many, "?limit=100");
+  expect([data.length, has_more]).toEqual([100, true]);
+  expect((await deliveries(many, `?limit=1&after=${last_id}`)).data).toHaveLength(1);
+});
+
+test("an endpoint hears what it wants; both secrets sign while one is changed; a test and a replay arrive", async () => {
+  const one = await listen(door, { events: ["run.*"] });
+  const rotated = await (await send(one, "/rotate-secret", { overlap_s: 3600 })).json<{
+    secret: string;
+    secrets: unknown[];
+  }>();
+  expect(rotated.secrets).toHaveLength(2);
+  const asked = await send(one, "/test");
+  expect(asked.status).toBe(202);
+  const { id } = await asked.json<{ id: string }>();
+  one.now = Date.now();
+  await one.in((object) => object.alarm());
+  const [{ headers, body } = { headers: new Headers(), body: "" }] = one.got;
+  for (const secret of [one.endpoint.secret ?? "", rotated.secret]) {
+    expect(new Webhook(secret).verify(body, Object.fromEntries(headers))).toMatchObject({ type: "webhook.test" });
+  }
+  expect((await send(one, `/deliveries/${id}/replay`)).status).toBe(200);
+  await one.in((object) => object.alarm());
+  expect(one.got.map((got) => got.headers.get("webhook-id"))).toEqual([id, id]);
+  expect((await send(one, "/deliveries/msg_none/replay")).status).toBe(404);
+});
+
+test("a deleted endpoint is told nothing, keeps nothing, and an object that nobody told anything writes nothing", async () => {
+  const one = await listen(door);
+  expect(WebhookBacklog.parse(await one.in((object) => object.backlog()))).toMatchObject({ pending: 0 });
+  expect(await one.in((_, state) => [...state.storage.kv.list()].length)).toBe(0);
+  await one.enqueue([eventOf("k", 1)]);
+  const path = `/v1/webhook-endpoints/${one.endpoint.id}`;
+  expect((await door.ask(path, { method: "DELETE" })).status).toBe(200);
+  await one.enqueue([eventOf("k", 2)]);
+  await one.run();
+  expect([one.got.length, (await door.ask(path)).status]).toEqual([0, 404]);
+});
