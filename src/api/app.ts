@@ -41,7 +41,6 @@ import { isNavigation, pageReply } from "./pages.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
 import { replicaOperations } from "./replicas.ts";
-import { reportLinkOperations } from "./report-links.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutListOperations } from "./rollout-lists.ts";
@@ -108,7 +107,6 @@ const doorOperations: readonly Operation[] = [
 export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
-  ...reportLinkOperations,
   ...eventOperations,
   ...resultOperations,
   ...rolloutListOperations,

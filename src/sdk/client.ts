@@ -69,7 +69,6 @@ export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedE
 export type { EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
-export type { CreatedReportLink, ReportLinkView, SharedReport } from "../contract/report-link.ts";
 export type {
   GroupSummary,
   GroupSummaryList,
@@ -90,6 +89,7 @@ export type {
   WholeTurn,
 } from "../contract/turns.ts";
 export type { SessionView, SignInCode } from "../contract/web-session.ts";
+export type { CreatedReportLink, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";
 export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../webhooks/wire.ts";
 export type * from "./options.ts";

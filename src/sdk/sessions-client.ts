@@ -1,13 +1,8 @@
 /** The part of the client about signing in to the web page, and about links to reports. */
 import type { WhoAmI } from "../contract/accounts.ts";
 import type { Deleted } from "../contract/endpoint.ts";
-import type {
-  CreatedReportLink,
-  ReportLinkRequestInput,
-  ReportLinkView,
-  SharedReport,
-} from "../contract/report-link.ts";
 import type { SessionRequest, SessionView, SignInCode } from "../contract/web-session.ts";
+import type { CreatedReportLink, ReportLinkRequestInput, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 import type { CallOptions, ListQuery, Page, PostOptions } from "./options.ts";
 import { ClientPart, eachOf, search } from "./requests.ts";
 

@@ -41,6 +41,10 @@ export interface SliceHooks {
   readonly stopProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<number>;
   /** The same once its runs are gone: frees objects. Their rows go with the project's. May be called again. */
   readonly freeProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<void>;
+  /**
+   * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
+   */
+  readonly sweepProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
 }
 
 const registered: SliceHooks[] = [];
@@ -94,4 +98,18 @@ export async function stopProject(env: Env, scope: Scope, subrequests: Subreques
 
 export async function freeProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<void> {
   for (const { freeProject: free } of registered) await free?.(env, scope, subrequests);
+}
+
+/** True: there may be more. Each slice drops `limit` rows at most. */
+export async function sweepProject(
+  env: Env,
+  scope: Scope,
+  { now, limit }: { readonly now: number; readonly limit: number },
+  subrequests: Subrequests,
+): Promise<boolean> {
+  let more = false;
+  for (const { sweepProject: sweep } of registered) {
+    more = (await subrequests.fetch(async () => (await sweep?.(env, scope, now, limit)) ?? false)) || more;
+  }
+  return more;
 }

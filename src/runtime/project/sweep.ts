@@ -8,7 +8,6 @@ import { ofOrganization, type Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { deleteUnusedDataset } from "../../db/datasets.ts";
 import { beginRunDeletion, unfinishedDeletions } from "../../db/deletions.ts";
-import { dropReportLinks } from "../../db/report-links.ts";
 import {
   datasetsBefore,
   dropIdempotencyKeys,
@@ -21,6 +20,7 @@ import {
 import { dropSignIns } from "../../db/web-sessions.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
+import { sweepProject } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { Jobs } from "./jobs.ts";
 
@@ -61,12 +61,13 @@ function before(now: number, days: number): number {
 
 /** True: there may be more. */
 async function dropRows(
-  { DB }: Env,
+  env: Env,
   scope: Scope,
   { verdicts_days, idempotency_keys_days }: Retention,
   now: number,
   subrequests: Subrequests,
 ): Promise<boolean> {
+  const { DB } = env;
   const limit = LIMITS.sliceRows;
   const keys = () => dropIdempotencyKeys(DB, scope, before(now, idempotency_keys_days), limit);
   // What was made in the organisation and in no project is swept by any project of it.
@@ -75,10 +76,9 @@ async function dropRows(
   const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
   const receipts = () => dropReceipts(DB, scope.orgId, before(now, RECEIPT_DAYS), limit);
   const verdicts = () => (verdicts_days === null ? false : dropVerdicts(DB, scope, before(now, verdicts_days), limit));
-  const links = () => dropReportLinks(DB, scope, now, limit);
   const signIns = () => dropSignIns(DB, scope.orgId, now, limit);
-  let more = false;
-  for (const drop of [keys, sharedKeys, receipts, verdicts, links, signIns])
+  let more = await sweepProject(env, scope, { now, limit }, subrequests);
+  for (const drop of [keys, sharedKeys, receipts, verdicts, signIns])
     more = (await subrequests.fetch(async () => await drop())) || more;
   return more;
 }

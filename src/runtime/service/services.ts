@@ -36,7 +36,6 @@ import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
 import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
 import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
-import { createReportLink, readSharedReport } from "./report-links.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { scrapeMetrics } from "./scrape-metrics.ts";
@@ -121,8 +120,6 @@ export const services = {
   createSignInCode,
   ownerOfCode,
   openSession,
-  createReportLink,
-  readSharedReport,
   createInvitation,
   acceptInvitation,
   takeBackInvitation,

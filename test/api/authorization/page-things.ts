@@ -2,11 +2,11 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { CreatedReportLink } from "../../../src/contract/report-link.ts";
 import { mintToken } from "../../../src/core/ids.ts";
 import { signInCodes, type WebSessionRow, webSessions } from "../../../src/db/page-schema.ts";
 import { apiKeys } from "../../../src/db/schema.ts";
 import { minting, sha256Hex } from "../../../src/runtime/kit/secrets.ts";
+import { CreatedReportLink } from "../../../src/sharing/wire.ts";
 import type { Door } from "../../runtime/platform.ts";
 
 const LONG = { created_at: 1, expires_at: 4_000_000_000_000 };

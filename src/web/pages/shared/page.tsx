@@ -4,7 +4,7 @@
  */
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
-import type { SharedReport } from "../../../contract/report-link.ts";
+import type { SharedReport } from "../../../sharing/wire.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { mintRunId, mintToken } from "../../src/core/ids.ts";
 import { endpoints, runs } from "../../src/db/schema.ts";
 import { minting, sha256Hex } from "../../src/runtime/kit/secrets.ts";
-import { RUN } from "./examples.ts";
-import { endpointRow, runRow } from "./run-rows.ts";
-import { openTenant, type Tenant } from "./tenant.ts";
+import { RUN } from "../api/examples.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
+import { openTenant, type Tenant } from "../api/tenant.ts";
 
 const SHARED = "/v1/shared-report";
 const DAY = 24 * 3600_000;

@@ -1,24 +1,24 @@
 /** Links by which anybody reads the report of a run: made, taken back, and read as D1 and the run itself know it. */
-import type { Caller } from "../../contract/identity.ts";
-import { LIMITS } from "../../contract/limits.ts";
-import { sharedPage } from "../../contract/pages.ts";
-import type { RunReport } from "../../contract/report.ts";
-import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "../../contract/report-link.ts";
-import { type Histogram, HistogramQuery } from "../../contract/rollout-list.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { mintId, mintToken } from "../../core/ids.ts";
-import { seconds } from "../../db/page.ts";
-import { findReportLink, findSharedRun, insertReportLink, reportLinkViewOf } from "../../db/report-links.ts";
-import { getRun, runViewOf } from "../../db/runs.ts";
-import type { RunRow } from "../../db/schema.ts";
-import { whoStillMay } from "../../db/standing.ts";
-import { keyReused, type Result, refuse } from "../contract/refusal.ts";
-import { LruCache } from "../kit/caches.ts";
-import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
-import { minting, readTokenKind, sha256Hex } from "../kit/secrets.ts";
-import { noteProject } from "./note-project.ts";
-import { readHistogram } from "./read-histogram.ts";
-import { notFound } from "./read-run.ts";
+import type { Caller } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { sharedPage } from "../contract/pages.ts";
+import type { RunReport } from "../contract/report.ts";
+import { type Histogram, HistogramQuery } from "../contract/rollout-list.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId, mintToken } from "../core/ids.ts";
+import { seconds } from "../db/page.ts";
+import { getRun, runViewOf } from "../db/runs.ts";
+import type { RunRow } from "../db/schema.ts";
+import { whoStillMay } from "../db/standing.ts";
+import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { LruCache } from "../runtime/kit/caches.ts";
+import { type CreateOptions, hashedWith, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { minting, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { noteProject } from "../runtime/service/note-project.ts";
+import { readHistogram } from "../runtime/service/read-histogram.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { findReportLink, findSharedRun, insertReportLink, reportLinkViewOf } from "./queries.ts";
+import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "./wire.ts";
 
 const OPERATION = "createReportLink";
 /** However many read one link, the database is asked so often; so long too one that was taken back goes on here. */

@@ -1,9 +1,18 @@
 /** Links by which anybody reads the report of one run, until they end or are taken back. */
 import * as z from "zod";
-import { BuiltEnvironment, EXAMPLE, listOf, MaybeText, named, namedInput, RunId, Seconds } from "./primitives.ts";
-import { RunReport } from "./report.ts";
-import { Histogram } from "./rollout-list.ts";
-import { RUN_KINDS, RUN_STATUSES, RunCounts } from "./run.ts";
+import {
+  BuiltEnvironment,
+  EXAMPLE,
+  listOf,
+  MaybeText,
+  named,
+  namedInput,
+  RunId,
+  Seconds,
+} from "../contract/primitives.ts";
+import { RunReport } from "../contract/report.ts";
+import { Histogram } from "../contract/rollout-list.ts";
+import { RUN_KINDS, RUN_STATUSES, RunCounts } from "../contract/run.ts";
 
 const DAY_S = 86_400;
 

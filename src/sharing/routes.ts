@@ -1,20 +1,23 @@
 /** Links by which anybody reads the report of a run. What stands in one is said once. */
+
+import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "../api/answer.ts";
+import { bearerOf, unauthorized } from "../api/bearer.ts";
+import { Refusal, unwrap } from "../api/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
+import { listReply, PageQuery } from "../api/page.ts";
+import { refuseStranger } from "../api/strangers.ts";
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { CreatedReportLink, ReportLinkList, ReportLinkRequest, SharedReport } from "../contract/report-link.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Page } from "../db/page.ts";
-import { deleteReportLink, findReportLink, listReportLinks, reportLinkViewOf } from "../db/report-links.ts";
 import { getRun } from "../db/runs.ts";
-import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "./answer.ts";
-import { bearerOf, unauthorized } from "./bearer.ts";
-import { Refusal, unwrap } from "./errors.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { listReply, PageQuery } from "./page.ts";
-import { refuseStranger } from "./strangers.ts";
+import { deleteReportLink, findReportLink, listReportLinks, reportLinkViewOf } from "./queries.ts";
+import { CreatedReportLink, ReportLinkList, ReportLinkRequest, SharedReport } from "./wire.ts";
 
 const FOLDER = "/v1/report-links";
 const OF_RUN = "/v1/runs/{id}/report-links";
+
+const service = serviceOf<typeof import("./service.ts")>("sharing");
 
 export const reportLinkOperations: readonly Operation[] = [
   {
@@ -74,10 +77,10 @@ async function createOne(context: ApiContext): Promise<Response> {
   const { request, options } = await readCreation(context, ReportLinkRequest);
   const {
     env,
-    var: { caller, scope, services },
+    var: { caller, scope },
   } = context;
   const of = { scope, caller, runId: pathParam(context, "id") };
-  const { value, replayed } = unwrap(await services.createReportLink(env, of, request, options));
+  const { value, replayed } = unwrap(await service(context).createReportLink(env, of, request, options));
   return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
 }
 
@@ -97,12 +100,8 @@ async function deleteOne(context: ApiContext): Promise<Response> {
 }
 
 async function readShared(context: ApiContext): Promise<Response> {
-  const {
-    env,
-    var: { now, services },
-  } = context;
   const token = bearerOf(context, "token");
-  const report = await services.readSharedReport(env, token, now());
+  const report = await service(context).readSharedReport(context.env, token, context.var.now());
   if (report !== null) return context.json(report);
   return await refuseStranger(context, unauthorized("there is no such report, or its link has ended"));
 }

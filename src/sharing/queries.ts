@@ -1,13 +1,13 @@
 /** Links by which anybody reads the report of a run: made, listed, taken back, and found by what stands in them. */
 import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
-import type { ReportLinkView } from "../contract/report-link.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "./page.ts";
-import { type ReportLinkRow, reportLinks } from "./page-schema.ts";
-import { organizations, projects, type RunRow, runs } from "./schema.ts";
-import { type InProject, inProject, unscoped } from "./scoped.ts";
+import { insertOnce, type Kept, type Remembered } from "../db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../db/page.ts";
+import { type ReportLinkRow, reportLinks } from "../db/page-schema.ts";
+import { organizations, projects, type RunRow, runs } from "../db/schema.ts";
+import { type InProject, inProject, unscoped } from "../db/scoped.ts";
+import type { ReportLinkView } from "./wire.ts";
 
 export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;
 

@@ -1,0 +1,9 @@
+/** Links by which anybody reads the report of a run. */
+import type { Slice } from "../api/slice.ts";
+import { dropReportLinks } from "./queries.ts";
+import { reportLinkOperations } from "./routes.ts";
+
+export const sharing: Slice = {
+  operations: reportLinkOperations,
+  hooks: { sweepProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
+};
