@@ -4,10 +4,11 @@ import type { Operation } from "./api/operation.ts";
 import type { Slice } from "./api/slice.ts";
 import { register } from "./runtime/kit/slice-hooks.ts";
 import { sharing } from "./sharing/slice.ts";
+import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
-const SLICES: readonly Slice[] = [webhooks, triggers, sharing];
+const SLICES: readonly Slice[] = [webhooks, triggers, sharing, telemetry];
 
 for (const { hooks } of SLICES) register(hooks);
 

@@ -32,7 +32,6 @@ import { parseAs, queryOf } from "./input.ts";
 import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
 import { ledgerOperations } from "./ledger.ts";
-import { metricsOperations } from "./metrics.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
@@ -133,7 +132,6 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...auditOperations,
   ...usageOperations,
   ...resealOperations,
-  ...metricsOperations,
 ];
 
 const documents = new WeakMap<readonly Operation[], OpenApiDocument>();

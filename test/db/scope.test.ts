@@ -20,7 +20,6 @@ import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
 import * as ledger from "../../src/db/ledger.ts";
-import * as metrics from "../../src/db/metrics.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as owners from "../../src/db/owner-deletions.ts";
@@ -37,9 +36,11 @@ import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import * as standing from "../../src/db/standing.ts";
+import * as totals from "../../src/db/totals.ts";
 import * as usage from "../../src/db/usage-hours.ts";
 import * as sessions from "../../src/db/web-sessions.ts";
 import * as reportLinks from "../../src/sharing/queries.ts";
+import * as metrics from "../../src/telemetry/queries.ts";
 import * as triggers from "../../src/triggers/queries.ts";
 import * as webhooks from "../../src/webhooks/queries.ts";
 import { endpointRow } from "../api/run-rows.ts";
@@ -50,7 +51,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
-  ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...past, ...priceLists, ...seals, ...usage },
+  ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
   ...{ ...reportLinks, ...sessions },
 };

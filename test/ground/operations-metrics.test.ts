@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(resolve(ROOT, file), "utf8");
-const told = new Set(read("src/runtime/service/scrape-metrics.ts").match(/(?<=")rollcall_\w+(?=")/g));
+const told = new Set(read("src/telemetry/scrape-metrics.ts").match(/(?<=")rollcall_\w+(?=")/g));
 const page = read("docs/operations.md");
 
 interface Dashboard {

@@ -11,7 +11,9 @@ const PAGES = globSync(
     exclude: ["**/node_modules/**"],
   },
 ).sort();
-const ROOMS = PAGES.filter((page) => /^src\/(runtime\/[^/]+|sharing|triggers|webhooks)\/README\.md$/.test(page));
+const ROOMS = PAGES.filter((page) =>
+  /^src\/(runtime\/[^/]+|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
+);
 
 function read(page: string): string {
   return readFileSync(join(ROOT, page), "utf8");
@@ -71,7 +73,7 @@ test.each(PAGES)("the links of %s lead to a page and a heading that exist", (pag
 });
 
 test("each room of the runtime and each slice says in 5 to 15 lines what it is, and names files that it has", () => {
-  const rooms = globSync(["src/runtime/*/", "src/{sharing,triggers,webhooks}/"], { cwd: ROOT }).map((room) =>
+  const rooms = globSync(["src/runtime/*/", "src/{sharing,telemetry,triggers,webhooks}/"], { cwd: ROOT }).map((room) =>
     basename(room),
   );
   expect(ROOMS.map((page) => basename(dirname(page))).sort()).toEqual(rooms.sort());

@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
-import type { Span } from "../../src/runtime/trajectory/spans.ts";
+import type { Span } from "../../src/telemetry/spans.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { SegmentMessage } from "../contract/wire.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** Something that happened, on its way to whoever wants to know. */
@@ -41,6 +42,16 @@ export interface SliceHooks {
   readonly stopProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<number>;
   /** The same once its runs are gone: frees objects. Their rows go with the project's. May be called again. */
   readonly freeProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<void>;
+  /**
+   * A segment of a run's rollouts was folded. `lines`: of the segment, if they are at hand. Never throws: nothing depends on
+   * it.
+   */
+  readonly onSegment?: (
+    env: Env,
+    message: SegmentMessage,
+    lines: readonly string[] | null,
+    subrequests: Subrequests,
+  ) => Promise<void>;
   /**
    * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
    */
@@ -98,6 +109,15 @@ export async function stopProject(env: Env, scope: Scope, subrequests: Subreques
 
 export async function freeProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<void> {
   for (const { freeProject: free } of registered) await free?.(env, scope, subrequests);
+}
+
+export async function tellOfSegment(
+  env: Env,
+  message: SegmentMessage,
+  lines: readonly string[] | null,
+  subrequests: Subrequests,
+): Promise<void> {
+  for (const { onSegment } of registered) await onSegment?.(env, message, lines, subrequests);
 }
 
 /** True: there may be more. Each slice drops `limit` rows at most. */

@@ -38,7 +38,6 @@ import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.
 import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
-import { scrapeMetrics } from "./scrape-metrics.ts";
 import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
 import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
@@ -129,7 +128,6 @@ export const services = {
   deleteProject,
   deleteOrganization,
   readDeletion,
-  scrapeMetrics,
   readPrices,
   createPriceList,
   readBalance,

@@ -18,8 +18,8 @@ import {
   STRIPE_VERSION,
   StripeEvent,
 } from "../../core/billing/stripe-events.ts";
-import { addTotal } from "../../db/metrics.ts";
 import { findOrganization } from "../../db/organizations.ts";
+import { addTotal } from "../../db/totals.ts";
 import type { PostReply } from "../contract/money-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { wayOut } from "../kit/address.ts";

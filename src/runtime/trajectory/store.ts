@@ -11,8 +11,8 @@ import type { SegmentMessage, StoredTrajectory } from "../contract/wire.ts";
 import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
+import { tellOfSegment } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { exportSpans } from "./export-spans.ts";
 
 /** One line of a segment. A rollout that never had a trajectory has none here. */
 export interface SegmentLine {
@@ -89,7 +89,7 @@ export async function dropTrajectories(
 
 /** `run-segments`: folds a segment, and then tells of it to whoever watches. */
 export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
-  await exportSpans(env, message, await fold(env, message, subrequests), subrequests);
+  await tellOfSegment(env, message, await fold(env, message, subrequests), subrequests);
 }
 
 /**

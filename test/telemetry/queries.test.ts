@@ -4,9 +4,9 @@ import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { beforeEach, expect, test } from "vitest";
 import type { RunCounts, RunStatus } from "../../src/contract/run.ts";
-import { countUnfinishedRuns, listEndpointsInUse, readTotals } from "../../src/db/metrics.ts";
 import { insertRun, type NewRun, updateRun } from "../../src/db/runs.ts";
 import { runs } from "../../src/db/schema.ts";
+import { countUnfinishedRuns, listEndpointsInUse, readTotals } from "../../src/telemetry/queries.ts";
 import { admit } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 

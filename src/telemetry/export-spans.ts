@@ -5,16 +5,17 @@
  * collector that is away is not asked again for a minute in this isolate, so that at most 11 s of that minute are spent
  * on it. A segment takes at most `MOST_REQUESTS`, of `SPAN_BYTES` each.
  */
-import { type Collector, headersOf, sendSpans } from "../../clients/otlp.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
-import { addTotal } from "../../db/metrics.ts";
-import type { SegmentTrace } from "../contract/run-records.ts";
-import type { SegmentMessage } from "../contract/wire.ts";
-import { wayOut } from "../kit/address.ts";
-import { idsOf, logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
-import { sha256Hex } from "../kit/secrets.ts";
-import type { Subrequests } from "../kit/subrequests.ts";
+
+import type { Trajectory } from "../contract/trajectory.ts";
+import { addTotal } from "../db/totals.ts";
+import type { SegmentTrace } from "../runtime/contract/run-records.ts";
+import type { SegmentMessage } from "../runtime/contract/wire.ts";
+import { wayOut } from "../runtime/kit/address.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { runObject } from "../runtime/kit/names.ts";
+import { sha256Hex } from "../runtime/kit/secrets.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { type Collector, headersOf, sendSpans } from "./otlp.ts";
 import { rolloutSpans, runSpan, type Span, type SpanOptions } from "./spans.ts";
 
 const MOST_REQUESTS = 16;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Trajectory } from "../../../src/contract/trajectory.ts";
-import type { RolloutEntry, SegmentTrace } from "../../../src/runtime/contract/run-records.ts";
-import { rolloutSpans, runSpan, type Span } from "../../../src/runtime/trajectory/spans.ts";
+import type { Trajectory } from "../../src/contract/trajectory.ts";
+import type { RolloutEntry, SegmentTrace } from "../../src/runtime/contract/run-records.ts";
+import { rolloutSpans, runSpan, type Span } from "../../src/telemetry/spans.ts";
 
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 const options = { hash, content: false };

@@ -5,10 +5,10 @@
  * Invariants. Ids are derived from the run's, the rollout's and the turn's, so the same rollout made into spans again
  * gives the same spans. What was said to a model, and what it said, is in a span only if `content` asks for it.
  */
-import type { Judgement } from "../../contract/judgement.ts";
-import type { Messages } from "../../contract/messages.ts";
-import { historyOf, promptOf, type StoredTurn, type Trajectory } from "../../contract/trajectory.ts";
-import type { RolloutEntry, SegmentTrace } from "../contract/run-records.ts";
+import type { Judgement } from "../contract/judgement.ts";
+import type { Messages } from "../contract/messages.ts";
+import { historyOf, promptOf, type StoredTurn, type Trajectory } from "../contract/trajectory.ts";
+import type { RolloutEntry, SegmentTrace } from "../runtime/contract/run-records.ts";
 
 type Value =
   | { readonly stringValue: string }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { histogramSamples, prometheusText } from "../../../src/runtime/kit/prometheus.ts";
+import { histogramSamples, prometheusText } from "../../src/telemetry/prometheus.ts";
 
 test("a family has its help, its type and a line for each sample", () => {
   const samples = [{ value: 3 }, { labels: { status: "running", kind: "eval" }, value: 0.5 }];

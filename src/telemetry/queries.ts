@@ -4,9 +4,9 @@
  */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { totals } from "./deployment-schema.ts";
-import { runs } from "./schema.ts";
-import { unscoped } from "./scoped.ts";
+import { totals } from "../db/deployment-schema.ts";
+import { runs } from "../db/schema.ts";
+import { unscoped } from "../db/scoped.ts";
 
 /** Runs that have not ended, by status, and the rollouts they have left and at work. */
 export interface UnfinishedRuns {
@@ -79,18 +79,6 @@ export async function listEndpointsInUse(
   return rows.map(({ endpoint_id, org_id, project_id, of }) => {
     return { endpoint_id, scope: { orgId: org_id, projectId: project_id }, of };
   });
-}
-
-/** Adds to what is counted where nothing else keeps it. */
-export async function addTotal(
-  database: D1Database,
-  kind: "spans_dropped" | "events_unposted",
-  n: number,
-): Promise<void> {
-  await unscoped(database, "operator")
-    .insert(totals)
-    .values({ kind, name: "", n })
-    .onConflictDoUpdate({ target: [totals.kind, totals.name], set: { n: sql`${totals.n} + ${n}` } });
 }
 
 interface Listed {

@@ -1,15 +1,15 @@
 /** Spans of a run that was really played, to a collector on a real socket. */
 import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { readTotals } from "../../../src/db/metrics.ts";
-import { runObject } from "../../../src/runtime/kit/names.ts";
-import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
-import { exportSpans, forgetCollector } from "../../../src/runtime/trajectory/export-spans.ts";
-import type { Span } from "../../../src/runtime/trajectory/spans.ts";
-import type { Received } from "../../fakes/otlp-collector.ts";
-import { type Door, openPlatform } from "../platform.ts";
-import { questions, RIGHT } from "../rows.ts";
-import { script } from "../script.ts";
+import { runObject } from "../../src/runtime/kit/names.ts";
+import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
+import { exportSpans, forgetCollector } from "../../src/telemetry/export-spans.ts";
+import { readTotals } from "../../src/telemetry/queries.ts";
+import type { Span } from "../../src/telemetry/spans.ts";
+import type { Received } from "../fakes/otlp-collector.ts";
+import { type Door, openPlatform } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const SEGMENT = 1;
 const logged: string[] = [];

@@ -5,21 +5,15 @@
  * from fixed lists, but for endpoints, of which there are at most `MOST_ENDPOINTS`. A part that cannot be read is left
  * out and counted; the others are told.
  */
-import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../contract/errors.ts";
-import { RUN_STATUSES } from "../../contract/run.ts";
-import { ROLLOUT_SCHEMA } from "../../contract/trajectory.ts";
-import {
-  countUnfinishedRuns,
-  type EndpointInUse,
-  listEndpointsInUse,
-  readTotals,
-  type Total,
-} from "../../db/metrics.ts";
-import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
-import { logError } from "../kit/log.ts";
-import { endpointObject } from "../kit/names.ts";
-import { type Family, histogramSamples, prometheusText, type Sample } from "../kit/prometheus.ts";
-import { Subrequests } from "../kit/subrequests.ts";
+import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../contract/errors.ts";
+import { RUN_STATUSES } from "../contract/run.ts";
+import { ROLLOUT_SCHEMA } from "../contract/trajectory.ts";
+import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../runtime/contract/latency.ts";
+import { logError } from "../runtime/kit/log.ts";
+import { endpointObject } from "../runtime/kit/names.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
+import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 
 /** With the two that letting the caller in takes, 24. */
 const MOST_READS = 22;

@@ -2,11 +2,11 @@
 import { env, exports } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { endpointObject } from "../../src/runtime/kit/names.ts";
-import { services } from "../../src/runtime/service/services.ts";
+import { scrapeMetrics } from "../../src/telemetry/scrape-metrics.ts";
+import { admit } from "../api/accounts.ts";
 import { openPlatform } from "../runtime/platform.ts";
 import { questions, RIGHT } from "../runtime/rows.ts";
 import { script } from "../runtime/script.ts";
-import { admit } from "./accounts.ts";
 
 const MOST_READS = 24;
 /** A look-up of the key, and a block of requests. */
@@ -67,14 +67,14 @@ const ENDED = 'rollcall_runs_ended_total{status="completed"}';
 const SCORED = 'rollcall_rollouts_ended_total{outcome="scored",reason=""}';
 
 test("a run that ended is counted, and its endpoint says how long its calls took", async () => {
-  const before = valuesOf(await services.scrapeMetrics(env, Date.now()));
+  const before = valuesOf(await scrapeMetrics(env, Date.now()));
   const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   let after = before;
   const grown = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN);
   // D1 and the endpoint's object hear of it a moment after its end, and of the runs of other files meanwhile.
   await vi.waitUntil(
     async () => {
-      after = valuesOf(await services.scrapeMetrics(env, Date.now()));
+      after = valuesOf(await scrapeMetrics(env, Date.now()));
       return grown(ENDED) >= 1 && grown(SCORED) >= 3;
     },
     { timeout: 30_000 },
@@ -92,7 +92,7 @@ test("however many endpoints there are, a scrape takes at most 24 reads and coun
     await door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
   }
   const { counted, reads } = countingEnv();
-  const values = valuesOf(await services.scrapeMetrics(counted, Date.now()));
+  const values = valuesOf(await scrapeMetrics(counted, Date.now()));
   expect(values.get("rollcall_endpoints")).toBeGreaterThan(5);
   expect(values.get("rollcall_scrape_reads")).toBe(reads());
   expect(reads()).toBeGreaterThan(15);
@@ -104,7 +104,7 @@ test("a queue that does not answer is left out and counted, and the rest is told
   const away = new Proxy(env.ROLLOUT_GROUPS, {
     get: () => () => Promise.reject(new Error("away")),
   });
-  const text = await services.scrapeMetrics({ ...env, ROLLOUT_GROUPS: away }, Date.now());
+  const text = await scrapeMetrics({ ...env, ROLLOUT_GROUPS: away }, Date.now());
   const values = valuesOf(text);
   expect(values.has('rollcall_queue_messages{queue="rollout-groups"}')).toBe(false);
   expect(values.get('rollcall_queue_messages{queue="rollout-scores"}')).toBeGreaterThanOrEqual(0);
@@ -119,7 +119,7 @@ test("a database that does not answer leaves its counts out, and says none of th
       throw new Error("away");
     },
   });
-  const values = valuesOf(await services.scrapeMetrics({ ...env, DB: away }, Date.now()));
+  const values = valuesOf(await scrapeMetrics({ ...env, DB: away }, Date.now()));
   expect([...values.keys()].filter((name) => /^rollcall_(runs|rollouts|endpoints)/.test(name))).toEqual([]);
   expect(values.get('rollcall_scrape_failed_reads{part="database"}')).toBe(2);
 });

@@ -1,0 +1,15 @@
+/** Counts of the whole deployment that nothing else keeps. */
+import { sql } from "drizzle-orm";
+import { totals } from "./deployment-schema.ts";
+import { unscoped } from "./scoped.ts";
+
+export async function addTotal(
+  database: D1Database,
+  kind: "spans_dropped" | "events_unposted",
+  n: number,
+): Promise<void> {
+  await unscoped(database, "operator")
+    .insert(totals)
+    .values({ kind, name: "", n })
+    .onConflictDoUpdate({ target: [totals.kind, totals.name], set: { n: sql`${totals.n} + ${n}` } });
+}

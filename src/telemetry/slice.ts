@@ -1,0 +1,6 @@
+/** What a deployment tells of itself: metrics for Prometheus, spans for a collector. */
+import type { Slice } from "../api/slice.ts";
+import { exportSpans } from "./export-spans.ts";
+import { metricsOperations } from "./routes.ts";
+
+export const telemetry: Slice = { operations: metricsOperations, hooks: { onSegment: exportSpans } };
