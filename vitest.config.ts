@@ -54,7 +54,7 @@ const nodeProject = {
     include: [
       ...platformFree,
       "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
-      "test/{api,db,runtime,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
+      "test/{api,db,runtime,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],
   },
 };
@@ -101,7 +101,7 @@ const workerdProject = {
     name: "workerd",
     ...patience,
     isolate: false,
-    include: [...platformFree, "test/{api,db,runtime,sharing,telemetry,triggers,webhooks}/**/*.test.ts", ...benches],
+    include: [...platformFree, "test/{api,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts", ...benches],
     exclude: nodeOnly,
     globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],

@@ -1,8 +1,9 @@
 /** What the routes of slices ask, by name: with objects, so not for Node. */
+import * as retention from "./retention/service.ts";
 import * as sharing from "./sharing/service.ts";
 import * as telemetry from "./telemetry/scrape-metrics.ts";
 import * as deliveries from "./triggers/receive-delivery.ts";
 import * as triggers from "./triggers/service.ts";
 import * as webhooks from "./webhooks/service.ts";
 
-export const SLICE_SERVICES = { webhooks, triggers, deliveries, sharing, telemetry };
+export const SLICE_SERVICES = { webhooks, triggers, deliveries, sharing, telemetry, retention };

@@ -22,7 +22,6 @@ import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { budgetOperations } from "./budgets.ts";
 import { datasetOperations } from "./datasets.ts";
-import { deletionOperations } from "./deletions.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
@@ -125,7 +124,6 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...keyOperations,
   ...sessionOperations,
   ...peopleOperations,
-  ...deletionOperations,
   ...ledgerOperations,
   ...budgetOperations,
   ...stripeOperations,

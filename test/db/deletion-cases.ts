@@ -1,10 +1,10 @@
 /** The same of what deletes things, and of what is deleted after a time. */
 import type { Retention } from "../../src/contract/identity.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
-import * as deletions from "../../src/db/deletions.ts";
 import * as limits from "../../src/db/organization-limits.ts";
-import * as owners from "../../src/db/owner-deletions.ts";
-import * as retention from "../../src/db/retention.ts";
+import * as deletions from "../../src/retention/deletion-queries.ts";
+import * as owners from "../../src/retention/owner-queries.ts";
+import * as retention from "../../src/retention/sweep-queries.ts";
 import type { Case, OrganizationCase } from "./cases.ts";
 
 const NOW = 5000;

@@ -2,8 +2,8 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { DeletionView } from "../../src/contract/deletion.ts";
+import { ProjectObject } from "../../src/retention/object.ts";
 import { runFolder } from "../../src/runtime/kit/names.ts";
-import { ProjectObject } from "../../src/runtime/project/object.ts";
 import { RolloutObject } from "../../src/runtime/rollout/object.ts";
 import { type Door, type Inside, inside } from "./platform.ts";
 

@@ -4,11 +4,9 @@
  * end; these are what the callers see instead, and the classes declare that they serve them.
  */
 
-import type { DeletionKind } from "../../contract/deletion.ts";
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { FilterTerm } from "../../contract/filter.ts";
-import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -269,21 +267,6 @@ export interface RolloutRpc {
   rest(id: string): Promise<(TrajectoryRest & Pick<Rollout, "initial_state">) | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still to be. */
   free(): Promise<boolean>;
-}
-
-/** What is deleted: the work of the object of its project, or of its organisation. */
-export interface DeletionOrder {
-  readonly id: string;
-  readonly kind: DeletionKind;
-  readonly target_id: string;
-}
-
-/** The object of one project, or of a whole organisation: it deletes, and sweeps what is older than is to be kept. */
-export interface ProjectRpc {
-  /** Begins a deletion that stands in the database. Repeated, it changes nothing. */
-  deleteAll(of: Owner, order: DeletionOrder): Promise<void>;
-  /** Something was made here that may be older than it is to be kept one day; or how long that is was changed. */
-  note(of: Scope): Promise<void>;
 }
 
 export interface RolloutSqlRpc {

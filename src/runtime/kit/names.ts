@@ -6,7 +6,7 @@ import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
 import type { FleetRpc } from "../contract/fleet-wire.ts";
-import type { AuditRpc, EndpointRpc, Owner, ProjectRpc, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { AuditRpc, EndpointRpc, Owner, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 /** Where an object is to live that is named for the first time: whoever names it later finds it where it is. */
@@ -73,13 +73,8 @@ export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
   return stub as FleetRpc;
 }
 
-/** What deletes and sweeps in a project, or (`projectId` null) in a whole organisation. */
-export function projectObject(env: Env, owner: Owner): ProjectRpc {
-  const stub: unknown = env.PROJECT.getByName(ownerName(owner));
-  return stub as ProjectRpc;
-}
-
-function ownerName({ orgId, projectId }: Owner): string {
+/** What the name of an object of the whole owner is. */
+export function ownerName({ orgId, projectId }: Owner): string {
   return projectId === null ? `org/${orgId}` : `org/${orgId}/${projectId}`;
 }
 

@@ -52,6 +52,8 @@ export interface SliceHooks {
     lines: readonly string[] | null,
     subrequests: Subrequests,
   ) => Promise<void>;
+  /** Something was made in the project that may be older one day than it is to be kept, or how long that is was changed. */
+  readonly onProjectChanged?: (env: Env, scope: Scope) => Promise<void>;
   /**
    * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
    */
@@ -118,6 +120,10 @@ export async function tellOfSegment(
   subrequests: Subrequests,
 ): Promise<void> {
   for (const { onSegment } of registered) await onSegment?.(env, message, lines, subrequests);
+}
+
+export async function tellOfProject(env: Env, scope: Scope): Promise<void> {
+  for (const { onProjectChanged } of registered) await onProjectChanged?.(env, scope);
 }
 
 /** True: there may be more. Each slice drops `limit` rows at most. */

@@ -1,8 +1,9 @@
-/** Tells a project's object that there is something to sweep one day: once a day in each isolate. */
+/** Says that there is something in a project to sweep one day: once a day in each isolate. */
 import type { Scope } from "../../contract/scope.ts";
 import { LruCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { folderOf, projectObject } from "../kit/names.ts";
+import { folderOf } from "../kit/names.ts";
+import { tellOfProject } from "../kit/slice-hooks.ts";
 
 const DAY_MS = 24 * 3600_000;
 const PROJECTS_KEPT = 1000;
@@ -14,7 +15,7 @@ export async function noteProject(env: Env, scope: Scope, now: number): Promise<
   const name = folderOf(scope);
   if ((told.get(name) ?? 0) + DAY_MS > now) return;
   try {
-    await projectObject(env, scope).note(scope);
+    await tellOfProject(env, scope);
     told.set(name, now);
   } catch (thrown) {
     logError("the project hears of nothing", idsOf({ scope }), thrown);

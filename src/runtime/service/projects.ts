@@ -8,8 +8,8 @@ import { findProject, insertProject, projectViewOf, updateProject } from "../../
 import { type Result, refuse } from "../contract/refusal.ts";
 import { given } from "../kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
-import { projectObject } from "../kit/names.ts";
 import { minting } from "../kit/secrets.ts";
+import { tellOfProject } from "../kit/slice-hooks.ts";
 import { refuseDeleted, refuseOneProject } from "./organizations.ts";
 import { notFound } from "./read-run.ts";
 
@@ -60,7 +60,7 @@ export async function changeProject(
   if (after === null) return notFound("project", nameOrId);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   const scope = { orgId: caller.orgId, projectId: after.id };
-  if (patch.retention) await projectObject(env, scope).note(scope);
+  if (patch.retention) await tellOfProject(env, scope);
   return { ok: true, value: projectViewOf(after) };
 }
 

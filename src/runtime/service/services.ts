@@ -15,7 +15,6 @@ import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } fro
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
-import { deleteOrganization, deleteProject, deleteRun, readDeletion } from "./deletions.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
 import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
@@ -124,10 +123,6 @@ export const services = {
   takeBackInvitation,
   changePerson,
   removePerson,
-  deleteRun,
-  deleteProject,
-  deleteOrganization,
-  readDeletion,
   readPrices,
   createPriceList,
   readBalance,

@@ -7,17 +7,18 @@
  * nothing to sweep has no alarm; one that nobody asked for anything writes nothing.
  */
 import { DurableObject } from "cloudflare:workers";
-import { LIMITS } from "../../contract/limits.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { noteDeletion } from "../../db/deletions.ts";
-import type { DeletionOrder, Owner, ProjectRpc, Serves } from "../contract/rpc.ts";
-import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { logError } from "../kit/log.ts";
-import { Subrequests } from "../kit/subrequests.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import type { Owner, Serves } from "../runtime/contract/rpc.ts";
+import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
+import { logError } from "../runtime/kit/log.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
+import { noteDeletion } from "./deletion-queries.ts";
+import type { Outcome, Slice } from "./job-slice.ts";
 import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
-import type { Outcome, Slice } from "./slice.ts";
+import type { DeletionOrder, ProjectRpc } from "./rpc.ts";
 import { dayOf, postStorage } from "./storage-days.ts";
 import { sweepSlice } from "./sweep.ts";
 

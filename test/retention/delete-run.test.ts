@@ -1,13 +1,13 @@
 /** The deletion of a run: hidden at once, then taken away whole, whatever is cut short meanwhile. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { ApiError } from "../../../src/contract/api-error.ts";
-import { hostName, runFolder, runObject } from "../../../src/runtime/kit/names.ts";
-import { alarm, deletion, done, expectGone, inProject, keysUnder, kill, remove } from "../deleting.ts";
-import { acceptedOnly } from "../hand-made.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
-import { questions, RIGHT } from "../rows.ts";
-import { script } from "../script.ts";
+import { ApiError } from "../../src/contract/api-error.ts";
+import { hostName, runFolder, runObject } from "../../src/runtime/kit/names.ts";
+import { alarm, deletion, done, expectGone, inProject, keysUnder, kill, remove } from "../runtime/deleting.ts";
+import { acceptedOnly } from "../runtime/hand-made.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 let door: Door;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** What stands in R2 under a prefix: 1,000 keys a slice, counted before they are deleted. */
-import { LIMITS } from "../../contract/limits.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { goOn, type Outcome, type Slice } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
-import { goOn, type Outcome, type Slice } from "./slice.ts";
 
 /** `then`: the step that follows once there is nothing left. */
 export async function filesSlice(slice: Slice, job: Job, prefix: string, then: string): Promise<Outcome> {

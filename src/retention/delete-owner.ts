@@ -3,10 +3,16 @@
  * go first, each by a job of its own that goes with this one; an organisation's projects go first, each by the job of its
  * own object. Then go files, rows, and the row that says that there was such a thing.
  */
-import { LIMITS } from "../../contract/limits.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { mintId } from "../../core/ids.ts";
-import { fleetsOfProject } from "../../db/fleets.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { fleetsOfProject } from "../db/fleets.ts";
+import { accountObject, auditObject, fleetObject, ownerFolder } from "../runtime/kit/names.ts";
+import { minting } from "../runtime/kit/secrets.ts";
+import { freeProject, stopProject } from "../runtime/kit/slice-hooks.ts";
+import { filesSlice } from "./files.ts";
+import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
+import { type Job, plus } from "./jobs.ts";
 import {
   beginProjectDeletion,
   countRowsOfOrganization,
@@ -15,13 +21,8 @@ import {
   deleteRowsOfProject,
   projectsOf,
   runsOf,
-} from "../../db/owner-deletions.ts";
-import { accountObject, auditObject, fleetObject, ownerFolder, projectObject } from "../kit/names.ts";
-import { minting } from "../kit/secrets.ts";
-import { freeProject, stopProject } from "../kit/slice-hooks.ts";
-import { filesSlice } from "./files.ts";
-import { type Job, plus } from "./jobs.ts";
-import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
+} from "./owner-queries.ts";
+import { projectObject } from "./rpc.ts";
 
 /** Runs whose jobs are under way at once; projects; and fleets whose objects are freed. */
 const RUNS_AT_ONCE = 100;

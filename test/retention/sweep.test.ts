@@ -1,14 +1,14 @@
 /** The daily sweep of a project, by a clock of the test's: what is older than is kept goes, and nothing else. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { Retention } from "../../../src/contract/identity.ts";
-import { accountObject, uploadKeys } from "../../../src/runtime/kit/names.ts";
-import { ProjectObject } from "../../../src/runtime/project/object.ts";
-import { expectGone, inProject, keysUnder, projectStub } from "../deleting.ts";
-import { openPaying } from "../paying.ts";
-import { type Door, inside, openPlatform } from "../platform.ts";
-import { questions, RIGHT } from "../rows.ts";
-import { script } from "../script.ts";
+import type { Retention } from "../../src/contract/identity.ts";
+import { ProjectObject } from "../../src/retention/object.ts";
+import { accountObject, uploadKeys } from "../../src/runtime/kit/names.ts";
+import { expectGone, inProject, keysUnder, projectStub } from "../runtime/deleting.ts";
+import { openPaying } from "../runtime/paying.ts";
+import { type Door, inside, openPlatform } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const DAY_MS = 24 * 3600_000;
 

@@ -2,20 +2,21 @@
  * Deletions as a caller asks for them. The row in D1 that says so hides what is deleted in the same batch; the object of
  * the project does the work. A kill between the two is mended by whoever asks for the deletion next, and by the sweep.
  */
-import type { DeletionView } from "../../contract/deletion.ts";
-import { type Caller, permits } from "../../contract/identity.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { mintId } from "../../core/ids.ts";
-import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "../../db/deletions.ts";
-import { findProjectId } from "../../db/keys.ts";
-import { beginOrganizationDeletion, beginProjectDeletion, nameOfOrganization } from "../../db/owner-deletions.ts";
-import type { DeletionRow } from "../../db/schema.ts";
-import { type Result, refuse } from "../contract/refusal.ts";
-import { idsOf, logError } from "../kit/log.ts";
-import { projectObject, runObject } from "../kit/names.ts";
-import { minting, readId } from "../kit/secrets.ts";
-import { deleteUnused } from "./delete-unused.ts";
-import { notFound } from "./read-run.ts";
+import type { DeletionView } from "../contract/deletion.ts";
+import { type Caller, permits } from "../contract/identity.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { findProjectId } from "../db/keys.ts";
+import type { DeletionRow } from "../db/schema.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { runObject } from "../runtime/kit/names.ts";
+import { minting, readId } from "../runtime/kit/secrets.ts";
+import { deleteUnused } from "../runtime/service/delete-unused.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { beginRunDeletion, deletionViewOf, getAnyDeletion, getDeletion } from "./deletion-queries.ts";
+import { beginOrganizationDeletion, beginProjectDeletion, nameOfOrganization } from "./owner-queries.ts";
+import { projectObject } from "./rpc.ts";
 
 export interface DeleteOptions {
   /** Epoch milliseconds. */

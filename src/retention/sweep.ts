@@ -2,12 +2,18 @@
  * The daily sweep of a project: what is older than the project keeps it goes, a slice at a time. Runs get deletions as if
  * somebody had asked for them; datasets that an unfinished run names wait for the next sweep.
  */
-import { DEFAULT_RETENTION, type Retention } from "../../contract/identity.ts";
-import { LIMITS } from "../../contract/limits.ts";
-import { ofOrganization, type Scope } from "../../contract/scope.ts";
-import { mintId } from "../../core/ids.ts";
-import { deleteUnusedDataset } from "../../db/datasets.ts";
-import { beginRunDeletion, unfinishedDeletions } from "../../db/deletions.ts";
+import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { ofOrganization, type Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { deleteUnusedDataset } from "../db/datasets.ts";
+import { dropSignIns } from "../db/web-sessions.ts";
+import { uploadKeys } from "../runtime/kit/names.ts";
+import { minting } from "../runtime/kit/secrets.ts";
+import { sweepProject } from "../runtime/kit/slice-hooks.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { beginRunDeletion, unfinishedDeletions } from "./deletion-queries.ts";
+import type { Jobs } from "./jobs.ts";
 import {
   datasetsBefore,
   dropIdempotencyKeys,
@@ -16,13 +22,7 @@ import {
   endedRunsBefore,
   hasToSweep,
   retentionOf,
-} from "../../db/retention.ts";
-import { dropSignIns } from "../../db/web-sessions.ts";
-import { uploadKeys } from "../kit/names.ts";
-import { minting } from "../kit/secrets.ts";
-import { sweepProject } from "../kit/slice-hooks.ts";
-import type { Subrequests } from "../kit/subrequests.ts";
-import type { Jobs } from "./jobs.ts";
+} from "./sweep-queries.ts";
 
 const DAY_MS = 24 * 3600_000;
 /** Receipts of deletions are kept as long. */

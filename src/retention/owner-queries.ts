@@ -4,10 +4,9 @@
  */
 import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { works } from "./api-keys.ts";
-import { type NewDeletion, rowOfNew, there } from "./deletions.ts";
-import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "./doors-schema.ts";
-import { reportLinks, signInCodes, webSessions } from "./page-schema.ts";
+import { works } from "../db/api-keys.ts";
+import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../db/doors-schema.ts";
+import { reportLinks, signInCodes, webSessions } from "../db/page-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -26,7 +25,7 @@ import {
   secrets,
   trainerTokens,
   usageHours,
-} from "./schema.ts";
+} from "../db/schema.ts";
 import {
   type Condition,
   inOrganization,
@@ -34,7 +33,8 @@ import {
   type OrganizationTable,
   type ProjectTable,
   unscoped,
-} from "./scoped.ts";
+} from "../db/scoped.ts";
+import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
 /** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */
 export async function beginProjectDeletion(

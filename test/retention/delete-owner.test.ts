@@ -1,16 +1,16 @@
 /** The deletion of a whole project and of a whole organisation: nobody gets in from the first moment, and nothing stays. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { ApiError } from "../../../src/contract/api-error.ts";
-import { DeletionView } from "../../../src/contract/deletion.ts";
-import { PERMISSIONS } from "../../../src/contract/identity.ts";
-import { accountObject } from "../../../src/runtime/kit/names.ts";
-import { ProjectObject } from "../../../src/runtime/project/object.ts";
-import { admit } from "../../api/accounts.ts";
-import { alarm, inProject, keysUnder, kill, LATER_MS } from "../deleting.ts";
-import { type Door, inside, openPlatform } from "../platform.ts";
-import { questions, RIGHT } from "../rows.ts";
-import { script } from "../script.ts";
+import { ApiError } from "../../src/contract/api-error.ts";
+import { DeletionView } from "../../src/contract/deletion.ts";
+import { PERMISSIONS } from "../../src/contract/identity.ts";
+import { ProjectObject } from "../../src/retention/object.ts";
+import { accountObject } from "../../src/runtime/kit/names.ts";
+import { admit } from "../api/accounts.ts";
+import { alarm, inProject, keysUnder, kill, LATER_MS } from "../runtime/deleting.ts";
+import { type Door, inside, openPlatform } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const TABLES = [
   ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets", "triggers"],

@@ -4,14 +4,14 @@
  *
  * Invariants. Every step may be done again. Evals of a training run go with it, and before its rows do.
  */
-import { LIMITS } from "../../contract/limits.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { countRowsOfRun, deleteRowsOfRun } from "../../db/deleted-rows.ts";
-import { evalsOf, hideRun, kindOfRun } from "../../db/deletions.ts";
-import { rolloutHost, runFolder, runObject, trainerObject } from "../kit/names.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { countRowsOfRun, deleteRowsOfRun } from "../db/deleted-rows.ts";
+import { rolloutHost, runFolder, runObject, trainerObject } from "../runtime/kit/names.ts";
+import { evalsOf, hideRun, kindOfRun } from "./deletion-queries.ts";
 import { filesSlice } from "./files.ts";
+import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
-import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./slice.ts";
 
 /** Asked again how far its end is: after twice as long each time. */
 const LOOK_MS = 500;

@@ -5,9 +5,9 @@
  * Invariants. A job's step, where it stands in it and what it has counted are one write, made before what was counted is
  * deleted or after all of it is: whatever a kill cuts off is done again, and nothing is counted twice.
  */
-import type { DeletionKind } from "../../contract/deletion.ts";
-import type { DeletionOrder } from "../contract/rpc.ts";
-import { Rows } from "../kit/rows.ts";
+import type { DeletionKind } from "../contract/deletion.ts";
+import { Rows } from "../runtime/kit/rows.ts";
+import type { DeletionOrder } from "./rpc.ts";
 
 export type Counts = Readonly<Record<string, number>>;
 

@@ -2,16 +2,16 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { textOf } from "../../../src/contract/messages.ts";
-import { RunView } from "../../../src/contract/run.ts";
-import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
-import { trainerSpecOf } from "../../../src/runtime/contract/training-wire.ts";
-import { trainerObject } from "../../../src/runtime/kit/names.ts";
-import type { RunHead } from "../../../src/runtime/run/schema.ts";
-import { done, expectGone, keysUnder, remove } from "../deleting.ts";
-import { type Door, openPlatform } from "../platform.ts";
-import { registerOnce } from "../registered.ts";
-import { script } from "../script.ts";
+import { textOf } from "../../src/contract/messages.ts";
+import { RunView } from "../../src/contract/run.ts";
+import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
+import { trainerSpecOf } from "../../src/runtime/contract/training-wire.ts";
+import { trainerObject } from "../../src/runtime/kit/names.ts";
+import type { RunHead } from "../../src/runtime/run/schema.ts";
+import { done, expectGone, keysUnder, remove } from "../runtime/deleting.ts";
+import { type Door, openPlatform } from "../runtime/platform.ts";
+import { registerOnce } from "../runtime/registered.ts";
+import { script } from "../runtime/script.ts";
 
 const rows = Array.from({ length: 40 }, (_, at) => ({ question: `Is ${at} odd?` }));
 const yes = defineEnvironment({

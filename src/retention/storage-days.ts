@@ -4,14 +4,14 @@
  *
  * Invariant. A day is posted once, by its name: whatever a kill cuts off is posted again, and changes nothing.
  */
-import type { BillingMode } from "../../contract/money.ts";
-import type { Scope } from "../../contract/scope.ts";
-import { storageCharge } from "../../core/billing/charge.ts";
-import { storedIn } from "../../db/organization-limits.ts";
-import { pricesFrom } from "../../db/price-lists.ts";
-import type { Posting } from "../contract/money-wire.ts";
-import { accountObject } from "../kit/names.ts";
-import type { Subrequests } from "../kit/subrequests.ts";
+import type { BillingMode } from "../contract/money.ts";
+import type { Scope } from "../contract/scope.ts";
+import { storageCharge } from "../core/billing/charge.ts";
+import { storedIn } from "../db/organization-limits.ts";
+import { pricesFrom } from "../db/price-lists.ts";
+import type { Posting } from "../runtime/contract/money-wire.ts";
+import { accountObject } from "../runtime/kit/names.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
 
 const DAY_MS = 24 * 3600_000;
 /** Days that a sweep catches up, its own among them. */

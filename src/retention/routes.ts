@@ -1,11 +1,14 @@
 /** Deletions: what is taken away for good, by a job, and the receipts of it. */
+
+import { ask, readBody, readQuery } from "../api/answer.ts";
+import { unwrap } from "../api/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
+import { PageQuery, pageOf, positionOf } from "../api/page.ts";
 import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { deletionViewOf, getDeletion, listDeletions } from "../db/deletions.ts";
-import { ask, readBody, readQuery } from "./answer.ts";
-import { unwrap } from "./errors.ts";
-import { type ApiContext, type Operation, pathParam } from "./operation.ts";
-import { PageQuery, pageOf, positionOf } from "./page.ts";
+import { deletionViewOf, getDeletion, listDeletions } from "./deletion-queries.ts";
+
+const service = serviceOf<typeof import("./service.ts")>("retention");
 
 const BEGUN = {
   status: 202,
@@ -29,8 +32,7 @@ export const deletionOperations: readonly Operation[] = [
       headers: WHERE,
     },
     errors: ["conflict"],
-    handle: async (context) =>
-      deletionReply(context, await ask(context, context.var.services.deleteRun, asked(context))),
+    handle: async (context) => deletionReply(context, await ask(context, service(context).deleteRun, asked(context))),
   },
   {
     id: "deleteProject",
@@ -42,8 +44,8 @@ export const deletionOperations: readonly Operation[] = [
       "Its keys are refused from here on. A job deletes its runs, datasets, endpoints, secrets, judge results and keys. It takes a key of the whole organisation. An organisation may be left without a project.",
     reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
     handle: async (context) => {
-      const { services, caller, now } = context.var;
-      const begun = await services.deleteProject(context.env, caller, pathParam(context, "id"), now());
+      const { caller, now } = context.var;
+      const begun = await service(context).deleteProject(context.env, caller, pathParam(context, "id"), now());
       return deletionReply(context, unwrap(begun));
     },
   },
@@ -59,9 +61,12 @@ export const deletionOperations: readonly Operation[] = [
     reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
     errors: ["conflict"],
     handle: async (context) => {
-      const { services, caller, now } = context.var;
+      const { caller, now } = context.var;
       const { confirm } = await readBody(context, OrganizationDeletion);
-      return deletionReply(context, unwrap(await services.deleteOrganization(context.env, caller, confirm, now())));
+      return deletionReply(
+        context,
+        unwrap(await service(context).deleteOrganization(context.env, caller, confirm, now())),
+      );
     },
   },
   {
@@ -82,8 +87,8 @@ export const deletionOperations: readonly Operation[] = [
     summary: "Read how far a deletion is, or its receipt",
     reply: { description: "The deletion", schema: DeletionView },
     handle: async (context) => {
-      const { services, caller } = context.var;
-      return context.json(unwrap(await services.readDeletion(context.env, caller, pathParam(context, "id"))));
+      const { caller } = context.var;
+      return context.json(unwrap(await service(context).readDeletion(context.env, caller, pathParam(context, "id"))));
     },
   },
 ];

@@ -1,0 +1,9 @@
+/** Deletions by jobs, and the daily sweep by how long a project keeps what is made in it. */
+import type { Slice } from "../api/slice.ts";
+import { deletionOperations } from "./routes.ts";
+import { projectObject } from "./rpc.ts";
+
+export const retention: Slice = {
+  operations: deletionOperations,
+  hooks: { onProjectChanged: (env, scope) => projectObject(env, scope).note(scope) },
+};
