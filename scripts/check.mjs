@@ -24,6 +24,7 @@ const GATES = {
   "types of the bindings": "wrangler types --check",
   "migrations match the schema": "node scripts/check-migrations.ts",
   "compiled GEMM": "node scripts/build-gemm.ts --check",
+  "reference pages": "node scripts/reference/main.ts --check",
   "environment digests": "node scripts/digests.ts --check",
 };
 

@@ -1,6 +1,6 @@
 /**
  * A command: what it takes, and what it does. One value per command says it: its help text, the options of `parseArgs`,
- * the completion scripts and the check of docs/commands.md are all made from it.
+ * the completion scripts and docs/reference/commands.md are all made from it.
  */
 import { parseArgs } from "node:util";
 import { type ExitCode, usageError } from "./exit.ts";
@@ -237,7 +237,7 @@ export function helpText(spec: CommandSpec): string {
   return `Usage: ${usage.join(" ")}\n\n${about}\n\n${lines.join("\n")}\n`;
 }
 
-function flagLine(name: string, { short, value, says, choices, repeatable }: Flag): string {
+export function flagLine(name: string, { short, value, says, choices, repeatable }: Flag): string {
   const head = `  ${short === undefined ? "   " : `-${short},`} ${flagText(name, value)}`;
   const notes = [says, ...(choices ? [`one of ${choices.join(", ")}`] : [])];
   if (repeatable) notes.push("repeatable");

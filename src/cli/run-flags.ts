@@ -49,7 +49,7 @@ export const PLAY_FLAGS = {
 
 /** What says which run to make. */
 export const RUN_FLAGS = {
-  "num-examples": { short: "n", value: "N", says: "tasks; -1 = all, the default if they end" },
+  "num-examples": { short: "n", value: "N", says: "tasks; -1 = all; default all, or 5 where they never end" },
   "rollouts-per-example": { short: "r", value: "N", says: "default 1" },
   ...PLAY_FLAGS,
 } as const satisfies Flags;
@@ -87,7 +87,7 @@ export const EVAL_FLAGS = {
     says: "exit 3 if the mean fell by more than this against --baseline, 5 if that is not clear",
   },
   metric: { value: "NAME", says: "the score the gates look at; default the reward" },
-  junit: { value: "FILE", says: "write a JUnit report: a test case for each task" },
+  junit: { value: "FILE", says: "write a JUnit report: a test case for each task and each gate" },
   "fail-on-error": { says: "exit 1 if any rollout failed or has no score" },
   "save-results": { short: "s", says: "write results.jsonl and metadata.json under outputs" },
   "output-dir": { short: "o", value: "DIR", says: "the same, under DIR" },
@@ -99,7 +99,7 @@ export const EVAL_FLAGS = {
   resume: {
     short: "R",
     value: "RUN|last",
-    says: "go on with a run: follow it, and try again what has no score; other flags change nothing",
+    says: "go on with a run: follow it, and try again what has no score; a flag that says otherwise is refused",
   },
   ...PLATFORM_FLAGS,
   timeout: { value: "S", says: "cancel the run after this many seconds, exit 1" },
@@ -107,17 +107,17 @@ export const EVAL_FLAGS = {
 
 export const TRAIN_FLAGS = {
   ...LEARNING_FLAGS,
-  "group-size": { value: "G", says: "rollouts of one task" },
-  "batch-size": { value: "R", says: "rollouts that one step takes" },
+  "group-size": { value: "G", says: "rollouts of one task; default 8" },
+  "batch-size": { value: "R", says: "rollouts that one step takes; default 64, for a trainer of yours the API's" },
   passes: {
     value: "N",
-    says: "how often the embedded trainer trains on each batch; default what the environment is known to need",
+    says: "how often the embedded trainer trains on each batch, 1 to 16; default what the environment is known to need",
   },
   "initial-weights": {
     value: "LOCATION",
     says: "with --fleet: where version 0 is, as its engines read it; each replica loads it first",
   },
-  loss: { value: "NAME", says: "of the embedded trainer; docs/training.md lists them" },
+  loss: { value: "NAME", says: "of the embedded trainer: dppo, ppo_clip, cispo or importance_sampling" },
   trainer: {
     value: "T",
     says: "embedded, the default; pull: one of yours takes batches; push:URL: they are sent there",

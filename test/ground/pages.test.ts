@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const PAGES = globSync(
-  ["*.md", "docs/*.md", "src/**/README.md", "packages/**/README.md", "{environments/*,examples/**}/README.md"],
+  ["*.md", "docs/**/*.md", "src/**/README.md", "packages/**/README.md", "{environments/*,examples/**}/README.md"],
   {
     cwd: ROOT,
     exclude: ["**/node_modules/**"],

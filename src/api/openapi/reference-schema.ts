@@ -5,7 +5,7 @@ import { type JsonSchema, SCHEMAS } from "./json-schema.ts";
 /** Whatever is put into the template is escaped, unless it was made by the template itself. */
 export type Html = ReturnType<typeof html>;
 
-interface Field {
+export interface Field {
   readonly path: string;
   readonly schema: JsonSchema;
   readonly required: boolean;
@@ -28,7 +28,7 @@ function fieldTable(schema: JsonSchema): Html {
 }
 
 /** `prefix` ends before the name of a field: "", "report.", "turns[].". */
-function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
+export function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
   const { properties = {}, required = [], items, additionalProperties } = schema;
   const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
   const own = Object.entries(properties).flatMap(([name, member]) => {
@@ -49,11 +49,16 @@ export function typeOf(schema: JsonSchema): Html {
   const branches = anyOf ?? oneOf;
   if (branches !== undefined) return joined(branches.map(typeOf), " | ");
   if (prefixItems !== undefined) return html`[${joined(prefixItems.map(typeOf), ", ")}]`;
-  if (items !== undefined) return html`${typeOf(items)}[]`;
+  if (items !== undefined) return isUnion(items) ? html`(${typeOf(items)})[]` : html`${typeOf(items)}[]`;
   if (typeof additionalProperties === "object" && Object.keys(additionalProperties).length > 0) {
     return html`object of ${typeOf(additionalProperties)}`;
   }
   return html`${[schema.type ?? "any"].flat().join(" | ")}`;
+}
+
+function isUnion({ $ref, type, enum: choices, anyOf, oneOf }: JsonSchema): boolean {
+  if ($ref !== undefined) return false;
+  return [choices, anyOf, oneOf, type].some((one) => Array.isArray(one) && one.length > 1);
 }
 
 /** What there is to know of a field besides its type; a parameter is described beside its schema. */

@@ -14,12 +14,15 @@ const MODELS_SHOWN = 5;
 /** What may be said of an endpoint when it is added, and changed later. */
 const SETTING_FLAGS = {
   "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
-  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key, which is sealed" },
   "max-concurrent": { value: "N", says: "no run keeps more rollouts at once on it" },
   rpm: { value: "N", says: "requests a minute it allows" },
-  "input-price": { value: "X", says: "dollars for a million prompt tokens" },
-  "output-price": { value: "X", says: "dollars for a million completion tokens" },
-  refuses: { value: "NAMES", says: "what calls must leave out: tools.strict, messages.MEMBER, whole_replies, …" },
+  "input-price": { value: "X", says: "dollars for a million prompt tokens; with --output-price" },
+  "output-price": { value: "X", says: "dollars for a million completion tokens; with --input-price" },
+  refuses: {
+    value: "NAMES",
+    says: 'what calls must leave out, with commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
+  },
 } as const satisfies Flags;
 
 const FORGET_FLAGS = {

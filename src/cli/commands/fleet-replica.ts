@@ -13,8 +13,8 @@ export const REPLICA_HEADER = ["replica", "state", "version", "in flight", "base
 const SETTING_FLAGS = {
   "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
   "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
-  "control-url": { value: "URL", says: "where its weights are changed, without /v1" },
-  "control-key-var": { value: "VAR", says: "environment variable that holds the key of that" },
+  "control-url": { value: "URL", says: "where its weights are changed, without /v1; default the server of -b" },
+  "control-key-var": { value: "VAR", says: "environment variable that holds the key of that; default the one of -k" },
   "max-concurrent": { value: "N", says: "calls at once" },
 } as const satisfies Flags;
 

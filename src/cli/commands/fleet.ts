@@ -21,8 +21,8 @@ const SETTING_FLAGS = {
   "update-s": { value: "S", says: "seconds that a load may take" },
   "resume-s": { value: "S", says: "seconds that a resume may take" },
   location: { value: "HINT", choices: LOCATION_HINTS, says: "where the objects of its runs live" },
-  "input-price": { value: "X", says: "dollars for a million prompt tokens" },
-  "output-price": { value: "X", says: "dollars for a million completion tokens" },
+  "input-price": { value: "X", says: "dollars for a million prompt tokens; with --output-price" },
+  "output-price": { value: "X", says: "dollars for a million completion tokens; with --input-price" },
 } as const satisfies Flags;
 
 const CREATE = command({

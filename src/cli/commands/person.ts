@@ -50,7 +50,7 @@ const REMOVE = command({
   name: "person remove",
   takes: "<person>",
   says: "end a membership, and revoke the person's keys",
-  more: "Keys that the person made for programs go on working: rollcall key list has them.",
+  more: "Keys that the person made for programs are revoked too. The only owner stays.",
   flags: PLATFORM_FLAGS,
   run(line) {
     const person = line.one("a person, by id or e-mail address");

@@ -1,0 +1,33 @@
+/**
+ * Writes docs/reference: api.md from the OpenAPI document, commands.md from what `--help` prints. What these two cannot say
+ * is written by hand in docs/api.md and docs/commands.md.
+ *
+ * node scripts/reference/main.ts [--check]      --check writes nothing and exits 1 when a page is stale
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { OPERATIONS } from "../../src/api/app.ts";
+import { openApiOf } from "../../src/api/openapi/openapi.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
+import { apiReference } from "./api.ts";
+import { commandReference } from "./commands.ts";
+
+const FOLDER = resolve(import.meta.dirname, "../../docs/reference");
+
+function main(): number {
+  const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
+  const pages = { "api.md": apiReference(openApiOf(OPERATIONS)), "commands.md": commandReference(COMMANDS) };
+  const stale = Object.entries(pages).filter(([name, page]) => {
+    const file = join(FOLDER, name);
+    return !existsSync(file) || readFileSync(file, "utf8") !== page;
+  });
+  mkdirSync(FOLDER, { recursive: true });
+  for (const [name, page] of stale) {
+    if (values.check) process.stderr.write(`docs/reference/${name} is stale: npm run generate\n`);
+    else writeFileSync(join(FOLDER, name), page);
+  }
+  return values.check && stale.length > 0 ? 1 : 0;
+}
+
+process.exitCode = main();
