@@ -101,7 +101,11 @@ const workerdProject = {
     name: "workerd",
     ...patience,
     isolate: false,
-    include: [...platformFree, "test/{api,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts", ...benches],
+    include: [
+      ...platformFree,
+      "test/{api,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
+      ...benches,
+    ],
     exclude: nodeOnly,
     globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
     setupFiles: ["./test/runtime/apply-migrations.ts"],
