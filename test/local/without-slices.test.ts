@@ -1,0 +1,70 @@
+/** The platform without its slices, each of which is a part that the rest does without. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+/** What the Worker and the page are built of. */
+const COPIED = ["src", "environments", "packages", "migrations", "tsconfig.json", "tsconfig.web.json"];
+const WORKER = "test/local/kernel-worker.ts";
+/** Objects of slices, by binding and class. */
+const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject" };
+
+let root: string;
+let platform: Platform;
+let model: ScriptedModel;
+
+/** The package with a wrangler.toml that has no object of a slice. */
+function rootWithoutSlices(): string {
+  const folder = mkdtempSync(join(tmpdir(), "rollcall-kernel-"));
+  for (const name of [...COPIED, WORKER]) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of ["node_modules", "package.json"]) symlinkSync(join(ROOT, name), join(folder, name));
+  let config = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
+  for (const [binding, name] of Object.entries(OBJECTS)) {
+    config = config
+      .replace(`[[durable_objects.bindings]]\nname = "${binding}"\nclass_name = "${name}"\n`, "")
+      .replace(new RegExp(`, "${name}"|"${name}", |"${name}"`), "");
+  }
+  writeFileSync(join(folder, "wrangler.toml"), config);
+  return folder;
+}
+
+beforeAll(async () => {
+  root = rootWithoutSlices();
+  model = await startScriptedModel({ reply: () => "So the answer is \\boxed{4}." });
+  const worker = { entry: join(root, WORKER), folder: join(root, "bundle") };
+  platform = await bootPlatform({ directory: null, root, worker, say: () => undefined });
+}, 300_000);
+
+afterAll(async () => {
+  await platform?.stop();
+  await model?.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+test("an eval is played and scored, and scored once more", async () => {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const dataset = Array.from({ length: 3 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" }));
+  const common = { environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url }, dataset };
+  const { id } = await client.createRun(common);
+  for await (const _event of client.events(id));
+  const run = await client.getRun(id);
+  expect(run).toMatchObject({ status: "completed", counts: { scored: 3 }, report: { reward: { mean: 1 } } });
+  const rescored = await client.rescoreRun(id, {});
+  for await (const _event of client.events(rescored.id));
+  expect(await client.getRun(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
+});
+
+test("what only a slice serves is not found, and the reference does not tell of it", async () => {
+  const headers = { authorization: `Bearer ${platform.key}` };
+  const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;
+  const paths = ["/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"];
+  expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 404));
+  const document: { paths: object } = await (await fetch(`${platform.url}/openapi.json`)).json();
+  expect(Object.keys(document.paths).filter((path) => paths.includes(path))).toEqual([]);
+  expect(await statusOf("/v1/runs")).toBe(200);
+});
