@@ -205,19 +205,24 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
         this.#store.started(serial, run.value);
         this.ctx.waitUntil(this.#enter(of, pending, run.value));
       } else if (!wasAnswered(pending) || !PASSING.includes(run.error.code) || !this.#again(pending)) {
-        this.#store.refused(serial, run.error);
-        await this.#tell(of, run.error, pending.delivery_id);
+        await this.#refuse(of, pending, run.error);
       }
     } catch (thrown) {
       logError("trigger began no run", idsOfTrigger(of), thrown);
       if (!this.#tombstone.stands && !this.#again(pending)) {
-        this.#store.refused(serial, { code: "internal", message: "no run could be begun for a day", param: null });
+        const message = "no run could be begun for a day";
+        await this.#refuse(of, pending, { code: "internal", message, param: null });
       }
     } finally {
       this.#beginning.delete(serial);
       this.#waiting.wake();
     }
     if (!this.#tombstone.stands) await this.#arm();
+  }
+
+  async #refuse(of: TriggerPlace, { serial, delivery_id }: Pending, error: Refusal): Promise<void> {
+    this.#store.refused(serial, error);
+    await this.#tell(of, error, delivery_id);
   }
 
   /** It is tried again later. False: it was for a day. */

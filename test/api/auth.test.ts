@@ -4,6 +4,7 @@ import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
 import type { Services } from "../../src/runtime/service/services.ts";
 import { admit } from "./accounts.ts";
 import { openDoor } from "./door.ts";
+import { overtaken } from "./overtaken.ts";
 
 const listNothing = { listEnvironments: async () => [] };
 
@@ -70,6 +71,20 @@ test("a key that is revoked is refused everywhere in less than 5 s", async () =>
   await env.DB.prepare("update api_keys set revoked_at = 1 where hash = ?").bind(sha256Hex(token)).run();
   clock.now += 4_000;
   expect((await ask("/v1/environments")).status).toBe(401);
+});
+
+test("a look-up that began before a key was revoked and ends late lets no later request in", async () => {
+  const { app, ask, clock, token } = await openDoor(listNothing);
+  const status = async () => (await ask("/v1/environments")).status;
+  const revoke = async () => {
+    await env.DB.prepare("update api_keys set revoked_at = 1 where hash = ?").bind(sha256Hex(token)).run();
+    clock.now += 1;
+    expect(await status()).toBe(401);
+  };
+  const DB = overtaken(env.DB, /from "api_keys"/, revoke, "after");
+  const headers = { authorization: `Bearer ${token}` };
+  const late = await app.request("http://platform.test/v1/environments", { headers }, { ...env, DB });
+  expect([late.status, await status()]).toEqual([200, 401]);
 });
 
 test("a key that has expired is refused, and says so", async () => {

@@ -1,23 +1,34 @@
 /** A database in which another request is faster: what a race needs to happen the same way every time. */
 
-/** `act` is awaited just before the first statement that matches is run. */
-export function overtaken(database: D1Database, statement: RegExp, act: () => Promise<unknown>): D1Database {
+/** `act` is awaited just before the first statement that matches is run, or between what it reads and its answer. */
+export function overtaken(
+  database: D1Database,
+  statement: RegExp,
+  act: () => Promise<unknown>,
+  when: "before" | "after" = "before",
+): D1Database {
   let acted = false;
   const prepare = (query: string) => {
     const prepared = database.prepare(query);
     if (acted || !statement.test(query)) return prepared;
     acted = true;
-    return late(prepared, act);
+    return late(prepared, act, when);
   };
   return changed(database, { prepare });
 }
 
-function late(prepared: D1PreparedStatement, act: () => Promise<unknown>): D1PreparedStatement {
+function late(
+  prepared: D1PreparedStatement,
+  act: () => Promise<unknown>,
+  when: "before" | "after",
+): D1PreparedStatement {
   return changed(prepared, {
-    bind: (...values: unknown[]) => late(prepared.bind(...values), act),
+    bind: (...values: unknown[]) => late(prepared.bind(...values), act, when),
     raw: async () => {
-      await act();
-      return await prepared.raw();
+      if (when === "before") await act();
+      const rows = await prepared.raw();
+      if (when === "after") await act();
+      return rows;
     },
   });
 }

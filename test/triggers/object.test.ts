@@ -1,80 +1,15 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { Json } from "../../src/contract/json.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import type { RunView } from "../../src/contract/run.ts";
-import { insertRun } from "../../src/db/runs.ts";
-import { TriggerObject } from "../../src/index.ts";
-import { accountObject, folderOf } from "../../src/runtime/kit/names.ts";
+import { accountObject } from "../../src/runtime/kit/names.ts";
 import { acceptRun } from "../../src/runtime/service/accept-run.ts";
 import type { AcceptRun } from "../../src/triggers/begin-run.ts";
-import type { DeliveryOutcome, SignedDelivery, TriggerPlace, TriggerRpc } from "../../src/triggers/rpc.ts";
+import type { SignedDelivery } from "../../src/triggers/rpc.ts";
 import { triggerObject } from "../../src/triggers/rpc.ts";
-import type { CreatedTrigger, TriggerConcurrency } from "../../src/triggers/wire.ts";
-import { endpointRow, runRow } from "../api/run-rows.ts";
 import { openPaying, payIn } from "../runtime/paying.ts";
-import { type Door, type Inside, inside, openPlatform } from "../runtime/platform.ts";
-import { script } from "../runtime/script.ts";
+import { accepting, acceptRow, deliveryOf, ENDS, end, opened, openedOnRows } from "./opened.ts";
 
-const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
-const GAME = {
-  ...{ environment: "guess-number", environment_args: { max: 1000, max_turns: 1 }, num_examples: 1 },
-  endpoint: { base_url: env.MODEL_URL },
-};
-const ENDS = { ...GAME, model: script([WRONG]) };
-
-interface Opened {
-  readonly door: Door;
-  readonly of: TriggerPlace;
-  readonly object: TriggerRpc;
-  readonly deliver: (id: string, filling?: Readonly<Record<string, Json>>) => Promise<DeliveryOutcome>;
-  readonly within: <T>(use: Inside<TriggerObject, T>) => Promise<T>;
-  readonly runs: () => Promise<RunView[]>;
-}
-
-async function opened(run: object, concurrency: TriggerConcurrency = "allow", at?: Door): Promise<Opened> {
-  const door = at ?? (await openPlatform());
-  const asked = { name: "t", verify: { scheme: "standard" }, run, map: { "metadata.n": "$.n" }, concurrency };
-  const made = await door.post("/v1/triggers", asked);
-  if (made.status !== 201) throw new Error(await made.text());
-  const { id: trigger_id } = await made.json<CreatedTrigger>();
-  const of = { scope: door.scope, trigger_id };
-  const object = triggerObject(env, of);
-  const deliver: Opened["deliver"] = (id, filling = { "metadata.n": id }) => {
-    return triggerObject(env, of).deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
-  };
-  // A stub of an object that was aborted stays broken: each call has its own.
-  const stub = () => env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
-  const within: Opened["within"] = (use) => inside(stub(), TriggerObject, use);
-  const runs = async () => (await (await door.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
-  return { door, of, object, deliver, within, runs };
-}
-
-function deliveryOf(id: string, concurrency: TriggerConcurrency, verdict: SignedDelivery["verdict"]): SignedDelivery {
-  return { ids: [id], event: "made.up", verdict, concurrency, origin: "http://platform.test" };
-}
-
-/** Puts another way to accept runs in its place. */
-function accepting(object: TriggerObject, accept: AcceptRun): void {
-  Object.defineProperty(object, "acceptRun", { value: accept, configurable: true });
-}
-
-/** Runs that are rows and nothing else: they go on until a test ends them. */
-const acceptRow: AcceptRun = async (_env, scope, { metadata }, { idempotencyKey: idempotency_key, now }) => {
-  const run = runRow(endpointRow(), { metadata, status: "running", idempotency_key, created_at: now });
-  await insertRun(env.DB, scope, run, null);
-  return { ok: true, value: { run } };
-};
-
-async function end(id: string | null): Promise<void> {
-  await env.DB.prepare("update runs set status = 'completed' where id = ?").bind(id).run();
-}
-
-async function openedOnRows(concurrency: TriggerConcurrency): Promise<Opened> {
-  const on = await opened(ENDS, concurrency);
-  await on.within((object) => accepting(object, acceptRow));
-  return on;
-}
+const DAY_MS = 86_400_000;
 
 test("a thousand deliveries of one id at once begin one run, and all are told it", async () => {
   const { of, deliver, object, within, runs } = await opened(ENDS);
@@ -354,6 +289,29 @@ test("webhooks are told of a refusal, once a minute for each reason", async () =
   const log = await door.ask(`/v1/webhook-endpoints/${id}/deliveries?limit=100`);
   const { data } = await log.json<{ data: { type: string }[] }>();
   expect(data.map(({ type }) => type)).toEqual(["trigger.refused", "trigger.refused"]);
+});
+
+test("a delivery of which no run could be begun for a day is refused, and webhooks are told", async () => {
+  const { door, deliver, within, object } = await opened(ENDS);
+  const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
+  const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
+  const told = async () => {
+    const log = await door.ask(`/v1/webhook-endpoints/${id}/deliveries`);
+    return (await log.json<{ data: { event: string }[] }>()).data.map(({ event }) => event.split("_").at(-2));
+  };
+  await within((inner) => accepting(inner, () => Promise.reject(new Error("the store is away"))));
+  expect(await deliver("d1")).toMatchObject({ state: "accepted" });
+  const tryAfter = (ms: number) =>
+    within((inner) => {
+      inner.now = () => Date.now() + ms;
+      return inner.alarm();
+    });
+  await tryAfter(DAY_MS - 60_000);
+  expect([await object.log({ before: null, limit: 9 }), await told()]).toMatchObject([[{ state: "accepted" }], []]);
+  await tryAfter(DAY_MS + 60_000);
+  const error = { code: "internal", message: "no run could be begun for a day" };
+  expect(await object.log({ before: null, limit: 9 })).toMatchObject([{ state: "refused", error }]);
+  expect(await told()).toEqual(["internal"]);
 });
 
 test("the log keeps so many, and a delivery that has left it is known all the same, for seven days", async () => {

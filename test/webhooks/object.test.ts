@@ -34,6 +34,14 @@ function send({ endpoint }: Listening, path: string, body: object = {}): Promise
   return door.post(`/v1/webhook-endpoints/${endpoint.id}${path}`, body);
 }
 
+function change({ endpoint }: Listening, patch: object): Promise<Response> {
+  return door.ask(`/v1/webhook-endpoints/${endpoint.id}`, {
+    method: "PATCH",
+    body: JSON.stringify(patch),
+    headers: { "content-type": "application/json" },
+  });
+}
+
 /** Numbers of the events, by run, as they were taken. */
 function taken({ got }: Listening): Map<string, number[]> {
   const by = new Map<string, number[]>();
@@ -91,11 +99,7 @@ test("one that never answers is disabled after ten tries; what was given up is r
   expect(second).toMatchObject({ state: "failed", attempts: 0 });
   expect((await send(one, "/test")).status).toBe(409);
   one.reply = () => new Response(null, { status: 200 });
-  await door.ask(`/v1/webhook-endpoints/${one.endpoint.id}`, {
-    method: "PATCH",
-    body: JSON.stringify({ disabled: false }),
-    headers: { "content-type": "application/json" },
-  });
+  await change(one, { disabled: false });
   await one.run();
   const replayed = await send(one, "/replay", { after: 0, before: Math.floor(one.now / 1000) + 1 });
   expect(await replayed.json()).toMatchObject({ replayed: 2 });
@@ -174,27 +178,72 @@ test("an event told again days after it was delivered is in the log once, and th
   expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
 });
 
-test("a secret that does not open is waited for an hour, and then the endpoint is disabled and says why", async () => {
-  const one = await listen(door);
-  const webhook_id = one.endpoint.id;
-  const mine = () => inProject(env.DB, door.scope).select(webhookSecrets, eq(webhookSecrets.webhook_id, webhook_id));
-  const [secret] = await mine();
+/** Seals the endpoint's secret so that it does not open here; what that gives opens it again. */
+async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
+  const database = inProject(env.DB, door.scope);
+  const [secret] = await database.select(webhookSecrets, eq(webhookSecrets.webhook_id, endpoint.id));
   if (secret === undefined) throw new Error("it has no secret");
   const sealedBy = (sealed_secret: string) =>
-    inProject(env.DB, door.scope).update(webhookSecrets, { sealed_secret }, eq(webhookSecrets.id, secret.id));
+    database.update(webhookSecrets, { sealed_secret }, eq(webhookSecrets.id, secret.id));
   await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  return () => sealedBy(secret.sealed_secret);
+}
+
+test("a secret that does not open is waited for an hour, and then the endpoint is disabled and says why", async () => {
+  const one = await listen(door);
+  const unlock = await lock(one);
   await one.enqueue([eventOf("locked", 1)]);
   await one.run(one.now + 30 * MINUTE);
   expect((await view(one)).backlog).toMatchObject({ pending: 1 });
-  await sealedBy(secret.sealed_secret);
+  await unlock();
   await one.run(one.now + 10 * MINUTE);
   expect(one.got).toHaveLength(1);
-  await sealedBy(secret.sealed_secret.replace(/^[^.]+/, "lost"));
+  // The time before counts no more.
+  await lock(one);
   await one.enqueue([eventOf("locked", 2)]);
-  await one.run(one.now + 2 * HOUR);
+  await one.run(one.now + 50 * MINUTE);
+  expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 1, failed: 0 } });
+  await one.run(one.now + HOUR);
   const reason = "its secret does not open here: rotate it";
   expect(await view(one)).toMatchObject({ disabled_reason: reason, backlog: { pending: 0, failed: 1 } });
   expect(await one.in((_, state) => state.storage.getAlarm())).toBeGreaterThan(one.now + DAY);
+});
+
+test("an endpoint whose secret does not open is sent what waits as soon as the secret is rotated", async () => {
+  const one = await listen(door);
+  await lock(one);
+  await one.enqueue([eventOf("rotated", 1)]);
+  await one.run();
+  expect(one.got).toHaveLength(0);
+  expect((await send(one, "/rotate-secret", { overlap_s: 0 })).status).toBe(200);
+  await one.run();
+  expect(one.got).toHaveLength(1);
+});
+
+test("an endpoint that is enabled again is sent several events at a time, whatever failed before", async () => {
+  const one = await listen(door);
+  const events = (n: number) => Array.from({ length: 12 }, (_, run) => eventOf(`again${run}`, n));
+  one.reply = () => new Response(null, { status: 500 });
+  await one.enqueue(events(1));
+  await one.run();
+  expect((await view(one)).backlog.failures_in_a_row).toBe(12);
+  for (const disabled of [true, false]) {
+    await change(one, { disabled });
+    await one.run();
+  }
+  expect((await view(one)).backlog.failures_in_a_row).toBe(0);
+  let [under, most] = [0, 0];
+  one.reply = async () => {
+    under += 1;
+    most = Math.max(most, under);
+    await Promise.resolve();
+    under -= 1;
+    return new Response(null, { status: 204 });
+  };
+  await one.enqueue(events(2));
+  await one.run();
+  expect(one.got).toHaveLength(24);
+  expect(most).toBeGreaterThan(1);
 });
 
 test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {
@@ -217,11 +266,7 @@ test("410 disables at once; a redirect is a failure that nobody follows; a serve
   expect(busy.got.map(({ url }) => url)).toEqual(["https://hooks.example/in", "https://hooks.example/in"]);
   expect((await view(busy)).backlog.resting_until).not.toBeNull();
   // Whoever changes the endpoint waits no longer for what its address asked for.
-  await door.ask(`/v1/webhook-endpoints/${busy.endpoint.id}`, {
-    method: "PATCH",
-    body: JSON.stringify({ url: "https://hooks.example/other" }),
-    headers: { "content-type": "application/json" },
-  });
+  await change(busy, { url: "https://hooks.example/other" });
   expect((await view(busy)).backlog.resting_until).toBeNull();
   await busy.run(start + 3 * 3_600_000);
   expect(busy.got).toHaveLength(4);

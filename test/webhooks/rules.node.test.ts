@@ -1,6 +1,7 @@
 /** When a delivery is tried, what answers mean and what is sent: pure; signatures are verified by the library itself. */
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { signedHeaders } from "../../src/runtime/kit/sign-webhook.ts";
 import { ATTEMPTS, bodyOf, messageId, nextAttemptAt, verdictOf, wants } from "../../src/webhooks/rules.ts";
 
@@ -81,4 +82,13 @@ test("a body has both times, and one that would be too long has ids and where th
   const long = bodyOf({ ...event, data: { run_id: "run_1", error: "é".repeat(15_000) } });
   expect(JSON.parse(long).data).toEqual({ run_id: "run_1", thin: true, path: "/v1/runs/run_1" });
   expect(messageId(event, "whe_9")).toBe("msg_1_2_9");
+});
+
+test("of an event that would be too long no more than 32 short members are sent", () => {
+  const short = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`m${n}`, "x".repeat(190)]));
+  const event = { id: "evt_1_2", type: "run.failed", at: NOW, subject: "run_1", data: short };
+  const body = bodyOf(event);
+  const { thin, path, ...kept } = JSON.parse(body).data;
+  expect([Object.keys(kept).length, thin, path]).toEqual([32, true, null]);
+  expect(body.length).toBeLessThanOrEqual(LIMITS.webhookBodyBytes);
 });

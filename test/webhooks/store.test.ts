@@ -37,18 +37,30 @@ test("a delivery has room up to the last byte that may wait, and beyond it the o
   expect([await left(bytes), await left(bytes - 1)]).toEqual([0, 1]);
 });
 
+/** What stays of one delivery that is given up where so much was already: how many were dropped for it, and its state. */
+const givenUp = (already: Partial<Standing>) =>
+  standing({ ...already, delivered_at: 5 }, (store) => {
+    store.add(OF, [eventOf("a", 1)], 1);
+    const [row] = store.due(1, 1);
+    if (row === undefined) throw new Error("nothing is due");
+    expect(store.giveUp({ ...row, first_at: 2 }, 9)).toBe(true);
+    const { failed, failed_bytes, dropped } = store.standing();
+    return { failed, failed_bytes, dropped, state: store.find(row.id)?.state };
+  });
+
 test("as many may be given up and kept as may wait, and one more drops the oldest of them", async () => {
-  const givenUp = (failed: number) =>
-    standing({ failed, delivered_at: 5 }, (store) => {
-      store.add(OF, [eventOf("a", 1)], 1);
-      const [row] = store.due(1, 1);
-      if (row === undefined) throw new Error("nothing is due");
-      expect(store.giveUp({ ...row, first_at: 2 }, 9)).toBe(true);
-      const { failed: kept, dropped } = store.standing();
-      return [kept, dropped, store.find(row.id)?.state];
-    });
-  expect(await givenUp(LIMITS.webhookBacklog - 1)).toEqual([LIMITS.webhookBacklog, 0, "failed"]);
-  expect(await givenUp(LIMITS.webhookBacklog)).toEqual([LIMITS.webhookBacklog, 1, undefined]);
+  const most = LIMITS.webhookBacklog;
+  expect(await givenUp({ failed: most - 1 })).toMatchObject({ failed: most, dropped: 0, state: "failed" });
+  expect(await givenUp({ failed: most })).toMatchObject({ failed: most, dropped: 1, state: undefined });
+});
+
+test("what is given up may be as large as what waits, and a byte more drops the oldest of it", async () => {
+  const { failed_bytes: bytes } = await givenUp({});
+  const most = LIMITS.webhookBacklogBytes;
+  const full = { failed: 1, failed_bytes: most - bytes };
+  expect(await givenUp(full)).toMatchObject({ failed_bytes: most, dropped: 0, state: "failed" });
+  full.failed_bytes += 1;
+  expect(await givenUp(full)).toMatchObject({ failed_bytes: most - bytes + 1, dropped: 1, state: undefined });
 });
 
 test("what was tried in vain is its address's fault where nothing was delivered since its first try", async () => {

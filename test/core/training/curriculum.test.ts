@@ -25,6 +25,24 @@ test("tasks go to the pool of their latest mean reward, borders included below",
   expect(picker.toJSON()).toEqual({ hard: [1, 5], normal: [2, 3, 0], easy: [4] });
 });
 
+test("however often tasks move between pools, each is in the one of its latest mean reward, and in no other", () => {
+  const picker = new TaskPicker({ curriculum: difficulty, rows: 100, seed: 1 });
+  const latest = new Map<number, number>();
+  for (const step of upTo(200)) {
+    const [example, mean] = [(step * step) % 11, ((step * 7) % 5) / 4];
+    picker.note(example, mean);
+    latest.set(example, mean);
+    const { hard, normal, easy } = picker.toJSON();
+    const within = (from: number, to: number) =>
+      [...latest].filter(([, reward]) => reward > from && reward <= to).map(([seen]) => seen);
+    expect([hard, normal, easy].map((pool) => pool.toSorted())).toEqual([
+      within(-1, 0.25).toSorted(),
+      within(0.25, 0.75).toSorted(),
+      within(0.75, 1).toSorted(),
+    ]);
+  }
+});
+
 test("with nothing seen yet every group takes a task of its own", () => {
   const picker = new TaskPicker({ curriculum: difficulty, rows: 50, seed: 1 });
   expect(upTo(50).map((group) => picker.example(group))).toEqual(upTo(50));

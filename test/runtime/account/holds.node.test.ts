@@ -59,3 +59,13 @@ test("what a run reserved already counts as its own when it asks for more, and a
   });
   expect(all.offer(run("run_2"), 21, means(50, 1), "first")).toMatchObject({ micros: 20, short: { by: "balance" } });
 });
+
+test("a run that is charged keeps the rest of what it reserved for a whole lease from then on", () => {
+  const all = holds();
+  all.ask(run("run_1"), { asked: 50, least: 0 }, means(50, 0));
+  const later = HOLD_LEASE_MS - 1;
+  const left = { micros: 30, until: later + HOLD_LEASE_MS, short: null };
+  expect(all.use(run("run_1"), 20, later)).toEqual(left);
+  expect([all.reserved(left.until - 1), all.reserved(left.until)]).toEqual([30, 0]);
+  expect(all.use(run("run_1"), 20, left.until)).toBeNull();
+});

@@ -300,6 +300,14 @@ test("under a rate limit calls stay within rpm and a tenth of a minute's burst, 
   expect(one.gate.grant?.rate).toBe(300);
 });
 
+test("under a rate limit the calls of an idle run gather for six seconds, and no longer", () => {
+  const run = new Run("run_1", "a", 1000, 1000);
+  const world = new World({ max_concurrent: null, rpm: 600 }, [run]);
+  world.ask(run);
+  const after = (seconds: number) => leaseRoom(run.gate, run.running, world.now + 1000 * seconds);
+  expect([after(3), after(6), after(7), after(600)]).toEqual([30, 60, 60, 60]);
+});
+
 test("a run that waits for its calls says so, and wakes once a block of them is there", () => {
   const run = new Run("run_1", "a", 100, 50);
   const world = new World({ max_concurrent: null, rpm: 60 }, [run]);

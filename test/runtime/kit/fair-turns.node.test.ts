@@ -79,3 +79,12 @@ test("whoever stopped waiting without a word keeps nobody back", async () => {
   expect(now).toBeGreaterThan(5000);
   expect(now).toBeLessThan(6000);
 });
+
+test("beyond 10,000 organisations the one that computed nothing for longest is forgotten, not the one that came first", async () => {
+  const turns = new FairTurns({ now: () => 0, wait: async () => undefined });
+  await turns.spend("first", 1);
+  for (let at = 1; at < 10_000; at += 1) await turns.spend(`org_${at}`, 1);
+  await turns.spend("first", 1000);
+  await turns.spend("last", 1);
+  expect(turns.levelOf("first") - turns.levelOf("nobody")).toBe(1000);
+});

@@ -55,6 +55,14 @@ test("an organisation that leaves places makes room for all, and for itself", ()
   expect(takeAll(places, "a")).toHaveLength(2);
 });
 
+test("a place can grow into the room of a holder that was silent for too long", () => {
+  const places = new Places(100, 1000);
+  places.take("gone", 0, 50);
+  const one = places.take("a", 0, 20);
+  one?.stay(900);
+  expect([one?.grow(20, 1000), one?.grow(20, 1001)]).toEqual([false, true]);
+});
+
 test("what grows takes more only while others find the rest", () => {
   const places = new Places(100, 1000);
   const large = places.take("a", 0, 30);

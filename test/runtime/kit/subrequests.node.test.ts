@@ -1,8 +1,10 @@
 /** The connections of one invocation, or of one object, and what waiting for one costs. */
+import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { StageClock } from "../../../src/runtime/environment/stage-clock.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { Turns } from "../../../src/runtime/kit/turns.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -45,6 +47,30 @@ test("a call that is given up while it waits is never made, and takes nobody's t
   release();
   await next;
   expect(made).toEqual(["next"]);
+});
+
+test("a call that is given up at the moment its turn comes passes the turn on", async () => {
+  const turns = new Turns(() => 1);
+  const begun = Promise.withResolvers<void>();
+  const first = turns.run(() => begun.promise);
+  const up = turns.run(
+    async () => undefined,
+    async (wait) => {
+      await wait;
+      throw new Error("nobody wants it");
+    },
+  );
+  let made = false;
+  const next = turns.run(async () => {
+    made = true;
+  });
+  begun.resolve();
+  await first;
+  await expect(up).rejects.toThrow("nobody wants it");
+  await setImmediate();
+  expect(made).toBe(true);
+  await next;
+  expect(turns.taken).toBe(0);
 });
 
 test("time in which a hook's call waits for a connection is not its own: it has all of its time after it", async () => {

@@ -10,6 +10,7 @@ import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
 import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
+import { RunSettling } from "../../../src/runtime/run/settling.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
@@ -154,6 +155,30 @@ test("a run dispatches within what is reserved, says that it waits for money, an
   expect(run.counts.scored).toBe(12);
   expect(await settle(door, id)).toBe(true);
   expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR + first - 12 * ONE, reserved_micros: 0 });
+});
+
+test("a run that waits for money asks ever less often, and within a second of hearing that there is more", async () => {
+  const money = { payer: "key_x", prices: { version: "test", fees, policy: null, judges: {} }, policy: null };
+  await byHand({ money, num_examples: 3 }, async (run) => {
+    const short = { by: "balance", budget_id: null, shortfall_micros: 1, reason: "there is no money" };
+    const hold = { micros: 0, until: run.now + 3_600_000, short };
+    const ACCOUNT = interposed(env.ACCOUNT, "settle", async () => ({ settled: { ends: 0, pushes: 0 }, hold }));
+    const settling = new RunSettling({ ...env, ACCOUNT }, run.store, () => run.now);
+    const waits: number[] = [];
+    const askAndWait = async () => {
+      await settling.advance(run.spec);
+      waits.push((settling.nextAt(run.spec) ?? 0) - run.now);
+    };
+    for (let asks = 0; asks < 4; asks += 1) {
+      run.now += waits.at(-1) ?? 0;
+      await askAndWait();
+    }
+    settling.changed();
+    waits.push((settling.nextAt(run.spec) ?? 0) - run.now);
+    run.now += 1000;
+    await askAndWait();
+    expect(waits).toEqual([5000, 10_000, 20_000, 40_000, 1000, 5000]);
+  });
 });
 
 async function expectFlow(door: Door, id: string, state: string): Promise<void> {

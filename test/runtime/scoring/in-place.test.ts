@@ -4,6 +4,8 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
 import { spendWork } from "../../../src/core/rubrics/work.ts";
+import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { scoreUnits } from "../../../src/runtime/scoring/consume-scores.ts";
 import { LossyQueue } from "../hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
@@ -12,6 +14,7 @@ import { script } from "../script.ts";
 
 const SCORES = env.ROLLOUT_SCORES;
 const HEAVY = env.ROLLOUT_SCORES_HEAVY;
+const ScoresUnits = z.object({ units: z.array(z.int()) });
 let platform: Door;
 let passes = 0;
 
@@ -75,6 +78,21 @@ test("a heavy unit is sent on once: others of its message are scored where they 
   const kind = { kind: "scores", scope: platform.scope, heavy: true };
   expect(queue.given).toEqual([{ ...kind, run_id: heavy.id, units: [1] }]);
   expect([light.counts.scored, heavy.counts.scored]).toEqual([1, 1]);
+});
+
+test("heavy units that are too much for one pass go to the end of the queue of heavy units", async () => {
+  const [light, heavy] = [new LossyQueue(SCORES), new LossyQueue(HEAVY)];
+  [env.ROLLOUT_SCORES, env.ROLLOUT_SCORES_HEAVY] = [light, heavy];
+  heavy.losing = false;
+  const request = { environment: "heavy", environment_args: { steps: 5_500_000 }, rollouts_per_example: 5 };
+  const { id: run_id } = await platform.start({ ...request, model: script(["one"]) });
+  const sent = () => light.given.flatMap((message) => ScoresUnits.parse(message).units).toSorted();
+  await expect.poll(sent).toEqual([1, 2, 3, 4, 5]);
+  const message = { kind: "scores", scope: platform.scope, run_id, units: sent(), heavy: true } as const;
+  await scoreUnits(env, message, new Subrequests());
+  expect((await platform.ended(run_id)).counts.scored).toBe(5);
+  expect(heavy.given).toEqual([{ ...message, units: [5] }]);
+  expect(sent()).toEqual(message.units);
 });
 
 test("what takes more work than any unit may is unscored with the reason, as ever", async () => {

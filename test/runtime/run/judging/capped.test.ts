@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/contract/limits.ts";
+import { NO_CALLS } from "../../../../src/core/billing/allowance.ts";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { takeAsks } from "../../../../src/runtime/run/cap.ts";
 import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/runtime/run/judging/ledger.ts";
@@ -123,6 +124,21 @@ test("a claim of which nothing is heard has spent all that it was let out, and o
     takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
     sweepJudging(run.store, run.spec, run.now + 1_000_000_000, 10);
     expect(run.store.head().cap).toMatchObject({ spent: 3700, out: 0 });
+  });
+});
+
+test("a claim that took more work than its queue gives it gives its money back, and the next is let out as much", async () => {
+  await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
+    sent(run);
+    const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    const { bound_micros: _, ...unit } = NEEDS;
+    const given = { ...unit, claim: taken?.claim ?? 0, heavy: true, spent: { micros: 0, lost: NO_CALLS } };
+    requestJudgements(run.store, run.spec, [given], run.now);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 0 });
+    run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
+    const next = takeUnit(run.store, run.spec, { unit: 1, by: { ...BY, pace: "slow" } }, run.now);
+    expect(next?.allowance_micros).toBe(3000);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 3000 });
   });
 });
 
