@@ -9,14 +9,35 @@ import { registerOnce } from "../registered.ts";
 import { RIGHT } from "../rows.ts";
 import { questionScript, script } from "../script.ts";
 
-const SLOW = env.ROLLOUT_JUDGEMENTS_SLOW;
+const { ROLLOUT_JUDGEMENTS_SLOW, ROLLOUT_JUDGEMENTS_SLOW_1, ROLLOUT_JUDGEMENTS_SLOW_2, ROLLOUT_JUDGEMENTS_SLOW_3 } =
+  env;
+/** The queues of units whose judges are slow, or that take much work. */
+const SLOW = {
+  ROLLOUT_JUDGEMENTS_SLOW,
+  ROLLOUT_JUDGEMENTS_SLOW_1,
+  ROLLOUT_JUDGEMENTS_SLOW_2,
+  ROLLOUT_JUDGEMENTS_SLOW_3,
+};
+
+/** What is sent to them from now on, until the test ends. */
+function watchSlow(): () => unknown[] {
+  const watched = Object.entries(SLOW).map(([name, queue]) => {
+    const lossy = new LossyQueue(queue);
+    lossy.losing = false;
+    return [name, lossy] as const;
+  });
+  Object.assign(env, Object.fromEntries(watched));
+  return () => watched.flatMap(([, { given }]) => given);
+}
 
 /** Texts of this length take some 1,000,000 steps to compare, and six graders compare them. */
 const LONG = 14_000;
 const ROWS = 10;
 /** Each of these is computed twice. */
 const JUDGED = 6;
-const HEAVY_ROWS = Array.from({ length: ROWS }, (_, at) => ({
+/** More than another organisation's run can be late by on a slow machine. */
+const MANY_ROWS = 30;
+const HEAVY_ROWS = Array.from({ length: MANY_ROWS }, (_, at) => ({
   question: questionScript([`${at}${"x".repeat(LONG)}`]),
   answer: "y".repeat(LONG),
 }));
@@ -57,7 +78,7 @@ beforeAll(() => {
   }
 });
 afterEach(() => {
-  env.ROLLOUT_JUDGEMENTS_SLOW = SLOW;
+  Object.assign(env, SLOW);
 });
 
 test("a run of another organisation is played, scored and read while heavy graders are computed", async () => {
@@ -65,7 +86,7 @@ test("a run of another organisation is played, scored and read while heavy grade
   const heavy = await greedy.start({
     environment: "graded-dataset",
     environment_args: { graders: GRADERS },
-    dataset: HEAVY_ROWS,
+    dataset: HEAVY_ROWS.slice(0, ROWS),
     model: script([]),
   });
   const scored = async () => (await greedy.run(heavy.id)).counts.scored;
@@ -88,8 +109,8 @@ test("an organisation's heavy run, and one whose groups are scored together, end
   expect(group.counts.scored).toBe(2);
   const run = await fair.finish({ ...graded, dataset: HEAVY_ROWS.slice(0, 2) });
   expect(run.counts.scored).toBe(2);
-  expect(await scored()).toBeLessThan(ROWS);
-  expect((await greedy.ended(heavy.id)).counts.scored).toBe(ROWS);
+  expect(await scored()).toBeLessThan(MANY_ROWS);
+  expect((await greedy.ended(heavy.id)).counts.scored).toBe(MANY_ROWS);
 });
 
 test("a run of another organisation is played, scored and read while units with judges and heavy graders are computed", async () => {
@@ -98,9 +119,7 @@ test("a run of another organisation is played, scored and read while units with 
     ...{ type: "score_model", name: "taste", model: "judge", range: [0, 1] },
     input: [{ role: "user", content: "Grade {{ item.answer }}" }],
   };
-  const slow = new LossyQueue(SLOW);
-  slow.losing = false;
-  env.ROLLOUT_JUDGEMENTS_SLOW = slow;
+  const sentToSlow = watchSlow();
   const judge = { endpoint: { base_url: env.MODEL_URL }, model: script(['{"reason": "fine", "verdict": 0.5}']) };
   const heavy = await greedy.start({
     environment: "graded-dataset",
@@ -116,19 +135,17 @@ test("a run of another organisation is played, scored and read while units with 
   expect(run.counts.scored).toBe(1);
   expect(await scored()).toBeLessThan(JUDGED);
   // Units of quick judges do not wait behind them.
-  expect(slow.given).toContainEqual(expect.objectContaining({ run_id: heavy.id, pace: "slow" }));
+  expect(sentToSlow()).toContainEqual(expect.objectContaining({ run_id: heavy.id, pace: "slow" }));
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(JUDGED);
 });
 
 test("a unit that takes much work once its judge has answered goes on where units may, and its judge is asked once", async () => {
-  const slow = new LossyQueue(SLOW);
-  slow.losing = false;
-  env.ROLLOUT_JUDGEMENTS_SLOW = slow;
+  const sentToSlow = watchSlow();
   const platform = await openPlatform();
   const model = script(['{"reason": "fine", "verdict": 0.5}']);
   const judges = { default: { endpoint: { base_url: env.MODEL_URL }, model } };
   const run = await platform.finish({ environment: "weighed", model: script(["one"]), judges });
   expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 0.5 } } });
-  expect(slow.given).toEqual([expect.objectContaining({ run_id: run.id, pace: "slow" })]);
+  expect(sentToSlow()).toEqual([expect.objectContaining({ run_id: run.id, pace: "slow" })]);
   expect(await requestsOf(model)).toHaveLength(1);
 });
