@@ -5,7 +5,16 @@
  * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
  * a pass that still owes a verdict runs again, and need not have called anybody.
  */
-import { type Json, parseDigits, type RewardArgs, scorers, spendWork, textOf, withoutThoughts } from "rollcall";
+import {
+  type Json,
+  parseDigits,
+  pauseWork,
+  type RewardArgs,
+  scorers,
+  spendWork,
+  textOf,
+  withoutThoughts,
+} from "rollcall";
 import { parseFormula } from "./formula.ts";
 import { EMBEDDING_JUDGE, type Grader, type GraderPart, type JudgedPart, judgeOf, partsOf } from "./graders.ts";
 import { httpScore } from "./http-scorer.ts";
@@ -46,14 +55,21 @@ async function valuesOf(
   const waves = [graders.filter(judged), graders.filter((part) => !judged(part) && !http(part)), graders.filter(http)];
   const values = new Map<string, number>();
   for (const wave of waves) {
-    const scores = await Promise.all(wave.map(({ name }) => grades.get(name)?.(args)));
-    for (const [at, { name }] of wave.entries()) values.set(name, scores[at] ?? Number.NaN);
+    const begun: (readonly [name: string, score: Promise<number> | undefined])[] = [];
+    for (const { name } of wave) {
+      const score = grades.get(name)?.(args);
+      // One that fails beside others is thrown below, once all have begun.
+      score?.catch(() => undefined);
+      begun.push([name, score]);
+      await pauseWork(args);
+    }
+    for (const [name, score] of begun) values.set(name, (await score) ?? Number.NaN);
   }
   return values;
 }
 
 async function gradePart(grader: GraderPart, args: Args): Promise<number> {
-  const names = { item: args.task, sample: sampleOf(args) };
+  const names = { item: args.task, sample: sampleOf(args), spend: (steps: number) => spendFilling(args, steps) };
   switch (grader.type) {
     case "string_check":
       return checkString(grader, args, names) ? 1 : 0;
@@ -124,19 +140,43 @@ function samplingOf({ sampling_params }: JudgedPart) {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
 }
 
-function sampleOf({ completion }: Args): Sample {
+const samples = new WeakMap<object, Sample>();
+
+/** Made once for each pass over a rollout: it may be megabytes. */
+function sampleOf(args: Args): Sample {
+  const sample = samples.get(args.state) ?? makeSample(args);
+  samples.set(args.state, sample);
+  return sample;
+}
+
+/** Steps for each character that is read as JSON, measured: lists of numbers past 2^53 take the most. */
+const STEPS_OF_JSON = 8;
+
+function makeSample(args: Args): Sample {
+  const { completion } = args;
   const message = completion.findLast(({ role }) => role === "assistant");
   const text = withoutThoughts(textOf(message));
   const calls = message?.tool_calls ?? [];
   const tools = calls.map(({ id, type, function: { name, arguments: given } }) => {
     return { id, type, function: { name, arguments: given } };
   });
+  let json: Json | undefined;
   return {
     output_text: text,
-    output_json: jsonOf(text),
+    get output_json() {
+      if (json === undefined) {
+        spendWork(args, text.length * STEPS_OF_JSON, `reading ${text.length} characters as JSON`);
+        json = jsonOf(text);
+      }
+      return json;
+    },
     output_tools: tools,
     choices: [{ message: { role: "assistant", content: text, tool_calls: tools } }],
   };
+}
+
+function spendFilling(args: Args, steps: number): void {
+  spendWork(args, steps, "filling in a template");
 }
 
 function jsonOf(text: string): Json {

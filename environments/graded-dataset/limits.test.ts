@@ -39,7 +39,7 @@ test("what a template comes to is bounded: beyond it a judge is not asked, and a
 
 test("all graders of a unit draw on one budget of work, and what is beyond has no score", async () => {
   // The work of a search counts as if every pair of characters were compared; here the first of each tells.
-  const [said, wanted] = ["ab".repeat(170_000), "c".repeat(200_000)];
+  const [said, wanted] = ["ab".repeat(170_000), "c".repeat(190_000)];
   const graders = Array.from({ length: 20 }, (_, at) => {
     return { type: "scorer", name: `has${at}`, scorer: "includes" };
   });
@@ -71,4 +71,23 @@ test("patterns, schemas and numbers of graders that cost too much are refused by
   expect(refused({ graders: [multi(33, "m")] })).toEqual(["graders.0.graders", "has 32 at most"]);
   const three = ["a", "b", "c"].map((name) => multi(30, name));
   expect(refused({ graders: three })[1]).toMatch(/come to 90 with the parts of multi/);
+});
+
+test("the patterns of all graders together are checked within one budget of work", async () => {
+  const pattern = `(?i)${"[\u0100-\u{10FFFF}]".repeat(12)}`;
+  const graders = Array.from({ length: 32 }, (_, at) => {
+    return { type: "scorer", name: `r${at}`, scorer: "regex", options: { pattern } };
+  });
+  await expect(loadEnvironment.load({ graders: graders.slice(0, 1) })).resolves.toBeDefined();
+  const beyond = /the arguments of an environment may take/;
+  await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
+});
+
+test("a reply is read as JSON only where a template names what is in it, once, and counted", async () => {
+  const reply = `[${"1e400,".repeat(200_000)}1]`;
+  const named = { type: "string_check", operation: "eq", input: "{{ sample.output_json[0] }}", reference: "1" };
+  const { reward } = await play({ graders: [SAME] }, reply, { question: "?", answer: "no" });
+  expect(reward).toBe(0);
+  const { scoring_errors } = await play({ graders: [{ ...named, name: "first" }] }, reply, { question: "?" });
+  expect(scoring_errors).toMatchObject([{ function: "first", error: expect.stringContaining("as JSON would take") }]);
 });

@@ -13,6 +13,8 @@ import * as z from "zod";
 export interface Names {
   readonly item: Json;
   readonly sample?: Sample;
+  /** Counts work, where it is counted: throws beyond a budget. */
+  readonly spend?: (steps: number) => void;
 }
 
 /** The model's reply, by the names OpenAI gives its parts. */
@@ -32,6 +34,9 @@ const SLOT = /\{\{([^{}]*)\}\}/g;
 const UNCLOSED = /\{\{\s*(?:item|sample)\b/;
 const PATH = /^(item|sample)((?:\.[\w$-]+|\[\d+\])*)$/;
 const STEP = /\.([\w$-]+)|\[(\d+)\]/g;
+
+/** Characters of a slot for each step: some 12 ns to write one as JSON. */
+const CHARACTERS = 4;
 
 /** Of what one template, or all messages of one prompt together, come to. */
 export const MOST_CHARACTERS = 4 * 1024 * 1024;
@@ -82,6 +87,7 @@ export function render(template: string, names: Names, most: number = MOST_CHARA
   let length = template.length;
   return template.replace(SLOT, (_slot, inside: string) => {
     const text = textOf(valueAt(names, inside));
+    names.spend?.(text.length / CHARACTERS);
     length += text.length;
     if (length > most) {
       const limit = MOST_CHARACTERS.toLocaleString("en-US");

@@ -62,5 +62,5 @@ export { MathRubric } from "./rubrics/math-rubric.ts";
 export { Rubric, RubricGroup } from "./rubrics/rubric.ts";
 export { commonSubsequence } from "./rubrics/scorers/common-subsequence.ts";
 export { SCORER_NAMES, scorers } from "./rubrics/scorers/scorers.ts";
-export { spendWork, WorkBudgetError } from "./rubrics/work.ts";
+export { pauseWork, spendWork, WorkBudgetError } from "./rubrics/work.ts";
 export { sqlStatements } from "./sql/statements.ts";

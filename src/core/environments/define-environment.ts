@@ -1,5 +1,6 @@
 /** How a module offers an environment: arguments with a schema, declared needs, and a function that builds it. */
 import type * as z from "zod";
+import { checkWithin } from "../rubrics/work.ts";
 import type { AnyEnvironment } from "./any-environment.ts";
 import type { Awaitable, Need } from "./contract.ts";
 
@@ -33,7 +34,7 @@ export function defineEnvironment<A extends z.ZodObject, E extends AnyEnvironmen
 ): EnvironmentLoader<A> {
   const declared = definition.needs ?? [];
   const load = async (given: unknown): Promise<AnyEnvironment> => {
-    const args = definition.args.parse(given ?? {});
+    const args = checkWithin(() => definition.args.parse(given ?? {}));
     const environment = await definition.build(args);
     // Authors are not always typed.
     if (typeof environment?.route !== "function") {

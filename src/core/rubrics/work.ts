@@ -33,6 +33,8 @@ interface Budget {
 }
 
 export class Work {
+  /** Lets others compute, where it has taken long enough; null where nobody waits. */
+  breathe: (() => Promise<void>) | null = null;
   readonly #budget: Budget;
   #steps = 0;
   #exceeded = false;
@@ -77,9 +79,33 @@ export interface Budgeted {
   readonly [WORK]?: Work | undefined;
 }
 
-/** The budget of one score; what it takes counts for the unit too, where there is one. */
+/** What the checks under way draw on together. They compute at once, so no other can come between. */
+let checking: Work | undefined;
+
+/** The budget of one score, or of one check; what it takes counts for the unit too, where there is one. */
 export function scoreWork(args: Budgeted = {}): Work {
-  return new Work({ of: "one score", steps: WORK_LIMITS.scoreSteps, within: args[WORK] });
+  return new Work({ of: "one score", steps: WORK_LIMITS.scoreSteps, within: args[WORK] ?? checking });
+}
+
+/** What checking an environment's arguments may take together: patterns and schemas are compiled. */
+export function argumentsWork(): Work {
+  return new Work({ of: "the arguments of an environment", steps: WORK_LIMITS.scoreSteps });
+}
+
+/** `check` computes at once; what it checks draws on `work`. */
+export function checkWithin<T>(check: () => T, work: Work = argumentsWork()): T {
+  const before = checking;
+  checking = work;
+  try {
+    return check();
+  } finally {
+    checking = before;
+  }
+}
+
+/** For a scoring function that computes in pieces: call it between two of them, so that others are not held up. */
+export async function pauseWork(args: Budgeted): Promise<void> {
+  await args[WORK]?.breathe?.();
 }
 
 export function unitWork(steps: number = WORK_LIMITS.unitSteps): Work {

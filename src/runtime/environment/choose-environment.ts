@@ -4,7 +4,9 @@ import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { formatPath, valueAt } from "../../core/field-path.ts";
+import { argumentsWork, checkWithin } from "../../core/rubrics/work.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 import { behindRoute } from "./code-behind-route.ts";
 import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
 
@@ -22,7 +24,7 @@ export async function chooseEnvironment(
 ): Promise<Result<ChosenEnvironment>> {
   const registered = findEnvironment(named);
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
-  const parsed = registered.args.safeParse(args);
+  const parsed = await parseInTurn(scope.orgId, registered, args);
   if (!parsed.success) return refuseArgs(parsed.error.issues[0], args);
   // They came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
@@ -39,6 +41,17 @@ export async function chooseEnvironment(
     return refuse("invalid_request", message, "environment_args");
   }
   return { ok: true, value: { registered, environment } };
+}
+
+/** All patterns and schemas in the arguments are compiled: that is counted, and takes the organisation's turn. */
+async function parseInTurn(orgId: string, { args: schema }: HeldEnvironment, args: Readonly<Record<string, unknown>>) {
+  const work = argumentsWork();
+  const giveBack = await PROCESS_TURNS.take(orgId);
+  try {
+    return checkWithin(() => schema.safeParse(args), work);
+  } finally {
+    giveBack(stepsOfText(JSON.stringify(args).length) + work.steps);
+  }
 }
 
 /** Rows may be made when somebody first asks how many there are: by the environment's own code. */

@@ -52,6 +52,7 @@ class UnitTurn {
     this.#org = org;
     this.#work = work;
     this.#turns = turns;
+    work.breathe = () => this.#breathe();
   }
 
   /** Milliseconds. */
@@ -65,8 +66,16 @@ class UnitTurn {
   }
 
   async pause(doing: Promise<unknown>): Promise<void> {
-    if (!(await this.#settlesSoon(doing))) return this.#leave();
-    if (this.#work.steps - this.#from < PASS_STEPS) return;
+    while (!(await this.#settlesSoon(doing))) {
+      // It waits for something outside, unless it waits for its own next turn.
+      if (this.#waitsSince === null) return this.#leave();
+      await this.#turns.waits.wait(1);
+    }
+    await this.#breathe();
+  }
+
+  async #breathe(): Promise<void> {
+    if (this.#work.steps - this.#from < PASS_STEPS || this.#waitsSince !== null) return;
     this.#leave();
     this.#waitsSince = this.#turns.waits.now();
     await this.take();

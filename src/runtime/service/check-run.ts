@@ -6,6 +6,7 @@
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { textOf } from "../../contract/messages.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
@@ -17,6 +18,7 @@ import { type ResolvedDataset, resolveDataset } from "../dataset/resolve.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
 
 /** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
 export const WHOLE_GROUP = 400;
@@ -59,13 +61,13 @@ export async function checkRun(
   if (misjudged !== null) return misjudged;
   if (typeof request.dataset !== "string") {
     const given = request.dataset ?? rows ?? null;
-    return checkDataset({ request, training, environment, pin }, given);
+    return await checkDataset({ scope, request, training, environment, pin }, given);
   }
   // It came through JSON.parse, so it is JSON.
   const args = request.environment_args as JsonObject;
   const uploaded = await resolveDataset(env, scope, request.dataset, { pin, args, environment });
   if (!uploaded.ok) return uploaded;
-  return checkDataset({ request, training, environment, pin }, uploaded.value);
+  return await checkDataset({ scope, request, training, environment, pin }, uploaded.value);
 }
 
 /** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
@@ -86,20 +88,21 @@ export function misnamedJudge(
 }
 
 interface Asked {
+  readonly scope: Scope;
   readonly request: EvalRequest;
   readonly training: boolean;
   readonly environment: AnyEnvironment;
   readonly pin: EnvironmentPin;
 }
 
-function checkDataset(asked: Asked, given: Checked["given"]): Result<Checked> {
-  const { request, training, environment, pin } = asked;
+async function checkDataset(asked: Asked, given: Checked["given"]): Promise<Result<Checked>> {
+  const { scope, request, training, environment, pin } = asked;
   const source = sourceOf(environment, training);
   if (given === null && source.kind === "uploaded") {
     const message = `${pin.id} has no rows of its own: dataset is required`;
     return refuse("invalid_request", message, "dataset");
   }
-  const bad = isInline(given) ? firstBadRow(environment, source, given) : null;
+  const bad = isInline(given) ? await firstBadRow(scope, environment, source, given) : null;
   if (bad !== null) return bad;
   const length = isInline(given) ? given.length : (given?.dataset ?? source).length;
   const counted = training ? { ok: true as const, value: length ?? 1 } : count(asked, length);
@@ -148,15 +151,22 @@ function countExamples(request: EvalRequest, length: number | null): number | nu
   return Math.min(request.num_examples, length ?? Number.POSITIVE_INFINITY);
 }
 
-/** Every row is made a task of before anything is stored: a bad one is named by its place. */
-function firstBadRow(
+/** Characters of a prompt for each step: a template fills megabytes in by reference. */
+const PROMPT_CHARACTERS = 32;
+
+/** Every row is made a task of before anything is stored: a bad one is named by its place. Others compute in between. */
+async function firstBadRow(
+  { orgId }: Scope,
   environment: AnyEnvironment,
   source: AnyEnvironment["dataset"],
   rows: readonly unknown[],
-): Result<never> | null {
+): Promise<Result<never> | null> {
   for (const [index, row] of rows.entries()) {
     try {
-      const text = JSON.stringify(buildTask(environment, parseRow(source, row, index), index).task);
+      const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
+      const text = JSON.stringify(task);
+      const filled = prompt.reduce((sum, message) => sum + textOf(message).length, 0);
+      await PROCESS_TURNS.spend(orgId, stepsOfText(text.length) + filled / PROMPT_CHARACTERS);
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }

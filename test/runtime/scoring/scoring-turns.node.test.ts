@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { unitWork } from "../../../src/core/rubrics/work.ts";
+import { pauseWork, unitWork, WORK } from "../../../src/core/rubrics/work.ts";
 import { FairTurns, PASS_STEPS } from "../../../src/runtime/kit/fair-turns.ts";
 import { beginInTurn, type Pause } from "../../../src/runtime/scoring/scoring-turns.ts";
 
@@ -97,4 +97,27 @@ test("a unit that throws gives its turn back", async () => {
   await expect(begun.result).rejects.toThrow("broken");
   await begun.idle;
   expect(await unit("b", "light", [10])).toBe("light");
+});
+
+test("a score that is computed in pieces, and says so between them, holds up nobody for longer than a piece", async () => {
+  const { seen, turns, unit } = bench();
+  const work = unitWork();
+  const pieces = async () => {
+    for (let piece = 0; piece < 20; piece += 1) {
+      work.spend(PASS_STEPS, "scoring");
+      seen.push(["pieces", PASS_STEPS]);
+      await pauseWork({ [WORK]: work });
+    }
+  };
+  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), turns);
+  const light = (async () => {
+    await heavy;
+    return await unit("fair", "fair", [1000]);
+  })();
+  const { idle, result } = await heavy;
+  await Promise.all([idle, result, light]);
+  expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + 1000);
+  const order = seen.filter((one) => one !== "loop").map(([name]) => name);
+  expect(order.slice(0, 5)).toContain("fair");
+  expect(order).toHaveLength(21);
 });
