@@ -96,7 +96,7 @@ test("what would be too much work is refused before it runs, and the model reads
     filled,
   );
   const refused = expect.stringMatching(
-    /^too much work: one call would take about \S+e\+\d+ steps, and may take 3\.0e\+8: visit fewer rows, join fewer/,
+    /^too much work: one call would take about \S+e\+\d+ steps, and may take 3\.0e\+7: visit fewer rows, join fewer/,
   );
   expect(said).toEqual([refused, refused, refused, '[{"n":1002001}]', '[{"n":1001}]', '[{"n":1001}]', "[]"]);
 });

@@ -101,9 +101,9 @@ export const LIMITS = {
   sqlRows: 1000,
   /** Calls of one hook, which are kept until its outcome is stored. */
   sqlCallsPerHook: 1000,
-  /** Work of a statement, estimated before it runs: a step is some 10 ns at most. */
-  sqlStepsPerCall: 300_000_000,
-  sqlStepsPerHook: 1_000_000_000,
+  /** Work of a statement, estimated before it runs: a step is some 10 ns at most. Nobody else is answered meanwhile. */
+  sqlStepsPerCall: 30_000_000,
+  sqlStepsPerHook: 100_000_000,
   /** What SQLite itself refuses on the platform, and so in an author's tests: a value, a pattern of `like`, */
   sqlValueBytes: 9_000_000,
   sqlPatternBytes: 50,

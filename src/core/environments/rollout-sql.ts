@@ -56,10 +56,16 @@ export class RolloutSql implements SqlRunner {
   readonly #journal: SqlJournal;
   /** Where nothing is journaled, this is all that is known of the calls before. */
   #last: SqlPlace & { readonly steps: number } = { effect: "", call: 0, steps: 0 };
+  #taken = 0;
 
   constructor(database: SqlDatabase, journal: SqlJournal) {
     this.#database = database;
     this.#journal = journal;
+  }
+
+  /** Steps of all calls that were made of it, without what was only replayed. */
+  get stepsTaken(): number {
+    return this.#taken;
   }
 
   /** Throws EnvError for a refused query, a limit, or what SQLite says. */
@@ -73,10 +79,14 @@ export class RolloutSql implements SqlRunner {
   }
 
   #apply(call: SqlCall): SqlOutcome {
-    const meter = new Meter(this.#stepsBefore(call));
-    const outcome = this.#attempt(call, meter);
-    this.#last = { effect: call.effect, call: call.call, steps: meter.steps };
-    return outcome;
+    const before = this.#stepsBefore(call);
+    const meter = new Meter(before);
+    try {
+      return this.#attempt(call, meter);
+    } finally {
+      this.#last = { effect: call.effect, call: call.call, steps: meter.steps };
+      this.#taken += meter.steps - before;
+    }
   }
 
   #attempt(call: SqlCall, meter: Meter): SqlOutcome {

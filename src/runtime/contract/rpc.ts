@@ -269,7 +269,20 @@ export interface RolloutRpc {
   free(): Promise<boolean>;
 }
 
+export interface SqlCaller {
+  /** Whose turn in the process the call waits for. */
+  readonly org: string;
+  /** How often the rollout was written before. */
+  readonly writes: number;
+}
+export interface SqlAnswer {
+  /** What is wrong with the call comes back as a value. */
+  readonly outcome: SqlOutcome;
+  /** Milliseconds for which the call waited for its organisation's turn. */
+  readonly waited_ms: number;
+}
+
 export interface RolloutSqlRpc {
-  /** One call of a hook. `writes`: how often its rollout was written before. What is wrong with it comes back as a value. */
-  exec(writes: number, place: SqlPlace, query: string, params: readonly SqlValue[]): Promise<SqlOutcome>;
+  /** One call of a hook. Those of one rollout are run in the order in which they come. */
+  exec(caller: SqlCaller, place: SqlPlace, query: string, params: readonly SqlValue[]): Promise<SqlAnswer>;
 }

@@ -98,6 +98,11 @@ export class StageClock {
     }
   }
 
+  /** The same for milliseconds that a call has waited elsewhere. */
+  excuse(ms: number): void {
+    this.#waitedMs += ms;
+  }
+
   /** Milliseconds in all. */
   #waited(): number {
     return this.#waitedMs + (this.#waiting === 0 ? 0 : this.#parts.now() - this.#waitingSince);

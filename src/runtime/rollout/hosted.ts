@@ -256,7 +256,7 @@ export class HostedRollout {
     this.#clock = clock;
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
-    const sql = sqlOf(ctx, spec, this.#store);
+    const sql = sqlOf(ctx, spec, this.#store, clock);
     const reach = reachOf(env, spec, calls, now);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,

@@ -47,7 +47,7 @@ export const LOOPS: readonly Hostile[] = [
     query:
       "with recursive c(x) as (select 1 union all select x + 1 from c limit 10 offset 1e15) select count(*) from c",
   },
-  { name: "half a million numbers", query: `${rows(500_000)} select count(*) from c`, runs: true },
+  { name: "three hundred thousand numbers", query: `${rows(300_000)} select count(*) from c`, runs: true },
   {
     name: "a tree of two",
     query:
@@ -115,7 +115,7 @@ export const LOOPS: readonly Hostile[] = [
   },
   {
     name: "a table by itself, twice",
-    setup: [filled(3000)],
+    setup: [filled(1500)],
     query: "select count(*) from t a, t b",
     runs: true,
   },

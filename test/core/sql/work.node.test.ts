@@ -37,12 +37,12 @@ const SHOP = `
   create table regions(city text, label text);
   insert into regions values ('city 1', 'north'), ('city 2', 'south');
   create table changes(id integer primary key, what text, at text);
-  insert into customers with recursive c(x) as (select 1 union all select x + 1 from c limit 500)
+  insert into customers with recursive c(x) as (select 1 union all select x + 1 from c limit 250)
     select x, 'name ' || x, 'city ' || x % 20, 'a note that is some forty characters long ' || x from c;
-  insert into orders with recursive c(x) as (select 1 union all select x + 1 from c limit 2000)
-    select x, 1 + x % 500, x * 7 % 1000, case x % 3 when 0 then 'open' when 1 then 'paid' else 'shipped' end, '2026-01-' || (10 + x % 18) from c;
-  insert into items with recursive c(x) as (select 1 union all select x + 1 from c limit 4000)
-    select x, 1 + x % 2000, 'sku ' || x % 100, x % 9 from c;
+  insert into orders with recursive c(x) as (select 1 union all select x + 1 from c limit 800)
+    select x, 1 + x % 250, x * 7 % 1000, case x % 3 when 0 then 'open' when 1 then 'paid' else 'shipped' end, '2026-01-' || (10 + x % 18) from c;
+  insert into items with recursive c(x) as (select 1 union all select x + 1 from c limit 1800)
+    select x, 1 + x % 800, 'sku ' || x % 100, x % 9 from c;
   create trigger noted after update on orders begin insert into changes(what, at) values (new.status, new.day); end;
   create view sold as select o.id, c.city, o.cents from orders o join customers c on c.id = o.customer_id`;
 
@@ -80,10 +80,10 @@ test.each([
   expect(() => exec(query)).not.toThrow();
 });
 
-test("rows come in by json_each, five thousand of them in one call", () => {
+test("rows come in by json_each, fifteen hundred of them in one call", () => {
   const exec = opened();
   exec("create table t(id integer primary key, name text, tags text)");
-  const rows = Array.from({ length: 5000 }, (_, id) => ({
+  const rows = Array.from({ length: 1500 }, (_, id) => ({
     id,
     name: `name ${id}`,
     tags: [id % 7],
@@ -91,7 +91,7 @@ test("rows come in by json_each, five thousand of them in one call", () => {
   const query = "insert into t select value ->> 'id', value ->> 'name', value -> 'tags' from json_each(?)";
   exec(query, [JSON.stringify(rows)]);
   const asked = "select count(*) as n from t, json_each(t.tags) tag where tag.value = 3";
-  expect(exec(asked)).toEqual([{ n: 714 }]);
+  expect(exec(asked)).toEqual([{ n: 214 }]);
 });
 
 const THOUSAND = `
@@ -133,6 +133,7 @@ test("what is sorted counts less where a key picks one row", () => {
 test("a trigger counts for each row that is written, and for one where the key says which", () => {
   const exec = opened();
   exec(THOUSAND);
+  exec("delete from 🙂 where x > 300");
   for (const event of ["delete", "insert"]) {
     exec(`create trigger ${event}d after ${event} on t begin select count(*) from 🙂 a, "two words" b; end`);
   }

@@ -88,6 +88,25 @@ test("time in which a hook's call waits for a connection is not its own: it has 
   expect(await heard).toMatchObject([{ status: "fulfilled" }]);
 });
 
+test("a hook is excused for what its call says that it waited elsewhere, and for no more", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const hook = async (after: number) => {
+    await new Promise((done) => setTimeout(done, 900));
+    clock.excuse(800);
+    await new Promise((done) => setTimeout(done, after));
+  };
+  for (const [after, status] of [
+    [850, "fulfilled"],
+    [950, "rejected"],
+  ] as const) {
+    const heard = Promise.allSettled([clock.limit("turn", "the hook", hook(after))]);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await heard).toMatchObject([{ status }]);
+  }
+});
+
 test("a hook that takes longer than it may beside such a wait is still cut off", async () => {
   vi.useFakeTimers();
   const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };

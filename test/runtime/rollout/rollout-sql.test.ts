@@ -1,8 +1,9 @@
 /** The database of a rollout in workerd: a facet of the object that plays it, where a query may do what it likes and nothing else. */
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
 import type { RolloutSqlRpc } from "../../../src/runtime/contract/rpc.ts";
+import { PASS_STEPS, PROCESS_TURNS } from "../../../src/runtime/kit/fair-turns.ts";
 import { HOSTILE } from "../../core/sql/hostile.ts";
 import { registerDesk } from "../desk.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -35,10 +36,12 @@ function execAt(
   query: string,
   params: readonly SqlValue[] = [],
   facet = "sql/0/0/0",
+  org = platform.scope.orgId,
 ): Promise<SqlOutcome> {
   return platform.inRollout(id, async (_, { facets, exports }) => {
     const stub: unknown = facets.get(facet, () => ({ class: exports.RolloutSqlObject }));
-    return await (stub as RolloutSqlRpc).exec(writes, place, query, params);
+    const caller = { org, writes };
+    return (await (stub as RolloutSqlRpc).exec(caller, place, query, params)).outcome;
   });
 }
 
@@ -108,17 +111,21 @@ test("too many rows end their call and leave the database fit to go on", async (
 });
 
 test("writing without end stops where the database is full, and nothing of that call is kept", async () => {
-  await exec("create table heap(x)");
+  let asked = 0;
+  const inHeap = (query: string) => {
+    asked += 1;
+    return execAt(asked, { effect: "heap", call: 0 }, query, [], "heap");
+  };
+  await inHeap("create table heap(x)");
   const megabyte = "insert into heap select zeroblob(1000000) from (values (1), (2), (3), (4))";
   let outcome: SqlOutcome = { rows: [] };
   let calls = 0;
   while ("rows" in outcome && calls < 30) {
-    outcome = await exec(megabyte);
+    outcome = await inHeap(megabyte);
     calls += 1;
   }
   expect(outcome).toEqual(wrong(/the database would be over/));
-  expect(await exec("select count(*) as n from heap")).toEqual({ rows: [{ n: (calls - 1) * 4 }] });
-  expect(await exec("drop table heap")).toEqual({ rows: [] });
+  expect(await inHeap("select count(*) as n from heap")).toEqual({ rows: [{ n: (calls - 1) * 4 }] });
 });
 
 test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
@@ -145,6 +152,45 @@ test("a call asked again gets its answer; once its hook's outcome is stored it i
   expect([await again(2000), await again(2000), await again(2001), await again(2000)]).toEqual(
     [1, 1, 2, 3].map((x) => ({ rows: [{ x }] })),
   );
+});
+
+test("calls of a rollout are run in their order, however long the first one waits for its turn", async () => {
+  const take = PROCESS_TURNS.take.bind(PROCESS_TURNS);
+  const held = vi.spyOn(PROCESS_TURNS, "take").mockImplementationOnce(async (org) => {
+    await scheduler.wait(50);
+    return await take(org);
+  });
+  onTestFinished(() => held.mockRestore());
+  const queries = ["create table o(x integer primary key)", "insert into o values (1)", "select x from o"];
+  const calls = queries.map((query, call) => execAt(1, { effect: "order", call }, query, [], "order"));
+  expect((await Promise.all(calls)).at(-1)).toEqual({ rows: [{ x: 1 }] });
+});
+
+test("calls of two organisations take turns", async () => {
+  const heavy =
+    "with recursive c(x) as (select 1 union all select x + 1 from c limit 300000) select count(*) as n from c";
+  const order: string[] = [];
+  const before = PROCESS_TURNS.levelOf("turns-fair");
+  const call = async (org: string, facet: number, at = 0) => {
+    const place = { effect: "turns", call: at };
+    const outcome = await execAt(1, place, heavy, [], `turns-${org}-${facet}`, `turns-${org}`);
+    order.push(`${org} ${facet} ${at}`);
+    return outcome;
+  };
+  const greedy = [0, 1, 2, 3, 4, 5].map((facet) => call("greedy", facet));
+  const fair = [0, 1, 2].map((at) => call("fair", 0, at));
+  for (const outcome of await Promise.all([...greedy, ...fair])) expect(outcome).toEqual({ rows: [{ n: 300_000 }] });
+  expect(PROCESS_TURNS.levelOf("turns-fair") - before).toBeGreaterThan(3 * PASS_STEPS);
+  // Calls of the other organisation that came before wait for it.
+  expect(order.slice(0, order.indexOf("fair 0 1")).filter((one) => one.startsWith("greedy")).length).toBeLessThan(5);
+});
+
+test("a hook's calls wait for the turn of its run's organisation", async () => {
+  const take = vi.spyOn(PROCESS_TURNS, "take");
+  onTestFinished(() => take.mockRestore());
+  const other = await openPlatform();
+  await other.finish({ environment: "desk", model: script(["Done."]), num_examples: 1 });
+  expect(take.mock.calls.flat()).toContain(other.scope.orgId);
 });
 
 test("it goes once its rollout is over", async () => {
