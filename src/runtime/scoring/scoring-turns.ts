@@ -1,9 +1,10 @@
 /**
  * When a unit's scores are computed, by the turns of the process (kit/fair-turns.ts).
  *
- * Invariants. One unit computes at a time, and gives its turn back after `PASS_STEPS` of counted work
- * (core/rubrics/work.ts); only a single score may take longer, `WORK_LIMITS.scoreSteps` at most. A unit that waits for
- * something outside holds up nobody, and what it computes behind that wait is counted with its next pass.
+ * Invariants. One unit computes at a time. After `PASS_STEPS` of counted work (core/rubrics/work.ts) it gives its turn back:
+ * between two scores, and where a score asks for it (`pauseWork`). What has no such pause may take longer,
+ * `WORK_LIMITS.scoreSteps` at most. A unit that waits for something outside holds up nobody, and what it computes behind
+ * that wait is counted with its next pass.
  */
 import type { Work } from "../../core/rubrics/work.ts";
 import { settlesAtOnce } from "../environment/stage-clock.ts";
