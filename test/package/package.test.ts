@@ -76,6 +76,11 @@ test("what is installed exports the schemas and types of the wire", async () => 
   expect(await succeedIn(author, [process.execPath, "--input-type=module", "-e", script])).toBe("ep_1\n");
 });
 
+test("the trainer that is bundled with it finds all that it imports", async () => {
+  const main = "node_modules/rollcall/node_modules/@rollcall/trainer/main.js";
+  expect(await succeedIn(author, [process.execPath, main, "--help"])).toContain("--checkpoint");
+});
+
 test(
   "packed, and installed beside rollcall elsewhere, it plays by name and by folder",
   async () => {
