@@ -13,7 +13,7 @@ import { build, formatMessages, type Plugin } from "esbuild";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { type EnvironmentModule, importEnvironment } from "./import-environment.ts";
-import { PACKAGE_ROOT } from "./package-root.ts";
+import { BARE_IMPORT, isOwnImport, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
 /** Beside this file, and a `.js` where this file was compiled to one. */
@@ -139,9 +139,10 @@ async function bundle(entry: string, outfile: string): Promise<void> {
 }
 
 const ownCopies: Plugin = {
-  name: "own copies of rollcall and zod",
+  name: "own copies of this package and zod",
   setup({ onResolve }) {
-    onResolve({ filter: /^(rollcall|zod)(\/|$)/ }, ({ path }) => {
+    onResolve({ filter: BARE_IMPORT }, ({ path }) => {
+      if (!isOwnImport(path) && !/^zod(\/|$)/.test(path)) return undefined;
       return { path: import.meta.resolve(path), external: true };
     });
   },

@@ -12,7 +12,7 @@ import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "minifla
 import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
 import { quietMiniflare, readWorkerOptions, StderrLog, startFailure } from "./miniflare.ts";
-import { PACKAGE_ROOT } from "./package-root.ts";
+import { BARE_IMPORT, environmentDoors, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
 export interface Tried {
@@ -21,11 +21,6 @@ export interface Tried {
   /** Of the module and what it imports, minified and gzipped. */
   readonly bytes: number;
 }
-
-const DOORS: Readonly<Record<string, string>> = {
-  rollcall: join(PACKAGE_ROOT, "src/core/entry.ts"),
-  "rollcall/testing": join(PACKAGE_ROOT, "src/core/testing.ts"),
-};
 
 /** `args`: what it takes, known to fit; absent where no instance is to be made. */
 export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown): Promise<Tried> {
@@ -65,10 +60,11 @@ async function bundleAlone(main: string, outfile: string): Promise<void> {
 
 /** As bundle.ts has them; `process` is left to workerd. */
 const ownCopies: Plugin = {
-  name: "own copies of rollcall and zod",
+  name: "own copies of this package and zod",
   setup({ onResolve }) {
-    onResolve({ filter: /^rollcall(\/|$)/ }, ({ path }) => {
-      const door = DOORS[path];
+    const doors = environmentDoors();
+    onResolve({ filter: BARE_IMPORT }, ({ path }) => {
+      const door = doors.get(path);
       return door === undefined ? undefined : { path: door };
     });
     onResolve({ filter: /^zod(\/|$)/ }, ({ path }) => {

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { KINDS, scaffold } from "../../src/cli/commands/env-init.ts";
+import { rollcallName } from "../../src/local/package-root.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
@@ -39,13 +40,13 @@ test("outside a checkout npx may only run what is installed, and the pages of th
   }
 });
 
-test.each(KINDS)("a new %s environment takes `rollcall` from where this one is", (kind) => {
+test.each(KINDS)("a new %s environment takes this package from where this one is", (kind) => {
   const files = scaffold("my-env", kind);
   const manifest = JSON.parse(files["package.json"] ?? "");
-  expect(manifest.dependencies).not.toHaveProperty("rollcall");
-  expect(manifest.devDependencies.rollcall).toBe(`file:${ROOT}`);
+  expect(Object.keys(manifest.dependencies)).not.toContain(rollcallName());
+  expect(manifest.devDependencies[rollcallName()]).toBe(`file:${ROOT}`);
   // npm fetches a peer that is missing, unless it is optional.
-  expect(manifest.peerDependenciesMeta).toEqual({ rollcall: { optional: true } });
+  expect(manifest.peerDependenciesMeta).toEqual({ [rollcallName()]: { optional: true } });
   const texts = Object.values(files).join("\n");
   expect(texts).not.toContain("npx rollcall");
   expect(texts).not.toMatch(FROM_REGISTRY);

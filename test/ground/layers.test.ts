@@ -50,14 +50,15 @@ const MAY_IMPORT: Record<string, string[]> = {
   "packages/trainer": ["packages/trainer", ...IN_NODE],
 };
 /** Who may import what by the name of a package. */
-const OWN_DOORS = ["rollcall", "rollcall/contract", "rollcall/sdk", "rollcall/training"];
+const OWN = manifest.name;
+const OWN_DOORS = [OWN, `${OWN}/contract`, `${OWN}/sdk`, `${OWN}/training`];
 const BY_NAME: Record<string, string[]> = {
-  "src/core": [...OWN_DOORS.filter((door) => door !== "rollcall/sdk"), "@rollcall/math-equivalence"],
-  "src/web": ["rollcall/contract", "rollcall/sdk"],
+  "src/core": [...OWN_DOORS.filter((door) => door !== `${OWN}/sdk`), "@rollcall/math-equivalence"],
+  "src/web": [`${OWN}/contract`, `${OWN}/sdk`],
   "src/cli": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
-  "environments/dice": ["rollcall"],
+  "environments/dice": [OWN],
   "packages/math-equivalence": ["@rollcall/math-equivalence"],
-  "packages/policy": ["rollcall/contract", "@rollcall/policy/target"],
+  "packages/policy": [`${OWN}/contract`, "@rollcall/policy/target"],
   "packages/trainer": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
 };
 const NAMES = [
@@ -101,9 +102,11 @@ function linkPackages(): void {
   const modules = join(tree, "node_modules");
   mkdirSync(join(modules, "@rollcall"), { recursive: true });
   for (const name of readdirSync(join(ROOT, "node_modules"))) {
-    if (!name.includes("rollcall")) symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+    if (![OWN, OWN.split("/")[0], "@rollcall"].includes(name))
+      symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
   }
-  symlinkSync(tree, join(modules, "rollcall"));
+  mkdirSync(dirname(join(modules, OWN)), { recursive: true });
+  symlinkSync(tree, join(modules, OWN));
   for (const name of ["math-equivalence", "policy", "trainer"]) {
     const folder = join("packages", name);
     symlinkSync(join(tree, folder), join(modules, "@rollcall", name));

@@ -9,7 +9,7 @@ import {
   resolveEnvironmentPackage,
 } from "../../src/local/environment-package.ts";
 import { loadEnvironmentModule, tryEnvironmentModule } from "../../src/local/load-environment.ts";
-import { rollcallSpecifier } from "../../src/local/package-root.ts";
+import { environmentDoors, rollcallSpecifier } from "../../src/local/package-root.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MODULE = `
@@ -256,4 +256,13 @@ test("a new environment depends on the checkout, the tarball or the address that
   expect(rollcallSpecifier(installed)).toBe(`file:${resolve(base, "../rollcall-0.4.2.tgz")}`);
   noted("https://example.com/rollcall-0.4.2.tgz");
   expect(rollcallSpecifier(installed)).toBe("https://example.com/rollcall-0.4.2.tgz");
+});
+
+test("under another name it is found where that name is installed, and opens its doors by it", () => {
+  write("node_modules/@acme/gym/package.json", '{ "name": "@acme/gym", "version": "0.4.2" }');
+  const packages = { "node_modules/@acme/gym": { resolved: "https://example.com/gym.tgz" } };
+  write("node_modules/.package-lock.json", JSON.stringify({ packages }));
+  const installed = join(base, "node_modules/@acme/gym");
+  expect(rollcallSpecifier(installed)).toBe("https://example.com/gym.tgz");
+  expect([...environmentDoors(installed).keys()]).toEqual(["@acme/gym", "@acme/gym/testing"]);
 });

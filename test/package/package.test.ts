@@ -12,6 +12,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { configFor } from "../local/deployable.ts";
 import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
 
@@ -56,7 +57,7 @@ test(
 );
 
 test("what is installed knows what a deployment of it lacks", async () => {
-  writeFileSync(join(author, "wrangler.deploy.toml"), configFor(join(author, "node_modules/rollcall")));
+  writeFileSync(join(author, "wrangler.deploy.toml"), configFor(join(author, "node_modules", manifest.name)));
   const command = ["npx", "rollcall", "deploy", "check", "--config", "wrangler.deploy.toml", "--json"] as const;
   const found = JSON.parse(await succeedIn(author, command));
   expect(found).toEqual({ ok: true, findings: [], bundle_bytes: null });
@@ -77,7 +78,7 @@ test("what is installed exports the schemas and types of the wire", async () => 
 });
 
 test("the trainer that is bundled with it finds all that it imports", async () => {
-  const main = "node_modules/rollcall/node_modules/@rollcall/trainer/main.js";
+  const main = join("node_modules", manifest.name, "node_modules/@rollcall/trainer/main.js");
   expect(await succeedIn(author, [process.execPath, main, "--help"])).toContain("--checkpoint");
 });
 
@@ -99,7 +100,7 @@ test(
       });
     }
     const registry = "environments/registry.ts";
-    expect(readFileSync(join(reader, "node_modules/rollcall", registry), "utf8")).toBe(
+    expect(readFileSync(join(reader, "node_modules", manifest.name, registry), "utf8")).toBe(
       readFileSync(join(ROOT, registry), "utf8"),
     );
   },

@@ -1,9 +1,10 @@
 /** The program in docs/sdk.md, run as it stands there, by a process of its own, against a platform and a model. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { rollcallName } from "../../src/local/package-root.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { AccountsClient } from "../../src/sdk/accounts-client.ts";
 import { BillingClient } from "../../src/sdk/billing-client.ts";
@@ -27,8 +28,9 @@ const [, PROGRAM = ""] = /```ts\n([\s\S]*?)```/.exec(PAGE) ?? [];
 /** A folder in which `rollcall` is installed, with the program in it. */
 function folderWithProgram(): string {
   const folder = makeThrowAwayDirectory();
-  mkdirSync(join(folder, "node_modules"));
-  symlinkSync(ROOT, join(folder, "node_modules/rollcall"));
+  const own = join(folder, "node_modules", rollcallName());
+  mkdirSync(dirname(own), { recursive: true });
+  symlinkSync(ROOT, own);
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   writeFileSync(join(folder, "program.ts"), PROGRAM);
   return folder;

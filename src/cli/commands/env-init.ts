@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
-import { PACKAGE_ROOT, rollcallSpecifier, rollcallVersion } from "../../local/package-root.ts";
+import { PACKAGE_ROOT, rollcallName, rollcallSpecifier, rollcallVersion } from "../../local/package-root.ts";
 import { usageError } from "../exit.ts";
 
 export const KINDS = ["single-turn", "tool", "stateful"] as const;
@@ -56,7 +56,7 @@ function checkedId(name: string): string {
 function reasonAgainst(name: string, id: string): string | null {
   if (builtinModules.includes(name)) return "is a module of Node";
   if (["node_modules", "favicon.ico"].includes(name)) return "is refused by npm";
-  if (name === "rollcall" || name in PINS) return "is a package that the environment needs";
+  if (name === rollcallName() || name in PINS) return "is a package that the environment needs";
   const own = join(PACKAGE_ROOT, "environments", id, "package.json");
   return existsSync(own) ? "is an environment of Rollcall's own" : null;
 }
@@ -89,9 +89,9 @@ function manifest(name: string) {
     },
     dependencies: { zod: PINS.zod },
     // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
-    peerDependencies: { rollcall: `^${rollcallVersion()}` },
-    peerDependenciesMeta: { rollcall: { optional: true } },
-    devDependencies: { rollcall: rollcallSpecifier(), typescript: PINS.typescript, vitest: PINS.vitest },
+    peerDependencies: { [rollcallName()]: `^${rollcallVersion()}` },
+    peerDependenciesMeta: { [rollcallName()]: { optional: true } },
+    devDependencies: { [rollcallName()]: rollcallSpecifier(), typescript: PINS.typescript, vitest: PINS.vitest },
   };
 }
 
@@ -131,7 +131,7 @@ What the model is asked, what it may do, and how that is scored.
     npm run validate                    plays it with a right, an empty and a random policy
     npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
 
-Rollcall comes from where package.json says. On the npm registry the name \`rollcall\` is not its own: take nothing of that name from there.
+Rollcall comes from where package.json says. On the npm registry the name \`${rollcallName()}\` is not its own: take nothing of that name from there.
 
 Raise the version in package.json when rollouts under the new code are not comparable to the old.
 `;

@@ -2,7 +2,8 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { rollcallName } from "../../../src/local/package-root.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { plainEnvironment, succeedIn } from "../in-a-folder.ts";
 import { block } from "./documented.ts";
@@ -27,8 +28,9 @@ export class PagePrograms {
   readonly #receivers: ChildProcess[] = [];
 
   constructor() {
-    mkdirSync(join(this.folder, "node_modules"));
-    symlinkSync(ROOT, join(this.folder, "node_modules/rollcall"));
+    const own = join(this.folder, "node_modules", rollcallName());
+    mkdirSync(dirname(own), { recursive: true });
+    symlinkSync(ROOT, own);
     writeFileSync(join(this.folder, "package.json"), '{"type":"module"}');
     writeFileSync(join(this.folder, "trainer.py"), block("python"));
     writeFileSync(join(this.folder, "trainer.ts"), block("ts"));

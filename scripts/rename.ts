@@ -1,0 +1,43 @@
+/**
+ * `npm run rename -- NAME`: gives the product another package name. Code takes the name from package.json; this replaces
+ * it there and where no code can: in import statements, in the dependencies of environments and packages, in the
+ * lockfile, and in the doors that documentation names.
+ *
+ * The command, and the key by which an environment's package.json names its module, stay `rollcall`.
+ */
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import manifest from "../package.json" with { type: "json" };
+
+const ROOT = resolve(import.meta.dirname, "..");
+const FILES = [
+  "{bench,docs,environments,examples,packages,scripts,src,test}/**/*.{ts,tsx,mjs,json,md}",
+  "*.{ts,json,md}",
+];
+const LEGAL = /^(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*$/;
+
+function main([name = "", ...more]: readonly string[]): void {
+  if (!LEGAL.test(name) || more.length > 0) throw new Error("name the package: npm run rename -- NAME");
+  const rules = rulesFrom(manifest.name);
+  const files = globSync(FILES, { cwd: ROOT, exclude: ["**/node_modules", "**/dist"] });
+  for (const file of files) {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    const renamed = rules.reduce((so, rule) => so.replace(rule, `$<before>${name}`), text);
+    if (renamed !== text) writeFileSync(join(ROOT, file), renamed);
+  }
+  process.stdout.write("Now: node scripts/install.mjs && npm run generate && npm run check -- --fix\n");
+}
+
+/** Each keeps what stands before the name, and what stands after it is no part of the match. */
+function rulesFrom(name: string): RegExp[] {
+  const old = name.replaceAll(/[/.]/g, "\\$&");
+  const doors = Object.keys(manifest.exports).flatMap((door) => (door === "." ? [] : [door.slice(1)]));
+  return [
+    `(?<before>\\b(?:from |import |import\\()["'])${old}(?=["'/])`,
+    `(?<before>"(?:node_modules/)?)${old}(?=": (?:"file:|\\{\\s+"resolved"))`,
+    `(?<before>^ {2,6}"name": ")${old}(?=",$)`,
+    `(?<before>\`)${old}(?=(?:${doors.join("|")})[\`/])`,
+  ].map((rule) => new RegExp(rule, "gm"));
+}
+
+main(process.argv.slice(2));
