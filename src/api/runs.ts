@@ -19,6 +19,7 @@ import {
 } from "./answer.ts";
 import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
+import { RUN_COST_MS } from "./pace.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
 /** Why a run cannot begin for want of money. */
@@ -55,6 +56,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "createRun",
     route: "POST /v1/runs",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
@@ -150,6 +152,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "retryRun",
     route: "POST /v1/runs/{id}/retry",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Try again what failed or has no score",
     description:
@@ -178,6 +181,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "rescoreRun",
     route: "POST /v1/runs/{id}/rescore",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Score what an ended run left behind with another rubric, in a run of its own",
     description:

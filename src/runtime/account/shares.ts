@@ -37,7 +37,7 @@ interface KeptLimits {
  * one after another, so what is ahead there is waited for.
  */
 const MESSAGES_DEPLOYED = 1000;
-const MESSAGES_LOCAL = 24;
+const MESSAGES_LOCAL = 6;
 /** Twice as many as are asked for at a time there, so that a batch is at hand when one is done. */
 const JUDGEMENTS_LOCAL = 48;
 const LIMITS_KEPT_MS = 5 * 60_000;
