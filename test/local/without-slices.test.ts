@@ -50,13 +50,13 @@ test("an eval is played and scored, and scored once more", async () => {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const dataset = Array.from({ length: 3 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" }));
   const common = { environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url }, dataset };
-  const { id } = await client.createRun(common);
-  for await (const _event of client.events(id));
-  const run = await client.getRun(id);
+  const { id } = await client.runs.create(common);
+  for await (const _event of client.runs.events(id));
+  const run = await client.runs.get(id);
   expect(run).toMatchObject({ status: "completed", counts: { scored: 3 }, report: { reward: { mean: 1 } } });
-  const rescored = await client.rescoreRun(id, {});
-  for await (const _event of client.events(rescored.id));
-  expect(await client.getRun(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
+  const rescored = await client.runs.rescore(id, {});
+  for await (const _event of client.runs.events(rescored.id));
+  expect(await client.runs.get(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
 });
 
 test("what only a slice serves is not found, and the reference does not tell of it", async () => {

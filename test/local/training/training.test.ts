@@ -155,7 +155,7 @@ test(
       const more = { max_concurrent: 4, lead: 0, sampling: { ...sampling, seed } };
       const created = await smallRun(served, { encoding: "jsonl" }, more);
       const rows = await firstRowsOf(served, created);
-      await clientOf(served).cancelRun(created.run);
+      await clientOf(served).runs.cancel(created.run);
       return rows;
     };
     const [first, again, other] = [await sampled(5), await sampled(5), await sampled(6)];
@@ -200,10 +200,10 @@ test(
 
     expect(run).toMatchObject({ status: "completed", training: { steps_trained: 10 } });
     expect(run.training?.max_lag).toBeLessThanOrEqual(3);
-    expect((await client.auditRun(created.run)).violations).toEqual([]);
+    expect((await client.runs.audit(created.run)).violations).toEqual([]);
     expectEachStepOnce([trainer], 10);
     await expectServed(trainer, served.policy, await trainerOf(served, created).ledger());
-    const [first] = (await client.runMetrics(created.run, { limit: 1 })).data;
+    const [first] = (await client.runs.metrics(created.run, { limit: 1 })).data;
     expect(first).toMatchObject({ step: 1 });
     expect(Math.abs((first?.values["trainer/ratio"] ?? Number.NaN) - 1)).toBeLessThan(1e-6);
     expect(Math.abs(first?.values["trainer/kl"] ?? Number.NaN)).toBeLessThan(1e-6);

@@ -53,7 +53,7 @@ export function Page() {
       }
       title="Fleets"
       noun="fleet"
-      list={(query, options) => api.listFleets(query, options)}
+      list={(query, options) => api.fleets.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/fleets"
@@ -64,5 +64,5 @@ export function Page() {
 
 function createFleet(fields: FormData): Promise<FleetView> {
   const mode = UPDATE_MODES.find((one) => one === textOf(fields, "update"));
-  return api.createFleet({ name: textOf(fields, "name") ?? "", ...(mode !== undefined && { update: { mode } }) });
+  return api.fleets.create({ name: textOf(fields, "name") ?? "", ...(mode !== undefined && { update: { mode } }) });
 }
