@@ -57,6 +57,8 @@ export const LIMITS = {
   mcpToolBytes: 64 * KIB,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
+  /** Of the rollouts that a process plays at once, all together: their rows, prompts and turns. Others wait. */
+  heldCharacters: 256 * MIB,
   /** Of trajectories that whoever scores holds at once, as JSON; one unit more than that is held by itself. */
   scoringCharacters: 32 * MIB,
   /** Each text of an error, and the errors of one list together: more is cut, and says so. */
