@@ -133,6 +133,12 @@ export const LIMITS = {
   endpointWaitMs: 15 * MINUTE,
   /** Verdicts the functions of one rollout may ask for. */
   judgeAsksPerRollout: 64,
+  /** What a judge is asked at once: all messages, or both texts that are compared. More is no ask, and its score is null. */
+  askCharacters: 4 * MIB,
+  /** What one unit asks its judges together; the rest once those have answered. */
+  unitAskCharacters: 16 * MIB,
+  /** The same of all units of a process: others wait. */
+  askedCharacters: 64 * MIB,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
   /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait, budgets. */

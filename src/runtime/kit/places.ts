@@ -77,8 +77,8 @@ export class Places {
   }
 
   /** As `take`, asked until there is one or so many milliseconds are over. */
-  wait(org: string, ms: number, waiting?: Waiting): Promise<Place | null> {
-    return waitFor((now) => this.take(org, now), ms, waiting);
+  wait(org: string, ms: number, waiting?: Waiting, size = 1): Promise<Place | null> {
+    return waitFor((now) => this.take(org, now, size), ms, waiting);
   }
 
   /** Null where the organisation may hold no more now. */
