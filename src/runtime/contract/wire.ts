@@ -37,6 +37,8 @@ export interface RolloutSpec extends RolloutSlot {
   /** Whose task it is, in a run of a group of environments. */
   readonly member?: string;
   readonly row: JsonObject;
+  /** Of its row, its prompt and the turns it begins with, in memory (UTF-16 units). */
+  readonly characters?: number;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
   readonly model: string;

@@ -17,6 +17,8 @@ const REST_MS = { perStep: 10e-6, perStepBeyond: 50e-6 };
 const STEPS_PER_CHARACTER = 2;
 const STEPS_PER_TEXT = 200;
 const STEPS_PER_TOKEN = 10;
+/** A prompt that is filled in: a template names megabytes in few characters. */
+const PROMPT_CHARACTERS_PER_STEP = 32;
 /** One that holds the turn and was not heard of for so long is gone: its invocation was ended. */
 const HELD_AT_MOST_MS = 60_000;
 /** One that waits looks again after this at the latest. One that has not looked for longer than `GONE_MS` is gone. */
@@ -43,6 +45,11 @@ export type GiveBack = (steps: number) => void;
 /** Steps of work that goes by a text's length. */
 export function stepsOfText(characters: number): number {
   return STEPS_PER_TEXT + STEPS_PER_CHARACTER * characters;
+}
+
+/** Steps of making a task: its row is read, and its prompt filled in. */
+export function stepsOfTask(rowCharacters: number, promptCharacters: number): number {
+  return stepsOfText(rowCharacters) + promptCharacters / PROMPT_CHARACTERS_PER_STEP;
 }
 
 /** The same of a sample that is trained on: each token has an id, a logprob and a mask. */

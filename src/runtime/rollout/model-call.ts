@@ -111,12 +111,16 @@ export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout:
 /** A longer timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The time of a call begins when a connection of the object (`calls`) is free for it. */
+/**
+ * The time of a call begins when a connection of the object (`calls`) is free for it. `turn`: resolves when its request may
+ * be made; null: at once.
+ */
 export function modelCaller(
   spec: RolloutSpec,
   environment: AnyEnvironment,
   reach: Reach,
   calls: Subrequests,
+  turn: () => Promise<void> | null,
 ): CallModel {
   return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
@@ -127,7 +131,9 @@ export function modelCaller(
       const made = by === undefined ? asked : turnCall(spec, from, environment, by);
       return "kind" in made ? asked : made;
     };
-    let waited = false;
+    const largeTurn = turn();
+    let waited = largeTurn !== null;
+    if (largeTurn !== null) await largeTurn;
     try {
       return await calls.inTurn(
         async () => {

@@ -6,11 +6,11 @@
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { textOf } from "../../contract/messages.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
+import { charactersOf } from "../../core/size.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { EnvironmentPin } from "../contract/wire.ts";
 import { sourceOf } from "../dataset/datasets.ts";
@@ -18,7 +18,7 @@ import { type ResolvedDataset, resolveDataset } from "../dataset/resolve.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_TURNS, stepsOfTask } from "../kit/fair-turns.ts";
 
 /** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
 export const WHOLE_GROUP = 400;
@@ -151,9 +151,6 @@ function countExamples(request: EvalRequest, length: number | null): number | nu
   return Math.min(request.num_examples, length ?? Number.POSITIVE_INFINITY);
 }
 
-/** Characters of a prompt for each step: a template fills megabytes in by reference. */
-const PROMPT_CHARACTERS = 32;
-
 /** Every row is made a task of before anything is stored: a bad one is named by its place. Others compute in between. */
 async function firstBadRow(
   { orgId }: Scope,
@@ -165,8 +162,7 @@ async function firstBadRow(
     try {
       const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
       const text = JSON.stringify(task);
-      const filled = prompt.reduce((sum, message) => sum + textOf(message).length, 0);
-      await PROCESS_TURNS.spend(orgId, stepsOfText(text.length) + filled / PROMPT_CHARACTERS);
+      await PROCESS_TURNS.spend(orgId, stepsOfTask(text.length, charactersOf(prompt)));
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }

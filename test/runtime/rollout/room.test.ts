@@ -1,0 +1,81 @@
+/** Memory that the rollouts of a process share: those that find no room wait, and hold none. */
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { Place } from "../../../src/runtime/kit/places.ts";
+import { ROLLOUTS_HELD } from "../../../src/runtime/rollout/room.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { GUESSES, questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const HALF = LIMITS.heldCharacters / 2;
+
+const WAIT = { timeout: 30_000 };
+
+let platform: Door;
+let held: Place[] = [];
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+afterEach(() => {
+  for (const place of held) place.leave();
+  held = [];
+});
+
+/** Takes so much of what the test's organisation may hold. */
+function hold(characters: number): Place {
+  const place = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), characters);
+  if (place === null) throw new Error("the room is taken");
+  held.push(place);
+  return place;
+}
+
+test("a rollout that finds no room makes no call until there is some, and those of others do", async () => {
+  const place = hold(HALF);
+  const model = script(RIGHT);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(7), model });
+  const id = rolloutAt(run.id);
+  const standing = () => platform.inRollout(id, ({ object }) => object.ask([id]));
+  await vi.waitFor(async () => expect(await standing()).toMatchObject([{ state: "running" }]), WAIT);
+  const others = await openPlatform();
+  expect(
+    (await others.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) })).counts.scored,
+  ).toBe(7);
+  expect(await requestsOf(model)).toEqual([]);
+  place.leave();
+  expect((await platform.ended(run.id)).counts.scored).toBe(7);
+  expect(await requestsOf(model)).toHaveLength(7);
+});
+
+test("one that waits for room is cancelled as any other", async () => {
+  const place = hold(HALF);
+  const model = script(RIGHT);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(2), model });
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  place.leave();
+  expect((await platform.ended(run.id)).counts).toMatchObject({ cancelled: { user: 2 } });
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("one that grows beyond the room there is gives back what it has, and goes on once it all fits", async () => {
+  // Enough for its row and its prompt, and not for its first turn.
+  const place = hold(HALF - 400);
+  const model = script(GUESSES);
+  const run = await platform.start({
+    environment: "guess-number",
+    environment_args: { max: 3 },
+    model,
+    num_examples: 1,
+    seed: 5,
+  });
+  await requestsOf(model, 1);
+  const all = await vi.waitUntil(() => ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), 400), WAIT);
+  expect(await requestsOf(model)).toHaveLength(1);
+  all.leave();
+  place.leave();
+  const ended = await platform.ended(run.id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  const { turns } = await platform.rollout(rolloutAt(run.id));
+  expect(turns.length).toBeGreaterThan(1);
+  expect(await requestsOf(model)).toHaveLength(turns.length);
+});
