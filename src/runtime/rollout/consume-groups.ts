@@ -23,7 +23,7 @@ import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.t
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { besideSuspects, Suspect } from "../environment/suspects.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 import { idsOf } from "../kit/log.ts";
 import { rolloutHost, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -75,8 +75,8 @@ async function beginRollouts(
   const failures: RolloutReport[] = [];
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
-    const row = "row" in order ? sizeOf(order.row) : 0;
-    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfText(row));
+    const row = "row" in order ? JSON.stringify(order.row) : "";
+    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfJson(row));
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }

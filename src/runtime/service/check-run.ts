@@ -18,7 +18,7 @@ import { type ResolvedDataset, resolveDataset } from "../dataset/resolve.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 
 /** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
 export const WHOLE_GROUP = 400;
@@ -166,7 +166,7 @@ async function firstBadRow(
       const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
       const text = JSON.stringify(task);
       const filled = prompt.reduce((sum, message) => sum + textOf(message).length, 0);
-      await PROCESS_TURNS.spend(orgId, stepsOfText(text.length) + filled / PROMPT_CHARACTERS);
+      await PROCESS_TURNS.spend(orgId, stepsOfJson(text) + filled / PROMPT_CHARACTERS);
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }
