@@ -12,6 +12,8 @@ import { countJson } from "../../core/schema/json-counts.ts";
 
 /** About 50 ms of one core: a step is some 50 ns. */
 export const PASS_STEPS = 1_000_000;
+/** What a step takes. */
+const STEP_MS = 50e-6;
 /** How long the process is let alone for each step that was computed in a pass, and for each beyond its steps. */
 const REST_MS = { perStep: 10e-6, perStepBeyond: 50e-6 };
 /**
@@ -80,7 +82,7 @@ export class FairTurns {
 
   /** Resolves when this organisation may compute so many steps, which it does before it awaits anything. */
   spend(org: string, steps: number): Promise<void> {
-    return this.#inTurn(org, () => this.#count(org, steps));
+    return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps));
   }
 
   /** The same for work that awaits something: nobody else computes until it is given back. */
@@ -147,7 +149,8 @@ export class FairTurns {
     return Math.max(this.#level, this.#had.get(org) ?? 0);
   }
 
-  #count(org: string, steps: number): void {
+  /** `ahead`: milliseconds until they are computed. The process is let alone from then on. */
+  #count(org: string, steps: number, ahead = 0): void {
     const had = this.levelOf(org) + steps;
     this.#had.delete(org);
     this.#had.set(org, had);
@@ -157,7 +160,8 @@ export class FairTurns {
     this.#counts += 1;
     const beyond = this.#computed - PASS_STEPS;
     if (beyond < 0) return;
-    this.#restUntil = this.waits.now() + PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
+    const rest = PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
+    this.#restUntil = this.waits.now() + ahead + rest;
   }
 }
 
