@@ -34,6 +34,7 @@ export const LIMITS = {
   /** Inline trajectories one answer between objects may carry. */
   inlinePageBytes: 8 * MIB,
   taskRowBytes: 4 * MIB,
+  taskRowValues: 100_000,
   /** One reply of a model, a judge or an embedding model: its body, inflated. */
   completionBytes: 4 * MIB,
   /** Of what an endpoint refuses, by name. */

@@ -7,7 +7,7 @@
  */
 
 import * as z from "zod";
-import { NoVerdictError, OverBudgetError } from "../../../packages/math-equivalence/budget.ts";
+import { MATH_LIMITS, NoVerdictError, OverBudgetError } from "../../../packages/math-equivalence/budget.ts";
 import { type MathEqualOptions, mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
 import { extractMathAnswer, extractMathTarget } from "../../../packages/math-equivalence/extract.ts";
 import { textOf } from "../../contract/messages.ts";
@@ -83,6 +83,8 @@ export const math = scorer(
 
 /** Steps of a score's budget that one step of a comparison takes. */
 const SCORE_STEPS = 60;
+/** For each character of the two texts; those that are too long are not read as expressions. */
+const READ_STEPS = 20;
 
 /** A comparison without a verdict is no score. The error keeps the name of what was wrong. */
 class UncomparedError extends NoScoreError {
@@ -105,6 +107,9 @@ function isSameMathematics(
   work: Work,
 ): boolean {
   const spend = (steps: number) => work.spend(steps * SCORE_STEPS, "comparing two expressions");
+  const { maxCharacters = MATH_LIMITS.characters } = options;
+  const longest = Math.max(answer.length, target.length);
+  if (longest <= maxCharacters) work.spend(READ_STEPS * (answer.length + target.length), "reading two expressions");
   try {
     return mathEqual(answer, target, { ...options, spend });
   } catch (thrown) {

@@ -79,10 +79,10 @@ async function beginRollouts(
   let steps = 0;
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
-    const row = "row" in order ? sizeOf(order.row) : 0;
-    const { characters = row } = "row" in order ? order : {};
+    const row = "row" in order ? JSON.stringify(order.row) : "";
+    const { characters = row.length } = "row" in order ? order : {};
     // What it begins with beside its row: its prompt, or the turns of another rollout.
-    const made = stepsOfTask(row, characters - row);
+    const made = stepsOfTask(row, characters - row.length);
     await PROCESS_TURNS.spend(spec.scope.orgId, made);
     steps += made;
     if ("failure" in order) failures.push(order);

@@ -162,7 +162,7 @@ async function firstBadRow(
     try {
       const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
       const text = JSON.stringify(task);
-      await PROCESS_TURNS.spend(orgId, stepsOfTask(text.length, charactersOf(prompt)));
+      await PROCESS_TURNS.spend(orgId, stepsOfTask(text, charactersOf(prompt)));
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }
