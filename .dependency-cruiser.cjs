@@ -34,7 +34,7 @@ const ROOMS = [
  */
 const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
 
-/** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker. */
+/** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker as well. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
 
 /**
@@ -75,8 +75,13 @@ const OWNERS = {
 };
 
 const PRODUCT = "^(src|packages|environments)/";
-// Tests stand beside the environments and may use Node and the test runner; they are never bundled.
-const TESTS = "[.]test[.]ts$";
+/** Tests beside what they test may use Node and the test runner; they are never bundled. */
+const TESTS_OF_PACKAGES = "^packages/[^/]+/test/";
+const TESTS = ["[.]test[.]ts$", TESTS_OF_PACKAGES];
+/** Not by the name of a package. */
+const BY_PATH = { dependencyTypes: ["local"], dependencyTypesNot: ["aliased"] };
+/** The files that package.json opens to importers. */
+const DOORS = Object.values(require("./package.json").exports).map((file) => `^${file.slice(2)}$`);
 
 const folders = (paths) => paths.map((path) => `^${path}/`);
 
@@ -107,7 +112,7 @@ const rooms = ROOMS.map((room, floor) => ({
 const owners = Object.entries(OWNERS).map(([name, owning]) => ({
   name: `${name} owner`,
   severity: "error",
-  from: { path: PRODUCT, pathNot: folders(owning) },
+  from: { path: PRODUCT, pathNot: [...folders(owning), TESTS_OF_PACKAGES] },
   to: { path: `(^|node_modules/)${name}(/|$)` },
 }));
 
@@ -171,7 +176,7 @@ module.exports = {
       severity: "error",
       from: {
         path: PRODUCT,
-        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/runtime/kit/secrets[.]ts$", TESTS],
+        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/runtime/kit/secrets[.]ts$", ...TESTS],
       },
       to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
     },
@@ -188,6 +193,27 @@ module.exports = {
       severity: "error",
       from: { path: "^environments/[^/]+/", pathNot: TESTS },
       to: { path: "^src/(contract|core)/", pathNot: "^src/core/(entry|testing)[.]ts$" },
+    },
+    {
+      name: "a package imports others by name",
+      comment:
+        "A path from a package to outside of its folder would not hold where the package is installed by itself.",
+      severity: "error",
+      from: { path: "^packages/([^/]+)/" },
+      to: { ...BY_PATH, pathNot: "^packages/$1/" },
+    },
+    {
+      name: "packages are imported by name",
+      severity: "error",
+      from: { pathNot: "^packages/" },
+      to: { ...BY_PATH, path: "^packages/" },
+    },
+    {
+      name: "packages use the product's doors",
+      comment: "What package.json exports, and nothing behind it.",
+      severity: "error",
+      from: { path: "^packages/" },
+      to: { path: "^src/", pathNot: DOORS },
     },
     {
       name: "every folder has a row",

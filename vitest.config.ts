@@ -8,13 +8,14 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
-import manifest from "./package.json" with { type: "json" };
+import { packageNames } from "./scripts/package-names.ts";
 import LongestFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
 import { bundlePage } from "./src/local/page-bundle.ts";
 
 const platformFree = [
-  "test/{contract,core,packages/math-equivalence}/**/*.test.ts",
+  "test/{contract,core}/**/*.test.ts",
+  "packages/math-equivalence/test/**/*.test.ts",
   "test/conformance/vectors.test.ts",
   "environments/**/*.test.ts",
 ];
@@ -22,11 +23,7 @@ const platformFree = [
 const vectors = "./test/conformance/provide-vectors.ts";
 const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
 
-// Vite does not resolve a package's import of its own name; Node, tsc and the bundler do.
-const alias = Object.entries(manifest.exports).map(([door, file]) => ({
-  find: new RegExp(`^${manifest.name}${door.slice(1)}$`),
-  replacement: resolve(import.meta.dirname, file),
-}));
+const alias = packageNames(import.meta.dirname);
 
 // Each of the many processes that tests start would compile the same sources anew.
 process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "rollcall-tests-compiled");
@@ -53,6 +50,7 @@ const nodeProject = {
     globalSetup: [vectors],
     include: [
       ...platformFree,
+      "packages/{policy,trainer}/test/**/*.test.ts",
       "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
       "test/{api,db,runtime,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],

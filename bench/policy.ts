@@ -7,9 +7,9 @@
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
+import { POLICY_MODEL } from "@rollcall/policy/known-environments";
+import { startPolicyServer } from "@rollcall/policy/policy-server";
 import * as z from "zod";
-import { POLICY_MODEL } from "../packages/policy/known-environments.ts";
-import { startPolicyServer } from "../packages/policy/policy-server.ts";
 import type { Message } from "../src/contract/messages.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 

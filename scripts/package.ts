@@ -1,53 +1,79 @@
 /**
- * Makes what is published: dist/package and, from it, dist/rollcall-<version>.tgz, whose path is printed.
+ * Makes what is published, and prints the path of the tarball: of Rollcall dist/package and, from it,
+ * dist/rollcall-<version>.tgz; of a package of packages/ that stands by itself its folder in dist and its tarball.
  *
- * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ and packages/ to dist/src and
- * dist/packages: a path from one module to another holds in both. The Worker's sources go along as they are, since it is bundled anew with
- * environments that do not come with Rollcall; without any, the bundle made here serves.
+ * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ to dist/src: a path from one
+ * module to another holds in both. The packages of packages/ come along compiled, bundled below node_modules. The Worker's
+ * sources go along as they are, since it is bundled anew with environments that do not come with Rollcall; without any,
+ * the bundle made here serves.
  *
- * node scripts/package.ts [--out DIR]
+ * node scripts/package.ts [--out DIR] [--only math-equivalence]
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundleWorker } from "../src/local/bundle.ts";
 import { sourcesHash } from "../src/local/package-root.ts";
 import { bundlePage } from "../src/local/page-bundle.ts";
+import { type OwnPackage, ownPackages, writePackage } from "./own-packages.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
 /** What the Worker is bundled from, and what a person reads. */
 const COPIED = [
-  ...["bin", "docs", "environments", "migrations", "packages", "src"],
+  ...["bin", "docs", "environments", "migrations", "src"],
   // The bindings the Worker was compiled against: `rollcall deploy check` compares them with what is deployed.
   ...["wrangler.toml", "worker-configuration.d.ts", "README.md", "LICENSE"],
 ];
 /** The folders that are compiled run in Node alone. */
-const NOT_COPIED =
-  /([/\\]node_modules|[/\\]packages[/\\](policy|trainer)|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;
+const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;
 
 /** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
-const ASSETS = ["{src/{cli,local},packages}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
+const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
+  const { values } = parseArgs({ options: { out: { type: "string", default: "dist" }, only: { type: "string" } } });
   const out = resolve(ROOT, values.out);
-  const folder = join(out, "package");
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  compile(folder);
-  copySources(folder);
-  writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(), null, 2)}\n`);
-  await addBundle(folder);
-  process.stdout.write(`${pack(folder, out)}\n`);
+  const packages = ownPackages(ROOT);
+  const compiled = mkdtempSync(join(tmpdir(), "rollcall-compiled-"));
+  try {
+    compile(compiled);
+    const folder = values.only === undefined ? join(out, "package") : join(out, values.only);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    if (values.only === undefined) await fillProduct(folder, compiled, packages);
+    else writePackage(packageNamed(values.only, packages), compiled, folder);
+    process.stdout.write(`${pack(folder, out)}\n`);
+  } finally {
+    rmSync(compiled, { recursive: true });
+  }
 }
 
-function compile(folder: string): void {
+/** Only one that imports no other stands by itself. */
+function packageNamed(name: string, packages: readonly OwnPackage[]): OwnPackage {
+  const alone = packages.filter(({ manifest: { dependencies } }) => Object.keys(dependencies).length === 0);
+  const found = alone.find(({ folder }) => basename(folder) === name);
+  if (found !== undefined) return found;
+  throw new Error(
+    `--only: packages that stand by themselves are ${alone.map(({ folder }) => basename(folder)).join(", ")}`,
+  );
+}
+
+function compile(to: string): void {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-  const args = [tsc, "-p", "tsconfig.package.json", "--outDir", join(folder, "dist")];
+  const args = [tsc, "-p", "tsconfig.package.json", "--outDir", to];
   execFileSync(process.execPath, args, { cwd: ROOT, stdio: ["ignore", 2, 2] });
+}
+
+async function fillProduct(folder: string, compiled: string, packages: readonly OwnPackage[]): Promise<void> {
+  cpSync(join(compiled, "src"), join(folder, "dist/src"), { recursive: true });
+  copySources(folder);
+  for (const one of packages) writePackage(one, compiled, join(folder, "node_modules", one.manifest.name));
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(packages), null, 2)}\n`);
+  await addBundle(folder);
 }
 
 function copySources(folder: string): void {
@@ -64,14 +90,18 @@ function copySources(folder: string): void {
   }
 }
 
-/** The root's package.json without what is for working on it, its doors opening on what is compiled. */
-function published(): object {
-  const { name, version, description, license, type, sideEffects, engines, bin } = manifest;
-  const { dependencies, optionalDependencies } = manifest;
+/**
+ * The root's package.json without what is for working on it, its doors opening on what is compiled. What the bundled
+ * packages depend on is asked for here: not every installer reads their own lists.
+ */
+function published(packages: readonly OwnPackage[]): object {
+  const { name, version, description, license, type, sideEffects, engines, bin, optionalDependencies } = manifest;
   const doors = Object.entries(manifest.exports).map(([door, source]) => {
     const compiled = source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
     return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
+  const theirs = Object.assign({}, ...packages.map(({ manifest: { dependencies } }) => dependencies));
+  const { [name]: _own, ...dependencies } = { ...theirs, ...manifest.dependencies };
   return {
     ...{ name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
@@ -80,6 +110,7 @@ function published(): object {
     scripts: { "build:page": "node -e 0" },
     dependencies,
     optionalDependencies,
+    bundleDependencies: packages.map((one) => one.manifest.name),
   };
 }
 

@@ -9,7 +9,7 @@
  *
  * Tools are not rendered: the policy knows its environments' tools by heart and could not read a schema.
  */
-import type { Message, ToolCall } from "../../src/contract/messages.ts";
+import type { Message, ToolCall } from "rollcall/contract";
 import { formatToolCall } from "./hermes.ts";
 import { ASSISTANT, END, encodeText, SYSTEM, TOOL, USER } from "./tokenizer.ts";
 

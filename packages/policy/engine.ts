@@ -8,7 +8,7 @@
  * weights is shared with a later request, unless the cache was asked to be kept. Each request is settled exactly once.
  */
 import { createHash, randomInt } from "node:crypto";
-import { seededRandom } from "../../src/contract/random.ts";
+import { seededRandom } from "rollcall/helpers";
 import { Decoder, decoderCapacity } from "./decoder.ts";
 import { Arena } from "./gemm.ts";
 import { type Generation, type GenerationRequest, Sequence, type Waiting } from "./generation.ts";

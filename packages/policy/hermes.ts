@@ -5,7 +5,7 @@
  * the text that was sampled. Where vLLM's parser gives up and calls the whole reply content, so does this one.
  */
 
-import { isRecord } from "../../src/contract/json.ts";
+import { isRecord } from "rollcall/helpers";
 import { decode, END, FIRST_PIECE, PIECES } from "./tokenizer.ts";
 
 export interface HermesCall {

@@ -2,7 +2,7 @@
  * What the base policy knows to play, and how the demo asks it: the table behind `npm start` and behind `rollcall eval`
  * without an endpoint. It is weak on purpose: format and habits, not skill.
  */
-import type { Sampling } from "../../src/contract/sampling.ts";
+import type { Sampling } from "rollcall/contract";
 
 /** The name under which the policy server serves it. */
 export const POLICY_MODEL = "rollcall-policy";

@@ -1,5 +1,5 @@
 /** The routes that sample nothing: what is served, how it does, its weights, and what it sees of a text. */
-import { isRecord } from "../../src/contract/json.ts";
+import { isRecord } from "rollcall/helpers";
 import { promptOf } from "./chat-completions.ts";
 import { type Handler, requireModel } from "./reply.ts";
 import {

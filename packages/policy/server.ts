@@ -7,7 +7,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { mediaTypeOf } from "../../src/contract/media-type.ts";
+import { mediaTypeOf } from "rollcall/helpers";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
 import type { Handler, PolicyContext, PolicyReply, PolicyRequest, Send } from "./reply.ts";

@@ -7,8 +7,8 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { BatchOffer, type Leased, type LeaseView } from "../../src/contract/trainer-wire.ts";
-import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+import type { Leased, LeaseView } from "rollcall/contract";
+import { BatchOffer, type TrainerClient } from "rollcall/sdk/trainer";
 
 /** How a registered trainer is known. */
 export interface Registration {

@@ -9,8 +9,8 @@
  */
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { bytesFromWeights, weightsFromBytes } from "@rollcall/policy/weights";
 import * as z from "zod";
-import { bytesFromWeights, weightsFromBytes } from "../policy/weights.ts";
 import type { LearnerState } from "./learner.ts";
 
 const FILE = "checkpoint.bin";

@@ -6,8 +6,8 @@
  * nobody: it is told as soon as it answers.
  */
 import { createHash } from "node:crypto";
+import { bytesFromWeights } from "@rollcall/policy/weights";
 import * as z from "zod";
-import { bytesFromWeights } from "../policy/weights.ts";
 
 const CALL_MS = 10_000;
 const WeightInfo = z.object({ weight_version: z.string(), sha256: z.string() });

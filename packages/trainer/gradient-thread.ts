@@ -1,6 +1,6 @@
 /** The thread that computes gradients; threaded-gradient.ts speaks with it. It compiles before it says that it is ready. */
 import { parentPort, workerData } from "node:worker_threads";
-import { baseWeights } from "../policy/weights.ts";
+import { baseWeights } from "@rollcall/policy/weights";
 import { GradientOf, startJax } from "./gradient.ts";
 import { LOSSES, type LossName } from "./losses.ts";
 import { emptyBatch, FIRST_SHAPE, type RowBatch } from "./row-batch.ts";

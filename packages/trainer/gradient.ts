@@ -7,7 +7,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
-import { POLICY } from "../policy/weights.ts";
+import { POLICY } from "@rollcall/policy/weights";
 import type { Loss } from "./losses.ts";
 import { addGradient, logits, type Trainable, trainableOf } from "./model.ts";
 import type { RowBatch } from "./row-batch.ts";

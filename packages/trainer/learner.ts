@@ -5,7 +5,7 @@
  * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other
  * of its minibatch. What `train` was given is not changed.
  */
-import { seededRandom } from "../../src/contract/random.ts";
+import { seededRandom } from "rollcall/helpers";
 import { type AdamOptions, type AdamState, stepAdam } from "./adam.ts";
 import type { GradientOf, TokenFacts } from "./gradient.ts";
 import { BatchFault, layOut, type RowBatch, type TrainingSample, trainableTokens } from "./row-batch.ts";

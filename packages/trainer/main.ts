@@ -8,9 +8,9 @@
  */
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { baseWeights, WEIGHT_COUNT } from "@rollcall/policy/weights";
+import { TrainerClient } from "rollcall/sdk/trainer";
 import * as z from "zod";
-import { TrainerClient } from "../../src/sdk/trainer-client.ts";
-import { baseWeights, WEIGHT_COUNT } from "../policy/weights.ts";
 import { newAdamState } from "./adam.ts";
 import { type Batches, leaseBatches, receiveBatches } from "./batches.ts";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.ts";

@@ -6,7 +6,7 @@
  * given a `.ref`: jax-js counts references and throws when one is used once too often.
  */
 import { nn, numpy as np } from "@jax-js/jax";
-import { type Parameters, POLICY, viewParameters } from "../policy/weights.ts";
+import { type Parameters, POLICY, viewParameters } from "@rollcall/policy/weights";
 import type { RowBatch } from "./row-batch.ts";
 
 /** As decoder.ts has it. */

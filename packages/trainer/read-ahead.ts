@@ -11,17 +11,18 @@ import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
-import { batchDigest, type CreditLine, parseCredits } from "../../src/core/training/batch.ts";
+import type { BatchManifest } from "rollcall/contract";
+import { ApiRequestError, BatchDigestError, type TrainerClient } from "rollcall/sdk/trainer";
 import {
+  batchDigest,
+  type CreditLine,
   decodeRows,
   formatOf,
+  parseCredits,
   SampleDecodeError,
   type SampleEncoding,
   type SampleRow,
-} from "../../src/core/training/sample-row.ts";
-import { ApiRequestError } from "../../src/sdk/request-error.ts";
-import { BatchDigestError, type TrainerClient } from "../../src/sdk/trainer-client.ts";
+} from "rollcall/training";
 import { BatchFault, type TrainingSample } from "./row-batch.ts";
 
 type BatchSource = Pick<TrainerClient, "objects" | "credits">;

@@ -8,9 +8,8 @@
  * told to stop ends the step whose lease it has.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { Leased, Registered } from "../../src/contract/trainer-wire.ts";
-import { ApiRequestError } from "../../src/sdk/request-error.ts";
-import type { TrainerClient } from "../../src/sdk/trainer-client.ts";
+import type { Leased, Registered } from "rollcall/contract";
+import { ApiRequestError, type TrainerClient } from "rollcall/sdk/trainer";
 import { type Batches, holdLease, type Registration } from "./batches.ts";
 import { type Checkpoint, writeCheckpoint } from "./checkpoint.ts";
 import { type Applied, Fleet, type PackedWeights, packWeights, type Replica } from "./fleet.ts";

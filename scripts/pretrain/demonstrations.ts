@@ -1,7 +1,7 @@
 /** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
 
-import { renderChat } from "../../packages/policy/chat-template.ts";
-import { ASSISTANT, END } from "../../packages/policy/tokenizer.ts";
+import { renderChat } from "@rollcall/policy/chat-template";
+import { ASSISTANT, END } from "@rollcall/policy/tokenizer";
 import { seededRandom } from "../../src/contract/random.ts";
 import { type Field, play, templateMessage } from "./playing-field.ts";
 

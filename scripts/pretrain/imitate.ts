@@ -1,9 +1,9 @@
 /** The first weights, and the steps that bring them near to what the demonstrators say. */
-import { POLICY, viewParameters, WEIGHT_COUNT } from "../../packages/policy/weights.ts";
-import { newAdamState, stepAdam } from "../../packages/trainer/adam.ts";
-import { GradientOf } from "../../packages/trainer/gradient.ts";
-import { crossEntropy } from "../../packages/trainer/losses.ts";
-import { layOut, trainableTokens } from "../../packages/trainer/row-batch.ts";
+import { POLICY, viewParameters, WEIGHT_COUNT } from "@rollcall/policy/weights";
+import { newAdamState, stepAdam } from "@rollcall/trainer/adam";
+import { GradientOf } from "@rollcall/trainer/gradient";
+import { crossEntropy } from "@rollcall/trainer/losses";
+import { layOut, trainableTokens } from "@rollcall/trainer/row-batch";
 import type { Example } from "./demonstrations.ts";
 
 const ADAM = { meanDecay: 0.9, squareDecay: 0.98, weightDecay: 0.01, maxNorm: 1 };

@@ -7,8 +7,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { BASE_WEIGHTS_FILE, bytesFromWeights } from "../../packages/policy/weights.ts";
-import { startJax } from "../../packages/trainer/gradient.ts";
+import { BASE_WEIGHTS_FILE, bytesFromWeights } from "@rollcall/policy/weights";
+import { startJax } from "@rollcall/trainer/gradient";
 import { seededRandom } from "../../src/contract/random.ts";
 import { demonstrate, type Example } from "./demonstrations.ts";
 import { Imitation } from "./imitate.ts";

@@ -1,9 +1,9 @@
 /** How well weights play: the engine itself, in the real environments, over fixed examples. */
 
-import { renderChat } from "../../packages/policy/chat-template.ts";
-import { Engine } from "../../packages/policy/engine.ts";
-import { parseToolCalls } from "../../packages/policy/hermes.ts";
-import { decode } from "../../packages/policy/tokenizer.ts";
+import { renderChat } from "@rollcall/policy/chat-template";
+import { Engine } from "@rollcall/policy/engine";
+import { parseToolCalls } from "@rollcall/policy/hermes";
+import { decode } from "@rollcall/policy/tokenizer";
 import type { Reply, RolloutReport, TestModel } from "../../src/core/testing.ts";
 import { type Field, play, templateMessage } from "./playing-field.ts";
 

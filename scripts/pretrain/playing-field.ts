@@ -1,6 +1,7 @@
 /** The environments of the demo with their demonstrators, loaded once, and one rollout in any of them. */
+
+import { KNOWN_ENVIRONMENTS } from "@rollcall/policy/known-environments";
 import { ENVIRONMENTS } from "../../environments/registered.ts";
-import { KNOWN_ENVIRONMENTS } from "../../packages/policy/known-environments.ts";
 import { type Message, textOf } from "../../src/contract/messages.ts";
 import type { AnyEnvironment } from "../../src/core/environments/any-environment.ts";
 import { rowAt } from "../../src/core/rollout/task.ts";

@@ -1,11 +1,6 @@
 /** What an author of an environment imports from `rollcall`. */
 
-export {
-  extractBoxedAnswer,
-  extractMarkedAnswer,
-  extractToldNumber,
-} from "../../packages/math-equivalence/extract.ts";
-export { readNumber } from "../../packages/math-equivalence/number.ts";
+export { extractBoxedAnswer, extractMarkedAnswer, extractToldNumber, readNumber } from "@rollcall/math-equivalence";
 export {
   BrowserSandboxError,
   EnvError,

@@ -99,12 +99,21 @@ function answerIn(said: string, word: string): { readonly refused: unknown } | n
   return line === "" ? null : { refused: JSON.parse(line) };
 }
 
-/** The bundle, this program's own code, and zod, which npm may have put beside it. Not the state of a platform. */
+/**
+ * The bundle, this program's own code, and the packages it was installed with: npm may put them beside it. Not the state of
+ * a platform.
+ */
 function readable(file: string): string[] {
   const own = OWN_CODE.map((name) => join(PACKAGE_ROOT, name)).filter(existsSync);
-  const zod = dirname(fileURLToPath(import.meta.resolve("zod")));
-  const folders = [dirname(file), ...own, zod].map((folder) => realpathSync(folder) + sep);
+  const folders = [dirname(file), ...own, installedPackages()].map((folder) => realpathSync(folder) + sep);
   return [...folders, join(PACKAGE_ROOT, "package.json")];
+}
+
+/** The outermost node_modules that holds zod. */
+function installedPackages(): string {
+  const zod = realpathSync(fileURLToPath(import.meta.resolve("zod")));
+  const [above = ""] = zod.split(`${sep}node_modules${sep}`);
+  return join(above, "node_modules");
 }
 
 async function bundle(entry: string, outfile: string): Promise<void> {

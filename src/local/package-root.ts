@@ -9,7 +9,7 @@ import * as z from "zod";
 const SOURCES = [
   "src/index.ts",
   "src/{contract,core,db,clients,runtime,api}/**/*",
-  "packages/math-equivalence/**/*.ts",
+  "packages/math-equivalence/*.{ts,json}",
   "environments/**/*.{ts,json,md,jsonl}",
   "wrangler.toml",
   "package.json",

@@ -7,8 +7,8 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { type PolicyServer, startPolicyServer } from "@rollcall/policy/policy-server";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
-import { type PolicyServer, startPolicyServer } from "../../packages/policy/policy-server.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";

@@ -20,9 +20,12 @@ import type {
   WeightLedger,
   WeightVersionReportInput,
 } from "../contract/trainer-wire.ts";
+import { BatchOffer } from "../contract/trainer-wire.ts";
 import type { CallOptions } from "./options.ts";
 import { ApiRequestError, readJson, unreadableReply } from "./request-error.ts";
 import { type ClientOptions, posted, Requests } from "./requests.ts";
+
+export { ApiRequestError, BatchOffer };
 
 export interface TrainerClientOptions extends ClientOptions {
   readonly runId: string;

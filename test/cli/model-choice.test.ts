@@ -1,5 +1,5 @@
+import { POLICY_MODEL } from "@rollcall/policy/known-environments";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { POLICY_MODEL } from "../../packages/policy/known-environments.ts";
 import { chooseModel } from "../../src/cli/eval/request.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
 

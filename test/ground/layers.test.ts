@@ -3,10 +3,11 @@
  * every package, cruised with the project's own rules. What is reported must be exactly what the table forbids.
  */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -24,7 +25,7 @@ const SLICES = ["src/retention", "src/sharing", "src/telemetry", "src/triggers",
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
-  "src/core": ["src/core", "src/contract", "packages/math-equivalence", "zod"],
+  "src/core": ["src/core", "src/contract", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
   "src/clients": ["src/clients", "src/contract", "src/core", "openai", "stripe"],
@@ -41,16 +42,28 @@ const MAY_IMPORT: Record<string, string[]> = {
     ]),
   ),
   "src/sdk": ["src/sdk", "src/contract"],
-  "src/local": ["src/local", "src/contract", "src/core", "packages/policy", ...IN_NODE, "miniflare", "wrangler"],
-  "src/cli": [
-    ...["src/cli", "src/contract", "src/core", "environments", "src/sdk", "src/local"],
-    ...["packages/policy", "packages/trainer", ...IN_NODE],
-  ],
+  "src/local": ["src/local", "src/contract", "src/core", ...IN_NODE, "miniflare", "wrangler"],
+  "src/cli": ["src/cli", "src/contract", "src/core", "environments", "src/sdk", "src/local", ...IN_NODE],
   "src/web": ["src/web", "src/contract", "src/sdk"],
   "packages/math-equivalence": ["packages/math-equivalence"],
-  "packages/policy": ["packages/policy", "src/contract", ...IN_NODE],
-  "packages/trainer": ["packages/trainer", "packages/policy", "src/contract", "src/core", "src/sdk", ...IN_NODE],
+  "packages/policy": ["packages/policy", ...IN_NODE],
+  "packages/trainer": ["packages/trainer", ...IN_NODE],
 };
+/** Who may import what by the name of a package. */
+const OWN_DOORS = ["rollcall", "rollcall/contract", "rollcall/sdk", "rollcall/training"];
+const BY_NAME: Record<string, string[]> = {
+  "src/core": [...OWN_DOORS.filter((door) => door !== "rollcall/sdk"), "@rollcall/math-equivalence"],
+  "src/web": ["rollcall/contract", "rollcall/sdk"],
+  "src/cli": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
+  "environments/dice": ["rollcall"],
+  "packages/math-equivalence": ["@rollcall/math-equivalence"],
+  "packages/policy": ["rollcall/contract", "@rollcall/policy/target"],
+  "packages/trainer": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
+};
+const NAMES = [
+  ...[...OWN_DOORS, "@rollcall/math-equivalence"],
+  ...["@rollcall/policy/target", "@rollcall/trainer/target"],
+];
 const FOLDERS = Object.keys(MAY_IMPORT);
 const PACKAGES = [
   ...["zod", "drizzle-orm", "openai", "stripe", "hono", "miniflare", "wrangler"],
@@ -83,6 +96,22 @@ function writeProbes(folder: string): void {
   }
 }
 
+/** The installed packages, and this repository's own, which lead into the tree. */
+function linkPackages(): void {
+  const modules = join(tree, "node_modules");
+  mkdirSync(join(modules, "@rollcall"), { recursive: true });
+  for (const name of readdirSync(join(ROOT, "node_modules"))) {
+    if (!name.includes("rollcall")) symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+  }
+  symlinkSync(tree, join(modules, "rollcall"));
+  for (const name of ["math-equivalence", "policy", "trainer"]) {
+    const folder = join("packages", name);
+    symlinkSync(join(tree, folder), join(modules, "@rollcall", name));
+    mkdirSync(join(tree, folder), { recursive: true });
+    cpSync(join(ROOT, folder, "package.json"), join(tree, folder, "package.json"));
+  }
+}
+
 function cruise(): Violation[] {
   const bin = join(ROOT, "node_modules/.bin/depcruise");
   const args = [bin, "src", "packages", "environments", "--output-type", "json"];
@@ -96,18 +125,23 @@ function cruise(): Violation[] {
 
 beforeAll(() => {
   tree = mkdtempSync(join(tmpdir(), "rollcall-layers-"));
-  symlinkSync(join(ROOT, "node_modules"), join(tree, "node_modules"));
+  linkPackages();
   for (const file of [".dependency-cruiser.cjs", "tsconfig.json", "package.json"]) {
     cpSync(join(ROOT, file), join(tree, file));
   }
   for (const folder of FOLDERS) writeProbes(folder);
+  for (const folder of Object.keys(BY_NAME)) {
+    for (const [index, name] of NAMES.entries()) write(`${folder}/name-${index}.ts`, `import "${name}";\n`);
+  }
   write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/run/target.ts";\nimport "./db/target.ts";\n');
   write("src/slices.ts", `import "./webhooks/target.ts";\nimport "./api/target.ts";\nimport "./db/target.ts";\n`);
   for (const slice of SLICES) write(`${slice}/wire.ts`, "export const wire = true;\n");
   write("src/sdk/of-slice.ts", 'import "../webhooks/wire.ts";\n');
   write("src/api/of-slice.ts", 'import "../webhooks/wire.ts";\n');
   write("src/runtime/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
-  write("src/core/entry.ts", "export const entry = true;\n");
+  for (const door of Object.values(manifest.exports)) write(door, "export const entry = true;\n");
+  write("packages/math-equivalence/entry.ts", "export const entry = true;\n");
+  write("packages/trainer/test/fixture.test.ts", 'import "openai";\nimport "@rollcall/policy/target";\n');
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');
   write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
   write("src/attic/old.ts", 'import "../core/target.ts";\n');
@@ -139,6 +173,17 @@ test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) =
   const refused = PACKAGES.filter((_name, index) => rulesFor(`${folder}/package-${index}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
+});
+
+test.each(Object.keys(BY_NAME))("%s may import by name the packages its row lists and no other", (folder) => {
+  const refused = NAMES.filter((_name, index) => rulesFor(`${folder}/name-${index}.ts`).length > 0);
+  expect(refused).toEqual(NAMES.filter((name) => !BY_NAME[folder]?.includes(name)));
+});
+
+test("what a package may import by name is refused by a path, and its tests may use the tests' packages", () => {
+  expect(rulesFor("packages/trainer/probe-packages-policy.ts")).toEqual(["a package imports others by name"]);
+  expect(rulesFor("src/core/probe-packages-math-equivalence.ts")).toEqual(["packages are imported by name"]);
+  expect(rulesFor("packages/trainer/test/fixture.test.ts")).toEqual([]);
 });
 
 test("the object of a run puts its rooms together, and no other file of the run knows them", () => {

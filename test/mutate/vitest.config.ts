@@ -1,19 +1,13 @@
 /** The tests that edits must not survive and that run in Node, without the rest of the suite's set-up. */
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
-import manifest from "../../package.json" with { type: "json" };
+import { packageNames } from "../../scripts/package-names.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
 export default defineConfig({
   root: ROOT,
-  resolve: {
-    // Vite does not resolve a package's import of its own name.
-    alias: Object.entries(manifest.exports).map(([door, file]) => ({
-      find: new RegExp(`^${manifest.name}${door.slice(1)}$`),
-      replacement: resolve(ROOT, file),
-    })),
-  },
+  resolve: { alias: packageNames(ROOT) },
   test: {
     include: [
       "test/{contract,core}/**/*.test.ts",

@@ -17,6 +17,7 @@ import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;
+const TYPES = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"] as const;
 const MINUTES_MS = 60_000;
 
 const base = mkdtempSync(join(tmpdir(), "rollcall-package-"));
@@ -59,6 +60,25 @@ test("what is installed knows what a deployment of it lacks", async () => {
   const command = ["npx", "rollcall", "deploy", "check", "--config", "wrangler.deploy.toml", "--json"] as const;
   const found = JSON.parse(await succeedIn(author, command));
   expect(found).toEqual({ ok: true, findings: [], bundle_bytes: null });
+});
+
+test("what is installed exports the schemas and types of the wire", async () => {
+  writeFileSync(
+    join(author, "wire.mts"),
+    'import { Deleted, type RunView } from "rollcall/contract";\n' +
+      'export const id: string = Deleted.parse({ id: "ep_1", object: "endpoint", deleted: true }).id;\n' +
+      'export const status = (run: RunView): "queued" | "completed" | null =>\n' +
+      '  run.status === "queued" || run.status === "completed" ? run.status : null;\n',
+  );
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  await succeedIn(author, [process.execPath, tsc, ...TYPES, "wire.mts"]);
+  const script = 'import { id } from "./wire.mts"; console.log(id);';
+  expect(await succeedIn(author, [process.execPath, "--input-type=module", "-e", script])).toBe("ep_1\n");
+});
+
+test("the trainer that is bundled with it finds all that it imports", async () => {
+  const main = "node_modules/rollcall/node_modules/@rollcall/trainer/main.js";
+  expect(await succeedIn(author, [process.execPath, main, "--help"])).toContain("--checkpoint");
 });
 
 test(

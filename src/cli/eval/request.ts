@@ -8,7 +8,7 @@ import {
   knownEnvironment,
   POLICY_MODEL,
   POLICY_SAMPLING,
-} from "../../../packages/policy/known-environments.ts";
+} from "@rollcall/policy/known-environments";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
 import type { Page } from "../../sdk/options.ts";

@@ -1,5 +1,5 @@
 /** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
-import { MOST_PASSES } from "../../../packages/trainer/trainer-process.ts";
+import { MOST_PASSES } from "@rollcall/trainer/trainer-process";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
 import { defined } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";

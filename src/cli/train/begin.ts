@@ -7,8 +7,8 @@
  */
 
 import { join } from "node:path";
-import { serveBaseWeights } from "../../../packages/policy/policy-server.ts";
-import { startTrainerThatComesBack, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+import { serveBaseWeights } from "@rollcall/policy/policy-server";
+import { startTrainerThatComesBack, type TrainerProcess } from "@rollcall/trainer/trainer-process";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";

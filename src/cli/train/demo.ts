@@ -2,11 +2,7 @@
  * `npm start`: the platform, a demo training through its public API, and then it stays up. A training that a stop cut
  * off goes on at the next start.
  */
-import {
-  KNOWN_ENVIRONMENTS,
-  type KnownEnvironment,
-  knownEnvironment,
-} from "../../../packages/policy/known-environments.ts";
+import { KNOWN_ENVIRONMENTS, type KnownEnvironment, knownEnvironment } from "@rollcall/policy/known-environments";
 import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
 import { defined, portOf } from "../argument-values.ts";

@@ -6,7 +6,7 @@
  * last weights serve.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { howItEnded, type TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
+import { howItEnded, type TrainerProcess } from "@rollcall/trainer/trainer-process";
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
 import type { RollcallClient } from "../../sdk/client.ts";

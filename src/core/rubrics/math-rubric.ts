@@ -6,10 +6,16 @@
  * (`MalformedTargetError`) and a comparison beyond its budget of work (`WorkBudgetError`) give no score.
  */
 
+import {
+  extractMathAnswer,
+  extractMathTarget,
+  MATH_LIMITS,
+  type MathEqualOptions,
+  mathEqual,
+  NoVerdictError,
+  OverBudgetError,
+} from "@rollcall/math-equivalence";
 import * as z from "zod";
-import { MATH_LIMITS, NoVerdictError, OverBudgetError } from "../../../packages/math-equivalence/budget.ts";
-import { type MathEqualOptions, mathEqual } from "../../../packages/math-equivalence/equivalence.ts";
-import { extractMathAnswer, extractMathTarget } from "../../../packages/math-equivalence/extract.ts";
 import { textOf } from "../../contract/messages.ts";
 import type { Awaitable, ScoringArgs } from "../environments/contract.ts";
 import { refuseUnknownOptions } from "../field-path.ts";

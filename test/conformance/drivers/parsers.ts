@@ -1,6 +1,7 @@
 /** Parsers: what stands in a text, and how well its form is kept. */
+
+import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import * as z from "zod";
-import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { normalizeMessages } from "../../../src/contract/messages.ts";
 import { extractHashAnswer, MaybeThinkParser, Parser, ThinkParser } from "../../../src/core/parsers/parser.ts";
 import { type XMLField, XMLParser } from "../../../src/core/parsers/xml-parser.ts";

@@ -1,5 +1,5 @@
+import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { extractHashAnswer } from "../../../src/core/parsers/parser.ts";
 
 test("the last box counts, with its braces matched", () => {

@@ -1,5 +1,5 @@
+import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 
 test("without an extractor the whole text is the answer", () => {

@@ -1,5 +1,5 @@
+import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";

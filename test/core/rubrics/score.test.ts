@@ -1,5 +1,5 @@
+import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import { expect, test } from "vitest";
-import { extractBoxedAnswer } from "../../../packages/math-equivalence/extract.ts";
 import { InfraError } from "../../../src/contract/errors.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Trajectory } from "../../../src/contract/trajectory.ts";

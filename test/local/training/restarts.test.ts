@@ -1,8 +1,8 @@
 /** A trainer of this package that is killed: real processes, one platform. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { TrainerProcess } from "@rollcall/trainer/trainer-process";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { TrainerProcess } from "../../../packages/trainer/trainer-process.ts";
 import { embeddedTrainer } from "../../../src/cli/train/begin.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";

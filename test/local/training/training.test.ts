@@ -5,8 +5,8 @@
 
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { startPolicyServer } from "@rollcall/policy/policy-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPolicyServer } from "../../../packages/policy/policy-server.ts";
 import type { WeightLedger } from "../../../src/contract/trainer-wire.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { Terminal } from "../../cli/newcomer-terminal.ts";

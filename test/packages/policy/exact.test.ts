@@ -3,14 +3,16 @@
  * setting is on, the request is the product's, and the reference trainer's model is the judge. Beside it, what the setting does to
  * a request that lacks the field: without it the test would say nothing.
  */
+
+import type { ServingOptionsInput } from "@rollcall/policy/request-schemas";
+import { MODEL, type Served, serve } from "@rollcall/policy/test/served-policy";
+import { baseWeights, viewParameters } from "@rollcall/policy/weights";
+import { GradientOf, startJax } from "@rollcall/trainer/gradient";
+import { TokenStatistics } from "@rollcall/trainer/learner";
+import { LOSSES } from "@rollcall/trainer/losses";
+import { layOut, type TrainingSample } from "@rollcall/trainer/row-batch";
 import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
-import type { ServingOptionsInput } from "../../../packages/policy/request-schemas.ts";
-import { baseWeights, viewParameters } from "../../../packages/policy/weights.ts";
-import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
-import { TokenStatistics } from "../../../packages/trainer/learner.ts";
-import { LOSSES } from "../../../packages/trainer/losses.ts";
-import { layOut, type TrainingSample } from "../../../packages/trainer/row-batch.ts";
 import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
 import { probeEndpoint } from "../../../src/clients/probe.ts";
 import type { Sampling } from "../../../src/contract/sampling.ts";
@@ -19,7 +21,6 @@ import { newRollout } from "../../../src/core/rollout/rollout.ts";
 import { buildTask } from "../../../src/core/rollout/task.ts";
 import { whyUntrainable } from "../../../src/core/training/engine-exactness.ts";
 import { turnCall } from "../../../src/runtime/rollout/model-call.ts";
-import { MODEL, type Served, serve } from "./served-policy.ts";
 
 const EXACT = 1e-5;
 /** Replies of each question; enough that a wrong setting cannot hide. */

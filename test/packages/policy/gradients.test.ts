@@ -1,12 +1,13 @@
 /** The gradient of the differentiable model, held against finite differences of the loss as the decoder computes it. */
+
+import { Decoder, decoderCapacity } from "@rollcall/policy/decoder";
+import { Arena } from "@rollcall/policy/gemm";
+import { KvCache, kvCapacity } from "@rollcall/policy/kv-cache";
+import { POLICY, viewParameters, WEIGHT_COUNT } from "@rollcall/policy/weights";
+import { GradientOf, startJax } from "@rollcall/trainer/gradient";
+import { crossEntropy } from "@rollcall/trainer/losses";
+import { layOut } from "@rollcall/trainer/row-batch";
 import { beforeAll, expect, test } from "vitest";
-import { Decoder, decoderCapacity } from "../../../packages/policy/decoder.ts";
-import { Arena } from "../../../packages/policy/gemm.ts";
-import { KvCache, kvCapacity } from "../../../packages/policy/kv-cache.ts";
-import { POLICY, viewParameters, WEIGHT_COUNT } from "../../../packages/policy/weights.ts";
-import { GradientOf, startJax } from "../../../packages/trainer/gradient.ts";
-import { crossEntropy } from "../../../packages/trainer/losses.ts";
-import { layOut } from "../../../packages/trainer/row-batch.ts";
 import { firstWeights } from "../../../scripts/pretrain/imitate.ts";
 import { seededRandom } from "../../../src/contract/random.ts";
 

@@ -1,7 +1,7 @@
+import { tokenText } from "@rollcall/policy/tokenizer";
+import { POLICY } from "@rollcall/policy/weights";
+import { startJax } from "@rollcall/trainer/gradient";
 import { expect, test } from "vitest";
-import { tokenText } from "../../../packages/policy/tokenizer.ts";
-import { POLICY } from "../../../packages/policy/weights.ts";
-import { startJax } from "../../../packages/trainer/gradient.ts";
 import { demonstrate } from "../../../scripts/pretrain/demonstrations.ts";
 import { Imitation } from "../../../scripts/pretrain/imitate.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";

@@ -1,5 +1,5 @@
+import { baseWeights, bytesFromWeights, WEIGHT_COUNT, weightsFromBytes } from "@rollcall/policy/weights";
 import { expect, test } from "vitest";
-import { baseWeights, bytesFromWeights, WEIGHT_COUNT, weightsFromBytes } from "../../../packages/policy/weights.ts";
 import { measure } from "../../../scripts/pretrain/measure.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";
 

@@ -1,6 +1,7 @@
 /** Offers that the platform pushes to the trainer, over real sockets. */
+
+import { receiveBatches } from "@rollcall/trainer/batches";
 import { afterAll, expect, test } from "vitest";
-import { receiveBatches } from "../../../packages/trainer/batches.ts";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
 import { signedHeaders } from "../../../src/runtime/kit/sign-webhook.ts";
 

@@ -6,10 +6,9 @@
  * (choice-doubts.ts). Where two letters are joined by "or", "and" or a comma none is chosen, and no other place is
  * looked at.
  */
+
+import { afterCorrections, lastBox, lastTagged, plainTypography } from "@rollcall/math-equivalence";
 import * as z from "zod";
-import { lastBox, lastTagged } from "../../../../packages/math-equivalence/boxes.ts";
-import { afterCorrections } from "../../../../packages/math-equivalence/denials.ts";
-import { plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { isMeant } from "./choice-doubts.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 

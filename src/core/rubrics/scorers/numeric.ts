@@ -2,10 +2,9 @@
  * The scorers `numeric` and `numeric_diff`: the last number of the output against the reference. Without a number it is
  * 0. Numbers are compared by their digits: two of them may have one double.
  */
+
+import { isOpen, plainDecimals, plainTypography, withoutDenied } from "@rollcall/math-equivalence";
 import * as z from "zod";
-import { isOpen } from "../../../../packages/math-equivalence/bounds.ts";
-import { withoutDenied } from "../../../../packages/math-equivalence/denials.ts";
-import { plainDecimals, plainTypography } from "../../../../packages/math-equivalence/typography.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
 /** Forgives the rounding of doubles. */

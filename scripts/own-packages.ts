@@ -1,0 +1,50 @@
+/** The packages of packages/, as they are installed: compiled, with their data, and nothing that is for working on them. */
+import { copyFileSync, cpSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import * as z from "zod";
+
+const Manifest = z.looseObject({
+  name: z.string(),
+  exports: z.record(z.string(), z.string()),
+  dependencies: z.record(z.string(), z.string()).default({}),
+});
+
+export interface OwnPackage {
+  readonly folder: string;
+  readonly manifest: z.infer<typeof Manifest>;
+}
+
+/** Read by what is compiled, or by a person. */
+const ASSETS = ["*.{wasm,bin}", "README.md"];
+
+export function ownPackages(root: string): OwnPackage[] {
+  return globSync("packages/*/package.json", { cwd: root })
+    .sort()
+    .map((file) => ({
+      folder: join(root, dirname(file)),
+      manifest: Manifest.parse(JSON.parse(readFileSync(join(root, file), "utf8"))),
+    }));
+}
+
+/** `compiled` has the root's folders, compiled. */
+export function writePackage({ folder, manifest }: OwnPackage, compiled: string, to: string): void {
+  const root = join(folder, "../..");
+  cpSync(join(compiled, folder.slice(root.length)), to, { recursive: true });
+  for (const asset of globSync(ASSETS, { cwd: folder })) copyFileSync(join(folder, asset), join(to, asset));
+  copyFileSync(join(root, "LICENSE"), join(to, "LICENSE"));
+  writeFileSync(join(to, "package.json"), `${JSON.stringify(installed(manifest), null, 2)}\n`);
+}
+
+/** Its doors open on what is compiled. */
+function installed({
+  private: _private,
+  exports,
+  dependencies: _dependencies,
+  ...manifest
+}: OwnPackage["manifest"]): object {
+  const doors = Object.entries(exports).map(([door, source]) => {
+    const compiled = source.replace(/\.ts$/, "");
+    return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
+  });
+  return { ...manifest, exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" } };
+}
