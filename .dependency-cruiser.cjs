@@ -30,7 +30,7 @@ const ROOMS = [
 
 /**
  * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
- * them but in `object.ts`, which puts all together: they register with its ledger.
+ * them but in `object.ts`, which puts all together: they register with its accounting.
  */
 const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
 

@@ -103,7 +103,7 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["at: carried ? now :", "at: !carried ? now :"]],
   ),
   ...editsOf(
-    "src/runtime/run/ledger.ts",
+    "src/runtime/run/accounting.ts",
     ["runtime/run/answered"],
     [["ended === null && report.record", "ended !== null && report.record"]],
   ),

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import type { BillingMode, LedgerEntry } from "../../src/contract/money.ts";
 import { accountObject } from "../../src/runtime/kit/names.ts";
 import type { RunObject } from "../../src/runtime/run/object.ts";
-import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { type Door, openPlatform } from "./platform.ts";
 
@@ -53,6 +53,6 @@ export async function settleIn(run: RunObject, storage: DurableObjectStorage, tr
 }
 
 function isSettled(storage: DurableObjectStorage): boolean {
-  const { books, finished } = new RunStore(storage, LEDGER_HOOKS).head();
+  const { books, finished } = new RunStore(storage, ACCOUNTING_HOOKS).head();
   return books.ends === finished && books.pushes === books.pushed;
 }

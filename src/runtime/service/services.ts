@@ -8,7 +8,7 @@ import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
-import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
+import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditCharges } from "./audit-charges.ts";
 import { auditRun } from "./audit-run.ts";
 import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
@@ -75,7 +75,7 @@ export const services = {
   forkRollout,
   askTrainer,
   rotateTrainerToken,
-  readWeightLedger,
+  readWeightVersions,
   formatBatch,
   readManifest,
   readCredits,

@@ -8,15 +8,15 @@ import { RunObject } from "../../../src/index.ts";
 import { dollars } from "../../../src/runtime/account/holds.ts";
 import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { RunSettling } from "../../../src/runtime/run/settling.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
-import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
 import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../paying.ts";
 import type { Door } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
+import { byHand } from "../run-by-hand.ts";
 import { script } from "../script.ts";
 
 const { fees } = DEFAULT_PRICES;
@@ -202,7 +202,7 @@ test("where nothing is at work, whoever follows the run hears at once that it wa
   const template = await door.finish(asked(1));
   const { id, spec } = await acceptedOnly(door, template.id, {});
   const events = await door.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.create(spec);
     let state: "over_budget" | "draining" = "over_budget";
     const others = { judgeFlow: () => null, trainingFlow: () => null, training: () => null };

@@ -6,8 +6,8 @@ import type { RunSpec } from "../../../../src/runtime/contract/wire.ts";
 import { lookAt } from "../../../../src/runtime/run/lists/look.ts";
 import type { Life } from "../../account/life.ts";
 import { countingRows, type RowsRun } from "../../counting-rows.ts";
-import { Hand } from "../../hand-ledger.ts";
 import { inside } from "../../platform.ts";
+import { Hand } from "../../run-by-hand.ts";
 import { makeUpRows } from "./made-up-rows.ts";
 
 export interface MadeUp {

@@ -1,12 +1,12 @@
-/** What a training run opens, keeps, ships and drops, and why: its ledger by hand, on an object's real storage. */
+/** What a training run opens, keeps, ships and drops, and why: moved on by hand, on an object's real storage. */
 import { expect, test } from "vitest";
 import { retry } from "../../../../src/runtime/run/control.ts";
 import { startersIn } from "../../../../src/runtime/run/sources.ts";
 import { isBehind } from "../../../../src/runtime/run/training/plan.ts";
 import type { Credit } from "../../../../src/runtime/run/training-state.ts";
-import { fill, ledger, type TrainingLedger } from "../../training-rows.ts";
+import { fill, type TrainingByHand, trainingByHand } from "../../training-rows.ts";
 
-function standing(run: TrainingLedger) {
+function standing(run: TrainingByHand) {
   const { training: asked } = run.spec;
   const { step, trainer } = run.training;
   const lead = step - 1 - trainer.published;
@@ -14,7 +14,7 @@ function standing(run: TrainingLedger) {
 }
 
 test("step, published version, lead and gate go as the worked table of the numbering says", async () => {
-  await ledger({ max_off_policy_steps: 2, lead: 1, max_steps: 9 }, (run) => {
+  await trainingByHand({ max_off_policy_steps: 2, lead: 1, max_steps: 9 }, (run) => {
     expect(standing(run)).toEqual([1, 0, 0, "open"]);
     fill(run, 6);
     run.cut();
@@ -33,7 +33,7 @@ test("step, published version, lead and gate go as the worked table of the numbe
 test("a fast sampler leaves to the weights of version 0 the first lead + 1 batches alone, and each later one to its own", async () => {
   const versions: Record<number, number[]> = {};
   for (const lead of [0, 1, 2]) {
-    await ledger({ lead, max_off_policy_steps: 8, max_steps: 6 }, (run) => {
+    await trainingByHand({ lead, max_off_policy_steps: 8, max_steps: 6 }, (run) => {
       while (run.training.step <= 6) {
         run.dispatch();
         run.settleGroups();
@@ -48,7 +48,7 @@ test("a fast sampler leaves to the weights of version 0 the first lead + 1 batch
 });
 
 test("a group keeps the version and the task it was opened with, however late its members start", async () => {
-  await ledger({ max_steps: 9 }, (run) => {
+  await trainingByHand({ max_steps: 9 }, (run) => {
     fill(run, 2);
     run.dispatch(1);
     run.cut();
@@ -68,7 +68,7 @@ test("a group keeps the version and the task it was opened with, however late it
 });
 
 test("with no versions to spare, nothing is opened that could not train on the very weights that sampled it", async () => {
-  await ledger({ max_off_policy_steps: 0, lead: 1 }, (run) => {
+  await trainingByHand({ max_off_policy_steps: 0, lead: 1 }, (run) => {
     expect(run.dispatch()).toBe(4);
     run.settleGroups();
     run.cut();
@@ -79,7 +79,7 @@ test("with no versions to spare, nothing is opened that could not train on the v
 });
 
 test("nothing is opened beyond what the remaining steps take, and what comes too late is dropped as unused", async () => {
-  await ledger({ max_steps: 1, max_off_policy_steps: 8, batch_size: { rollouts: 3 } }, (run) => {
+  await trainingByHand({ max_steps: 1, max_off_policy_steps: 8, batch_size: { rollouts: 3 } }, (run) => {
     expect([run.dispatch(), run.dispatch()]).toEqual([4, 0]);
     run.settleGroups();
     run.cut();
@@ -87,7 +87,7 @@ test("nothing is opened beyond what the remaining steps take, and what comes too
     run.train();
     expect(run.store.head().status).toBe("completed");
   });
-  await ledger({ max_steps: 2, batch_size: { rollouts: 2 } }, (run) => {
+  await trainingByHand({ max_steps: 2, batch_size: { rollouts: 2 } }, (run) => {
     run.dispatch();
     const [first, , second] = run.rows("running");
     if (first === undefined || second === undefined) throw new Error("two groups were opened");
@@ -100,7 +100,7 @@ test("nothing is opened beyond what the remaining steps take, and what comes too
 });
 
 /** As the consumer has it: nothing is stored of a group that trains nothing, but its lengths are told. */
-function flat(run: TrainingLedger, groups: number): void {
+function flat(run: TrainingByHand, groups: number): void {
   const all = run.samplesOf.bind(run);
   run.samplesOf = (group, rows) => ({ ...all(group, rows), object: null, samples: [] });
   fill(run, groups, [1, 1]);
@@ -108,13 +108,13 @@ function flat(run: TrainingLedger, groups: number): void {
 }
 
 test("batches of tokens: rollouts that train nothing tell how long they are, and take nobody's place", async () => {
-  await ledger({ batch_size: { tokens: 1000 } }, (run) => {
+  await trainingByHand({ batch_size: { tokens: 1000 } }, (run) => {
     for (let group = 0; group < 20; group += 1) flat(run, 1);
     // Twenty groups came to 400 tokens of the 1000 that one step takes: no reason yet to give up.
     expect(run.store.head().stop).toBeNull();
     expect(run.training.seen).toEqual({ rollouts: 40, tokens: 400 });
   });
-  await ledger({ batch_size: { tokens: 80 }, max_off_policy_steps: 0 }, (run) => {
+  await trainingByHand({ batch_size: { tokens: 80 }, max_off_policy_steps: 0 }, (run) => {
     fill(run, 1);
     flat(run, 1);
     flat(run, 1);
@@ -125,7 +125,7 @@ test("batches of tokens: rollouts that train nothing tell how long they are, and
 /** One group of short rollouts lets it open two more at once, of which the first alone makes the batch. */
 const OVERSHOT = { ...{ batch_size: { tokens: 45 }, max_off_policy_steps: 0 }, max_steps: 9 };
 
-function overshoot(run: TrainingLedger, members: number): void {
+function overshoot(run: TrainingByHand, members: number): void {
   fill(run, 1);
   run.dispatch(members);
   const short = run.samplesOf.bind(run);
@@ -139,7 +139,7 @@ function overshoot(run: TrainingLedger, members: number): void {
 }
 
 test("an open group that is too old by now is void: what runs is told to stop, what never started ends with it", async () => {
-  await ledger(OVERSHOT, (run) => {
+  await trainingByHand(OVERSHOT, (run) => {
     overshoot(run, 3);
     expect(run.cut()).toBe(1);
     expect(run.training).toMatchObject({ groups_open: 0, dropped: { stale: 1 } });
@@ -157,7 +157,7 @@ test("an open group that is too old by now is void: what runs is told to stop, w
 });
 
 test("a group that the last batch left behind is swept from the buffer, and what is fresh takes its place", async () => {
-  await ledger(OVERSHOT, (run) => {
+  await trainingByHand(OVERSHOT, (run) => {
     overshoot(run, 4);
     run.settleGroups();
     expect(run.training.buffered.groups).toBe(3);
@@ -177,14 +177,14 @@ test("a group that the last batch left behind is swept from the buffer, and what
 });
 
 test("groups of equal rewards count towards their batch, make room for others, or ship without advantage, as asked", async () => {
-  await ledger({ zero_variance: "drop" }, (run) => {
+  await trainingByHand({ zero_variance: "drop" }, (run) => {
     fill(run, 1, [1, 1]);
     fill(run, 1, [0, 1]);
     expect(run.cut()).toBe(1);
     expect(run.training).toMatchObject({ shipped: 1, dropped: { zero_variance: 1 } });
     expect(run.store.training.batch(1, 0)).toMatchObject({ groups: 1, rollouts: 2 });
   });
-  await ledger({ zero_variance: "refill" }, (run) => {
+  await trainingByHand({ zero_variance: "refill" }, (run) => {
     fill(run, 1, [1, 1]);
     fill(run, 1, [0, 1]);
     expect([run.cut(), run.training.dropped]).toEqual([0, { zero_variance: 1 }]);
@@ -192,14 +192,14 @@ test("groups of equal rewards count towards their batch, make room for others, o
     expect(run.cut()).toBe(1);
     expect(run.store.training.batch(1, 0)).toMatchObject({ groups: 2, rollouts: 4 });
   });
-  await ledger({ zero_variance: "keep" }, (run) => {
+  await trainingByHand({ zero_variance: "keep" }, (run) => {
     fill(run, 2, [1, 1]);
     expect([run.cut(), run.training.shipped]).toEqual([1, 2]);
   });
 });
 
 test("who has no score takes no part in the credit, and a group left with too few is dropped", async () => {
-  await ledger(
+  await trainingByHand(
     { min_group_size: 2, batch_size: { rollouts: 2 } },
     (run) => {
       fill(run, 1, [0, null, 1]);
@@ -218,7 +218,7 @@ test("who has no score takes no part in the credit, and a group left with too fe
 });
 
 test("scored rollouts without samples are untrainable, and ten batches' worth of them end the run with the cause", async () => {
-  await ledger({ batch_size: { rollouts: 2 }, zero_variance: "refill" }, (run) => {
+  await trainingByHand({ batch_size: { rollouts: 2 }, zero_variance: "refill" }, (run) => {
     for (let group = 0; group < 10; group += 1) {
       run.dispatch(2);
       for (const row of run.rows("running")) run.answer(row);
@@ -232,7 +232,7 @@ test("scored rollouts without samples are untrainable, and ten batches' worth of
 });
 
 test("ten batches in a row that train nothing end the run, and the step stays where it was", async () => {
-  await ledger({ batch_size: { rollouts: 4 }, max_off_policy_steps: 99, max_steps: 99 }, (run) => {
+  await trainingByHand({ batch_size: { rollouts: 4 }, max_off_policy_steps: 99, max_steps: 99 }, (run) => {
     fill(run, 1, [0, 1]);
     fill(run, 1, [1, 1]);
     run.cut();
@@ -249,7 +249,7 @@ test("ten batches in a row that train nothing end the run, and the step stays wh
 });
 
 test("once the last step is trained the run waits for nobody it has no use for", async () => {
-  await ledger({ batch_size: { tokens: 45 }, max_steps: 1 }, (run) => {
+  await trainingByHand({ batch_size: { tokens: 45 }, max_steps: 1 }, (run) => {
     overshoot(run, 3);
     run.cut();
     expect(run.training.groups_open).toBe(1);
@@ -264,7 +264,7 @@ test("once the last step is trained the run waits for nobody it has no use for",
 });
 
 test("a batch of tokens is full by its tokens, and the run opens as many rollouts as those seen would give", async () => {
-  await ledger({ batch_size: { tokens: 45 }, max_off_policy_steps: 0 }, (run) => {
+  await trainingByHand({ batch_size: { tokens: 45 }, max_off_policy_steps: 0 }, (run) => {
     expect(run.dispatch()).toBe(2);
     run.settleGroups();
     expect(run.cut()).toBe(0);
@@ -277,7 +277,7 @@ test("a batch of tokens is full by its tokens, and the run opens as many rollout
 });
 
 test("a reset voids the later batches: older groups train again in their order, what newer weights sampled is dropped", async () => {
-  await ledger({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
+  await trainingByHand({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();
     run.train();
@@ -302,7 +302,7 @@ test("a reset voids the later batches: older groups train again in their order, 
 });
 
 test("a group that was open over a reset is dropped if newer weights had a part in it", async () => {
-  await ledger({ max_off_policy_steps: 3, max_steps: 9 }, (run) => {
+  await trainingByHand({ max_off_policy_steps: 3, max_steps: 9 }, (run) => {
     fill(run, 2);
     run.dispatch(4);
     run.cut();
@@ -330,7 +330,7 @@ test("a restart goes on with the tasks it would have drawn", async () => {
   };
   const drawn: number[][] = [];
   for (const restarts of [false, true]) {
-    await ledger({ curriculum, max_steps: 99, max_off_policy_steps: 99, lead: 99 }, (run) => {
+    await trainingByHand({ curriculum, max_steps: 99, max_off_policy_steps: 99, lead: 99 }, (run) => {
       for (let round = 0; round < 6; round += 1) {
         fill(run, 3, round % 2 === 0 ? [0, 1] : [0, 0]);
         run.cut();
@@ -345,7 +345,7 @@ test("a restart goes on with the tasks it would have drawn", async () => {
 });
 
 test("a training run's rollouts are not retried", async () => {
-  await ledger({}, (run) => {
+  await trainingByHand({}, (run) => {
     fill(run, 1, [null, null]);
     const order = { classes: null, key: null, hash: "" };
     expect(retry(run.store, run.spec, order, run.now)).toBe("training");

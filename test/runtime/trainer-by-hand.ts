@@ -1,14 +1,14 @@
-/** The ledgers of a trainer's object, driven as the object drives them: the state is kept, whatever is answered. */
+/** The state of a trainer's object, driven as the object drives them: the state is kept, whatever is answered. */
 
 import type { OfferReply } from "../../src/clients/trainer.ts";
 import type { WeightsOut } from "../../src/contract/trainer-wire.ts";
 import { TrainerTarget } from "../../src/contract/training-request.ts";
 import type { ReadyBatch, TrainerRefusal } from "../../src/runtime/contract/training-wire.ts";
-import { ack, heartbeat, lease, nack, type Outcome, offer } from "../../src/runtime/trainer/ledger.ts";
-import { answerOffer, beginOffer, offerAt } from "../../src/runtime/trainer/push-ledger.ts";
+import { ack, heartbeat, lease, nack, type Outcome, offer } from "../../src/runtime/trainer/batch-state.ts";
+import { answerOffer, beginOffer, offerAt } from "../../src/runtime/trainer/offers.ts";
 import { register } from "../../src/runtime/trainer/registration.ts";
 import { type DeliveryTerms, NEW_TRAINER, type Offer, type TrainerState } from "../../src/runtime/trainer/state.ts";
-import { acknowledgeAndPublish, report, reportWithAck } from "../../src/runtime/trainer/weight-ledger.ts";
+import { acknowledgeAndPublish, report, reportWithAck } from "../../src/runtime/trainer/weight-versions.ts";
 
 const GOING = { paused: false, ended: false, acked_step: 0 };
 export const PUSH = { delivery: "push", url: "https://gpu.example/batches" };
@@ -31,7 +31,7 @@ interface AckSaid {
   readonly published?: WeightsOut;
 }
 
-export class Ledger {
+export class TrainerByHand {
   state: TrainerState = NEW_TRAINER;
   now = 0;
   readonly terms: DeliveryTerms;

@@ -1,9 +1,9 @@
-/** A run's ledger by hand, on an object's real storage: its spec, and what rollouts and scorers would say. */
+/** A run by hand, on an object's real storage: its spec, and what rollouts and scorers would say. */
 import type { ScoreRecord } from "../../src/core/rubrics/score.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../../src/runtime/contract/wire.ts";
 
-export const LEDGER_SPEC: RunSpec = {
+export const RUN_SPEC: RunSpec = {
   scope: { orgId: "org", projectId: "pj" },
   run_id: "run",
   environment: { id: "e", version: "1.0.0", digest: "" },

@@ -6,10 +6,10 @@
  * the answer to that is still awaited, the report is that acknowledgement. What a version's state is follows from what is
  * published and what is served: only what was reported of it is kept.
  */
-import type { Acked, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
+import type { Acked, WeightsOut, WeightVersions } from "../../contract/trainer-wire.ts";
 import { newestPossible, type ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
-import { acknowledge, fence, grant, type Outcome, refused } from "./ledger.ts";
+import { acknowledge, fence, grant, type Outcome, refused } from "./batch-state.ts";
 import { appliedOf, batchAt, NEW_TRAINER, noteNews, noteSeen, type TrainerState } from "./state.ts";
 
 /** Of a run whose trainer has said nothing yet: all is sampled by version 0. */
@@ -168,7 +168,7 @@ export function replicaOf({ replica }: Report): string {
 }
 
 /** `rows`: newest first. */
-export function weightLedgerOf(state: TrainerState, rows: readonly WeightRow[]): WeightLedger {
+export function weightVersionsOf(state: TrainerState, rows: readonly WeightRow[]): WeightVersions {
   const { published, epoch, generation } = state;
   return {
     published,
@@ -198,7 +198,7 @@ export function isVoid(
 function stateOf(
   state: TrainerState,
   row: Pick<WeightRow, "generation" | "version" | "failed">,
-): WeightLedger["versions"][number]["state"] {
+): WeightVersions["versions"][number]["state"] {
   const { published, replicas } = state;
   if (isVoid(state, row) || row.version < published) return "retired";
   const isServed = Object.keys(replicas).length > 0 && appliedOf(state).min >= row.version;

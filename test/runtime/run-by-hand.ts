@@ -1,17 +1,17 @@
-/** A run's ledger on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
+/** A run on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { RunObject } from "../../src/index.ts";
 import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
 import type { RunSpec } from "../../src/runtime/contract/wire.ts";
+import { answer, dispatch, requestCancel, score } from "../../src/runtime/run/accounting.ts";
 import { retry } from "../../src/runtime/run/control.ts";
-import { answer, dispatch, requestCancel, score } from "../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
-import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
+import { idOf, RUN_SPEC, reportOf, scoreOf } from "./run-rows.ts";
 
 const WELL = { failure: null, cancelled: null } as const;
 const FAILED = { failure: "provider", cancelled: null } as const;
@@ -23,7 +23,7 @@ export function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Prom
   return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => use(new Hand(storage, { run_id, ...given })));
 }
 
-/** One run's ledger, moved on by hand. */
+/** One run, moved on by hand. */
 export class Hand {
   readonly store: RunStore;
   readonly spec: RunSpec;
@@ -32,8 +32,8 @@ export class Hand {
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
     this.#storage = storage;
-    this.store = new RunStore(storage, LEDGER_HOOKS);
-    this.spec = { ...LEDGER_SPEC, ...given };
+    this.store = new RunStore(storage, ACCOUNTING_HOOKS);
+    this.spec = { ...RUN_SPEC, ...given };
     this.store.create(this.spec);
   }
 

@@ -9,7 +9,7 @@
  */
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
 import type { Grant, Need } from "../contract/endpoint-wire.ts";
-import { LEASE_MS } from "../endpoint/ledger.ts";
+import { LEASE_MS } from "../endpoint/lease-state.ts";
 import { isOver } from "../endpoint/run-lease.ts";
 import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
 

@@ -14,7 +14,7 @@ import type { ReadyBatch, TrainerSpec } from "../contract/training-wire.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import { signedHeaders } from "../kit/sign-webhook.ts";
-import { ack, leaseTaken } from "./ledger.ts";
+import { ack, leaseTaken } from "./batch-state.ts";
 import {
   batchAt,
   type DeliveredBatch,

@@ -1,6 +1,6 @@
 /**
  * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction. What judging
- * and training make of an end (`LedgerHooks`) is part of the transaction that it is written in.
+ * and training make of an end (`AccountingHooks`) is part of the transaction that it is written in.
  *
  * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
  * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
