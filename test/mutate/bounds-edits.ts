@@ -3,8 +3,8 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const BOUNDS_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/billing/run-costs.ts",
-    ["core/billing/run-costs"],
+    "src/core/costs/run-costs.ts",
+    ["core/costs/run-costs"],
     [["Math.max(fresh, cached)", "Math.min(fresh, cached)"]],
   ),
   ...editsOf(

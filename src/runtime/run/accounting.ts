@@ -15,7 +15,7 @@ import {
 } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
-import { letOut } from "../../core/billing/allowance.ts";
+import { letOut } from "../../core/costs/allowance.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { addCounted } from "../contract/latency.ts";
 import type { Answered } from "../contract/rpc.ts";

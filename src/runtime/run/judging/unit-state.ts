@@ -11,7 +11,7 @@ import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
-import { capOf } from "../../../core/billing/run-costs.ts";
+import { capOf } from "../../../core/costs/run-costs.ts";
 import type {
   ClaimSpending,
   JudgedAsk,

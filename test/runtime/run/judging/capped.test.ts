@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/contract/limits.ts";
-import { NO_CALLS } from "../../../../src/core/billing/allowance.ts";
+import { NO_CALLS } from "../../../../src/core/costs/allowance.ts";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { takeAsks } from "../../../../src/runtime/run/cap.ts";
 import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/runtime/run/judging/unit-state.ts";

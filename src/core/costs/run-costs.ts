@@ -4,6 +4,13 @@ import type { OfferedTokens } from "../../contract/money.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { CostPrices } from "./allowance.ts";
 
+/** Tokens of calls whose replies were seen. `cached_tokens` are among `prompt_tokens`. */
+export interface TokensUsed {
+  readonly prompt_tokens: number;
+  readonly cached_tokens?: number | undefined;
+  readonly completion_tokens: number;
+}
+
 /** Micro-dollars; null for a run without a cap. */
 export function capOf({ money }: Pick<RunSpec, "money">): number | null {
   return money?.max_cost_micros ?? null;

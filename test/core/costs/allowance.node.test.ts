@@ -18,7 +18,7 @@ import {
   releaseHolds,
   replaceHold,
   settleCall,
-} from "../../../src/core/billing/allowance.ts";
+} from "../../../src/core/costs/allowance.ts";
 
 const PRICES = { input: 150_000, output: 600_000, call: 12 };
 

@@ -1,7 +1,7 @@
 /** What a run's own cap counts by: its owner's prices and the platform's together, at the most that a call may cost. */
 import { expect, test } from "vitest";
 import type { RunMoney } from "../../../src/contract/run-spec.ts";
-import { baseCost, capOf, judgeCosts, policyCosts } from "../../../src/core/billing/run-costs.ts";
+import { baseCost, capOf, judgeCosts, policyCosts } from "../../../src/core/costs/run-costs.ts";
 
 const FEES = {
   rollout_micros: 60,
