@@ -41,7 +41,7 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  * Slices: parts of the platform that the rest does without. Each may import the rest, and no other slice. Only
  * src/slices.ts and the Worker's entry import a slice; commands, SDK and page know the wire types of each.
  */
-const SLICES = ["src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
+const SLICES = ["src/billing", "src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
 const BELOW_SLICES = ["src/contract", "src/core", "src/db", "src/clients", "src/runtime", "src/api"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 const SLICE_WIRE = "^src/(sharing|triggers|webhooks)/wire[.]ts$";
@@ -58,7 +58,7 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db", ...SLICES],
   openai: ["src/clients"],
-  stripe: ["src/clients"],
+  stripe: ["src/billing"],
   hono: ["src/api"],
   jose: ["src/runtime"],
   standardwebhooks: ["src/runtime", ...SLICES],

@@ -12,7 +12,7 @@ import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { ReleaseTelling, releaseLostCalls } from "../../../src/runtime/run/releases.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { admit } from "../../api/accounts.ts";
-import { Life } from "../account/life.ts";
+import { Life } from "../life.ts";
 import { type Door, openPlatform, requestsOf } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";

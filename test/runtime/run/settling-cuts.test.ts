@@ -5,7 +5,7 @@ import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunSettling } from "../../../src/runtime/run/settling.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
-import { Life } from "../account/life.ts";
+import { Life } from "../life.ts";
 import { balanceOf, entriesOf, openPaying, settle } from "../paying.ts";
 import type { Door } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";

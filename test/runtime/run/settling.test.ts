@@ -2,11 +2,12 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { dollars } from "../../../src/billing/books/holds.ts";
+import { booksObject } from "../../../src/billing/rpc.ts";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { RunObject } from "../../../src/index.ts";
-import { dollars } from "../../../src/runtime/account/holds.ts";
-import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
+import { runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
@@ -302,6 +303,6 @@ test("a run that is charged nothing has no entries and no reservation, and its u
   expect(run.cost).toEqual({ policy_micros: null, judge_micros: 0, charged_micros: 0 });
   expect(await settle(door, run.id)).toBe(true);
   expect(await entriesOf(door, run.id)).toEqual([]);
-  expect(await accountObject(env, door.scope.orgId).balance(door.scope.orgId)).toMatchObject({ entries: 0 });
+  expect(await booksObject(env, door.scope.orgId).balance(door.scope.orgId)).toMatchObject({ entries: 0 });
   expect(await audited(door, run.id)).toMatchObject({ checked: 2, charged_micros: 0, differences: [] });
 });
