@@ -30,7 +30,7 @@ const ROOMS = [
 
 /**
  * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
- * them but in `object.ts`, which puts all together: they register with its ledger.
+ * them but in `object.ts`, which puts all together: they register with its accounting.
  */
 const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
 
@@ -41,7 +41,7 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  * Slices: parts of the platform that the rest does without. Each may import the rest, and no other slice. Only
  * src/slices.ts and the Worker's entry import a slice; commands, SDK and page know the wire types of each.
  */
-const SLICES = ["src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
+const SLICES = ["src/billing", "src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
 const BELOW_SLICES = ["src/contract", "src/core", "src/db", "src/clients", "src/runtime", "src/api"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 const SLICE_WIRE = "^src/(sharing|triggers|webhooks)/wire[.]ts$";
@@ -58,7 +58,7 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db", ...SLICES],
   openai: ["src/clients"],
-  stripe: ["src/clients"],
+  stripe: ["src/billing"],
   hono: ["src/api"],
   jose: ["src/runtime"],
   standardwebhooks: ["src/runtime", ...SLICES],

@@ -20,7 +20,6 @@ import {
 import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
-import { budgetOperations } from "./budgets.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
@@ -30,7 +29,6 @@ import { fleetOperations } from "./fleets.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
-import { ledgerOperations } from "./ledger.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
@@ -46,10 +44,8 @@ import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { sessionOperations } from "./sessions.ts";
-import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { turnOperations } from "./turns.ts";
-import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -124,11 +120,7 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...keyOperations,
   ...sessionOperations,
   ...peopleOperations,
-  ...ledgerOperations,
-  ...budgetOperations,
-  ...stripeOperations,
   ...auditOperations,
-  ...usageOperations,
   ...resealOperations,
 ];
 

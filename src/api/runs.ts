@@ -1,8 +1,8 @@
 /** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
 import * as z from "zod";
-import { ChargeAudit, RunAudit } from "../contract/audit.ts";
+import { RunAudit } from "../contract/audit.ts";
 import { Metadata } from "../contract/eval-request.ts";
-import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { RunPreview } from "../contract/run-preview.ts";
@@ -46,10 +46,6 @@ const RunQuery = z.strictObject({
     .describe("metadata[key]=value, once per pair that must be there")
     .meta({ example: { branch: "main" } }),
   ...PageQuery.shape,
-});
-
-const ChargesQuery = z.strictObject({
-  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
 });
 
 export const runOperations: readonly Operation[] = [
@@ -206,21 +202,6 @@ export const runOperations: readonly Operation[] = [
     description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
-  },
-  {
-    id: "auditCharges",
-    route: "GET /v1/runs/{id}/charges",
-    permission: "runs:read",
-    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
-    description:
-      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
-    query: ChargesQuery,
-    reply: {
-      description: "What was found in this slice; ask on with `after` until `next` is null",
-      schema: ChargeAudit,
-    },
-    errors: ["in_progress", "run_unreadable"],
-    handle: (context) => answer(context, context.var.services.auditCharges, readQuery(context, ChargesQuery)),
   },
 ];
 

@@ -9,7 +9,7 @@ import { mintId } from "../core/ids.ts";
 import { fleetsOfProject } from "../db/fleets.ts";
 import { accountObject, auditObject, fleetObject, ownerFolder } from "../runtime/kit/names.ts";
 import { minting } from "../runtime/kit/secrets.ts";
-import { freeProject, stopProject } from "../runtime/kit/slice-hooks.ts";
+import { closeOrganization, freeProject, stopProject } from "../runtime/kit/slice-hooks.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -72,10 +72,8 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
   const { env, subrequests } = slice;
   switch (job.step) {
     case "books": {
-      const { entries, balance_micros } = await subrequests.object(() => accountObject(env, orgId).balance(orgId));
-      const left = balance_micros < 0 ? { owed_micros: -balance_micros } : { balance_micros };
-      const had = entries === 0 ? {} : { ledger_entries: entries, ...left };
-      return goOn({ ...job, counts: { ...job.counts, ...had }, step: "account" });
+      const said = await closeOrganization(env, orgId, subrequests);
+      return goOn({ ...job, counts: { ...job.counts, ...said }, step: "account" });
     }
     case "account": {
       // Before its files: it archives entries by itself.

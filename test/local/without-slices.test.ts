@@ -62,7 +62,10 @@ test("an eval is played and scored, and scored once more", async () => {
 test("what only a slice serves is not found, and the reference does not tell of it", async () => {
   const headers = { authorization: `Bearer ${platform.key}` };
   const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;
-  const paths = ["/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"];
+  const paths = [
+    ...["/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"],
+    ...["/v1/prices", "/v1/balance", "/v1/budgets", "/v1/usage"],
+  ];
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 404));
   const document: { paths: object } = await (await fetch(`${platform.url}/openapi.json`)).json();
   expect(Object.keys(document.paths).filter((path) => paths.includes(path))).toEqual([]);

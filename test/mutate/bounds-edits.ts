@@ -3,8 +3,8 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const BOUNDS_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/billing/run-costs.ts",
-    ["core/billing/run-costs"],
+    "src/core/costs/run-costs.ts",
+    ["core/costs/run-costs"],
     [["Math.max(fresh, cached)", "Math.min(fresh, cached)"]],
   ),
   ...editsOf(
@@ -29,34 +29,34 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/account/archive.ts",
-    ["runtime/account/archive"],
+    "src/billing/books/archive.ts",
+    ["billing/books/archive"],
     [["+ 1 >= kept + entriesAFile", "+ 1 > kept + entriesAFile"]],
   ),
   ...editsOf(
-    "src/runtime/account/budgets.ts",
-    ["runtime/account/budgets.node"],
+    "src/billing/books/budgets.ts",
+    ["billing/books/budgets.node"],
     [
       ["spent * 100 >= percent", "spent * 100 > percent"],
       ["and delivered_at is not null", "and delivered_at is null"],
     ],
   ),
   ...editsOf(
-    "src/runtime/account/holds.ts",
-    ["runtime/account/holds.node"],
+    "src/billing/books/holds.ts",
+    ["billing/books/holds.node"],
     [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
   ),
   ...editsOf(
-    "src/runtime/account/usage.ts",
-    ["runtime/account/usage.node"],
+    "src/billing/books/usage.ts",
+    ["billing/books/usage.node"],
     [
       ["before.version + 1;", "before.version + 0;"],
       ["before.copied < before.version", "before.copied <= before.version"],
     ],
   ),
   ...editsOf(
-    "src/runtime/account/verify.ts",
-    ["runtime/account/archive"],
+    "src/billing/books/verify.ts",
+    ["billing/books/archive"],
     [["else move(sums, archived, -1);", "else move(sums, archived, 1);"]],
   ),
   ...editsOf(
@@ -103,7 +103,7 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["at: carried ? now :", "at: !carried ? now :"]],
   ),
   ...editsOf(
-    "src/runtime/run/ledger.ts",
+    "src/runtime/run/accounting.ts",
     ["runtime/run/answered"],
     [["ended === null && report.record", "ended !== null && report.record"]],
   ),

@@ -2,18 +2,12 @@
  * What the platform charges, line by line: for a rollout, for a batch that is pushed, for a day of storage. Pure: the
  * ledger posts what this says, and an audit computes it again from what is stored.
  */
-import type { CancelReason, FailureClass } from "../../contract/errors.ts";
+import { type CancelReason, ENDPOINT_MOVED, type FailureClass } from "../../contract/errors.ts";
 import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
 import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../../contract/money.ts";
 import type { Outcome } from "../../contract/run.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
-
-/** Tokens of calls whose replies were seen. `cached_tokens` are among `prompt_tokens`. */
-export interface TokensUsed {
-  readonly prompt_tokens: number;
-  readonly cached_tokens?: number | undefined;
-  readonly completion_tokens: number;
-}
+import type { TokensUsed } from "../costs/run-costs.ts";
 
 /** How a rollout ended, and what it took. */
 export interface RolloutUse {
@@ -45,8 +39,6 @@ const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overl
 
 /** A hook did not settle in its time. With any other error `timeout` means that a model did not answer. */
 const STAGE_TIMEOUT = "StageTimeoutError";
-/** A call was not made because the endpoint was given another address. Whoever did that pays for what was used. */
-export const ENDPOINT_MOVED = "EndpointMoved";
 
 export function isFree({
   outcome,
@@ -56,6 +48,7 @@ export function isFree({
   call_timeout_s,
 }: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
   if (!left) return true;
+  // Whoever gave the endpoint another address pays for what was used.
   if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
   if (outcome === "failed" && reason === "timeout") {
     // Whoever gives a model less time than the platform does decides himself that it did not answer.

@@ -1,7 +1,8 @@
 /** What a rollout is expected to be charged, before any of its run has ended: what is reserved for it. Pure. */
 import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
-import { chargeOf, sumOfLines, type TokensUsed } from "./charge.ts";
+import type { TokensUsed } from "../costs/run-costs.ts";
+import { chargeOf, sumOfLines } from "./charge.ts";
 
 /** Of a rollout about which nothing is known yet. */
 const TURNS = 10;

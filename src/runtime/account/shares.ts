@@ -1,6 +1,6 @@
 /**
  * The part of an organisation's object that grants its runs their shares: keeps them, one row a run, and tells runs that
- * would get another grant to ask again. What it decides stands in ledger.ts.
+ * would get another grant to ask again. What it decides stands in lease-state.ts.
  */
 import { DEFAULT_LIMITS } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -16,7 +16,7 @@ import {
   runsToTell,
   type Sharer,
   type ShareState,
-} from "./ledger.ts";
+} from "./lease-state.ts";
 import { tellRuns } from "./tell-runs.ts";
 
 /** One row a run, under its id. */

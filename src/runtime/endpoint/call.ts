@@ -5,11 +5,16 @@
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
 import type { Send } from "../../clients/outgoing.ts";
-import { AuthenticationError, PermissionDeniedError, RolloutError, serializeError } from "../../contract/errors.ts";
+import {
+  AuthenticationError,
+  ENDPOINT_MOVED,
+  PermissionDeniedError,
+  RolloutError,
+  serializeError,
+} from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { ENDPOINT_MOVED } from "../../core/billing/charge.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { getEndpoint, keepRefused } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";

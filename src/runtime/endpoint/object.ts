@@ -1,6 +1,6 @@
 /**
  * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
- * ledger.ts. A fleet has one too: its limits, and whether it is down, are what its FleetObject says of its replicas.
+ * lease-state.ts. A fleet has one too: its limits, and whether it is down, are what its FleetObject says of its replicas.
  *
  * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again.
  * What it granted is on disk before the run hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
@@ -34,7 +34,7 @@ import {
   nextEndpointAlarm,
   noteTold,
   toTell,
-} from "./ledger.ts";
+} from "./lease-state.ts";
 import { runOf } from "./run-lease.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
 

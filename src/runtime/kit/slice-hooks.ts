@@ -33,6 +33,12 @@ export interface EventListener {
   tellOrganization(env: Env, orgId: string, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
 }
 
+/** Days (UTC) by their numbers since the epoch: those after `last` up to `today`. */
+export interface Days {
+  readonly last: number;
+  readonly today: number;
+}
+
 export interface SliceHooks {
   readonly events?: EventListener;
   /**
@@ -58,6 +64,14 @@ export interface SliceHooks {
    * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
    */
   readonly sweepProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
+  /** Daily, behind the sweep of a project: takes these days into account, each once. True: is to be called tomorrow, too. */
+  readonly onProjectDays?: (env: Env, scope: Scope, days: Days, subrequests: Subrequests) => Promise<boolean>;
+  /** Of an organisation whose projects are deleted: what the receipt of its deletion says. */
+  readonly closeOrganization?: (
+    env: Env,
+    orgId: string,
+    subrequests: Subrequests,
+  ) => Promise<Readonly<Record<string, number>>>;
 }
 
 const registered: SliceHooks[] = [];
@@ -124,6 +138,26 @@ export async function tellOfSegment(
 
 export async function tellOfProject(env: Env, scope: Scope): Promise<void> {
   for (const { onProjectChanged } of registered) await onProjectChanged?.(env, scope);
+}
+
+/** True: some slice has something to take into account tomorrow. */
+export async function tellOfDays(env: Env, scope: Scope, days: Days, subrequests: Subrequests): Promise<boolean> {
+  let more = false;
+  for (const { onProjectDays } of registered)
+    more = ((await onProjectDays?.(env, scope, days, subrequests)) ?? false) || more;
+  return more;
+}
+
+/** What slices have to say in the receipt of an organisation's deletion. */
+export async function closeOrganization(
+  env: Env,
+  orgId: string,
+  subrequests: Subrequests,
+): Promise<Readonly<Record<string, number>>> {
+  let said: Readonly<Record<string, number>> = {};
+  for (const { closeOrganization: close } of registered)
+    said = { ...said, ...(await close?.(env, orgId, subrequests)) };
+  return said;
 }
 
 /** True: there may be more. Each slice drops `limit` rows at most. */

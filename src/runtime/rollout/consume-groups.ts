@@ -5,7 +5,7 @@
 
 import { EnvError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { baseCost, policyCosts } from "../../core/billing/run-costs.ts";
+import { baseCost, policyCosts } from "../../core/costs/run-costs.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { RoutedRow } from "../../core/environments/contract.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";

@@ -15,7 +15,7 @@ import {
   type SerializedError,
   serializeError,
 } from "../../contract/errors.ts";
-import { type CallSize, type CostPrices, wantedFor } from "../../core/billing/allowance.ts";
+import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/allowance.ts";
 import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { AllowanceReply, RolloutSpec } from "../contract/wire.ts";

@@ -7,7 +7,7 @@
  */
 import { sizeOfCall } from "../../clients/call-size.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
-import type { CallSize } from "../../core/billing/allowance.ts";
+import type { CallSize } from "../../core/costs/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";

@@ -8,7 +8,7 @@
 import type { Closing } from "../contract/rpc.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { Tombstone } from "../kit/tombstone.ts";
-import { requestCancel } from "./ledger.ts";
+import { requestCancel } from "./accounting.ts";
 import type { RunSettling } from "./settling.ts";
 import type { RunStore } from "./store.ts";
 

@@ -1,7 +1,7 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import { boundOf, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";

@@ -1,7 +1,7 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 
 import type { RunStatus } from "../../contract/run.ts";
-import { type CapBook, NEW_CAP, type Wanted } from "../../core/billing/allowance.ts";
+import { type CapBook, NEW_CAP, type Wanted } from "../../core/costs/allowance.ts";
 import type { Counted } from "../contract/latency.ts";
 import type { HoldGrant } from "../contract/money-wire.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";

@@ -8,10 +8,10 @@
  * for. A run is not freed before everything is settled and nothing is reserved for it.
  */
 import type { RunView } from "../../contract/run.ts";
-import type { BooksRpc, RunFacts, SettledItem, SettleOrder, SettleReply } from "../contract/money-wire.ts";
+import type { ChargesRpc, RunFacts, SettledItem, SettleOrder, SettleReply } from "../contract/money-wire.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { idsOf } from "../kit/log.ts";
-import { accountObject } from "../kit/names.ts";
+import { booksObject } from "../kit/names.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { chargedBy, estimateOf, settledEnd, settledPush } from "./charging.ts";
@@ -154,8 +154,8 @@ export class RunSettling {
     }
   }
 
-  #books({ scope }: RunSpec): BooksRpc {
-    return accountObject(this.#env, scope.orgId);
+  #books({ scope }: RunSpec): ChargesRpc {
+    return booksObject(this.#env, scope.orgId);
   }
 
   #ends(spec: RunSpec): SettledItem[] {

@@ -19,8 +19,8 @@ import {
   type Purse,
   type Spending,
   settleCall,
-} from "../../core/billing/allowance.ts";
-import { judgeCosts } from "../../core/billing/run-costs.ts";
+} from "../../core/costs/allowance.ts";
+import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import { unitWork } from "../../core/rubrics/work.ts";

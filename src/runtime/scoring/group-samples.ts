@@ -21,7 +21,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { fleetObject, sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { FIRST_SERVED } from "../trainer/weight-ledger.ts";
+import { FIRST_SERVED } from "../trainer/weight-versions.ts";
 
 /** A member, its record, and what it left behind. */
 interface ScoredTrajectory {

@@ -10,7 +10,7 @@ import { listAt } from "../../core/billing/charge.ts";
 import { pricesFrom } from "../../db/price-lists.ts";
 import type { Result } from "../contract/refusal.ts";
 import { TtlCache } from "../kit/caches.ts";
-import { accountObject } from "../kit/names.ts";
+import { booksObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { estimateOf } from "../run/charging.ts";
 import { NEW_HEAD } from "../run/schema.ts";
@@ -86,7 +86,7 @@ export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequ
   if (estimate === 0) return null;
   const planned = spec.training === undefined ? plannedAtFirst(spec) : spec.max_concurrent;
   const micros = estimate * Math.min(spec.max_concurrent, planned);
-  const books = accountObject(env, spec.scope.orgId);
+  const books = booksObject(env, spec.scope.orgId);
   const { short } = await subrequests.object(() => books.hold({ run: factsOf(spec), micros }));
   if (short === null) return null;
   const { by, budget_id, reason, shortfall_micros } = short;
@@ -99,5 +99,5 @@ export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequ
 export async function releaseFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<void> {
   if ((spec.money?.prices ?? null) === null) return;
   const order = { run: factsOf(spec), items: {}, hold: 0 };
-  await subrequests.object(() => accountObject(env, spec.scope.orgId).settle(order));
+  await subrequests.object(() => booksObject(env, spec.scope.orgId).settle(order));
 }

@@ -8,10 +8,8 @@ import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
-import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
-import { auditCharges } from "./audit-charges.ts";
+import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
-import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
@@ -23,13 +21,10 @@ import { formatBatch } from "./format-batch.ts";
 import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
-import { createAdjustment, createTopUp } from "./postings.ts";
 import { previewRun } from "./preview-run.ts";
-import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readHistogram } from "./read-histogram.ts";
-import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
@@ -38,11 +33,8 @@ import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, rem
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
-import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
-import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { uploadDataset } from "./upload-dataset.ts";
-import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -55,7 +47,6 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
-  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,
@@ -75,7 +66,7 @@ export const services = {
   forkRollout,
   askTrainer,
   rotateTrainerToken,
-  readWeightLedger,
+  readWeightVersions,
   formatBatch,
   readManifest,
   readCredits,
@@ -123,23 +114,6 @@ export const services = {
   takeBackInvitation,
   changePerson,
   removePerson,
-  readPrices,
-  createPriceList,
-  readBalance,
-  readLedger,
-  verifyLedger,
-  createTopUp,
-  createAdjustment,
-  createBudget,
-  readBudgets,
-  readBudget,
-  changeBudget,
-  removeBudget,
-  createCheckout,
-  receiveStripeEvent,
   previewRun,
-  readUsage,
-  listStatements,
-  readStatement,
 };
 export type Services = typeof services;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { chargedMicros, expectedOf, type PastRun } from "../../../src/core/billing/preview.ts";
+import { chargedMicros } from "../../../src/core/billing/preview.ts";
+import type { PastRun } from "../../../src/core/costs/expected.ts";
 
 const RUN: PastRun = {
   ...{ rollouts: 10, scored: 8, turns: 30, prompt_tokens: 4000, cached_tokens: 1000, completion_tokens: 2000 },
@@ -14,19 +15,6 @@ const FEES = {
   gb_day_micros: 0,
 };
 const PRICES = { version: "1", fees: FEES, judges: {}, policy: null };
-
-test("what is expected is the mean of all rollouts, between the least and the greatest mean of a run", () => {
-  const past = [RUN, { ...RUN, rollouts: 30, judge_micros: 450 }];
-  expect(expectedOf(past, 100, ({ judge_micros }) => judge_micros)).toEqual({ expected: 1250, low: 500, high: 1500 });
-});
-
-test("one run has no range, and none has no expectation", () => {
-  const judges = ({ judge_micros }: PastRun) => judge_micros;
-  expect(expectedOf([RUN], 100, judges)).toEqual({ expected: 500, low: null, high: null });
-  expect(expectedOf([], 100, judges)).toBeNull();
-  expect(expectedOf([{ ...RUN, judge_micros: null }], 100, judges)).toBeNull();
-  expect(expectedOf([RUN], null, judges)).toBeNull();
-});
 
 test("fees are for each rollout, turn and score, and tokens of a model that the platform offers", () => {
   expect(chargedMicros(PRICES, RUN, ["judge"])).toBe(600 + 360 + 160);

@@ -1,7 +1,7 @@
 /** An ended rollout as the books take it. */
 import { expect, test } from "vitest";
 import { type SettledRow, settledEnd } from "../../../src/runtime/run/charging.ts";
-import { LEDGER_SPEC } from "../ledger-rows.ts";
+import { RUN_SPEC } from "../run-rows.ts";
 
 const ROW: SettledRow = {
   ...{ id: "ro_1", carries: null, outcome: "scored", turns: 2, calls: 3, prompt_tokens: 5, completion_tokens: 7 },
@@ -10,17 +10,17 @@ const ROW: SettledRow = {
 };
 
 test("a rollout is posted at the time it ended, and counts what it used", () => {
-  expect(settledEnd(LEDGER_SPEC, ROW, 900)).toEqual({
+  expect(settledEnd(RUN_SPEC, ROW, 900)).toEqual({
     ...{ n: 9, kind: "rollout", source_id: "ro_1", at: 500, lines: { rollout: 60 } },
     use: { rollouts: 1, scored: 1, turns: 2, calls: 3, input_tokens: 5, output_tokens: 7, lost_calls: 1 },
   });
-  expect(settledEnd(LEDGER_SPEC, { ...ROW, ended_at: null, outcome: "failed" }, 900)).toMatchObject({ at: 900 });
+  expect(settledEnd(RUN_SPEC, { ...ROW, ended_at: null, outcome: "failed" }, 900)).toMatchObject({ at: 900 });
 });
 
 test("one that took over a trajectory is posted now, since that ended long before, and is no rollout more", () => {
-  const settled = settledEnd(LEDGER_SPEC, ROW, 900);
+  const settled = settledEnd(RUN_SPEC, ROW, 900);
   const { rollouts: _, ...use } = settled.use;
   const carried = { kind: "rescore", at: 900, use };
-  expect(settledEnd(LEDGER_SPEC, { ...ROW, carries: 4 }, 900)).toEqual({ ...settled, ...carried });
-  expect(settledEnd({ ...LEDGER_SPEC, rescore: { run_id: "run_before" } }, ROW, 900)).toMatchObject(carried);
+  expect(settledEnd(RUN_SPEC, { ...ROW, carries: 4 }, 900)).toEqual({ ...settled, ...carried });
+  expect(settledEnd({ ...RUN_SPEC, rescore: { run_id: "run_before" } }, ROW, 900)).toMatchObject(carried);
 });

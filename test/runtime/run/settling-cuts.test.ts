@@ -2,10 +2,10 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunSettling } from "../../../src/runtime/run/settling.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
-import { Life } from "../account/life.ts";
+import { Life } from "../life.ts";
 import { balanceOf, entriesOf, openPaying, settle } from "../paying.ts";
 import type { Door } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -27,7 +27,7 @@ async function dies(door: Door, id: string, writes: number): Promise<boolean> {
   const life = new Life(writes);
   await door.inRun(id, async (_, state) => {
     forget(state.storage);
-    const store = new RunStore(life.storage(state.storage), LEDGER_HOOKS);
+    const store = new RunStore(life.storage(state.storage), ACCOUNTING_HOOKS);
     let now = Date.now();
     const settling = new RunSettling(env, store, () => now);
     const spec = store.spec();

@@ -2,21 +2,22 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { dollars } from "../../../src/billing/books/holds.ts";
+import { booksObject } from "../../../src/billing/rpc.ts";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { RunObject } from "../../../src/index.ts";
-import { dollars } from "../../../src/runtime/account/holds.ts";
-import { accountObject, runObject } from "../../../src/runtime/kit/names.ts";
+import { runObject } from "../../../src/runtime/kit/names.ts";
 import { settledEnd } from "../../../src/runtime/run/charging.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { RunSettling } from "../../../src/runtime/run/settling.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
-import { byHand } from "../hand-ledger.ts";
 import { acceptedOnly, interposed } from "../hand-made.ts";
 import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../paying.ts";
 import type { Door } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
+import { byHand } from "../run-by-hand.ts";
 import { script } from "../script.ts";
 
 const { fees } = DEFAULT_PRICES;
@@ -202,7 +203,7 @@ test("where nothing is at work, whoever follows the run hears at once that it wa
   const template = await door.finish(asked(1));
   const { id, spec } = await acceptedOnly(door, template.id, {});
   const events = await door.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.create(spec);
     let state: "over_budget" | "draining" = "over_budget";
     const others = { judgeFlow: () => null, trainingFlow: () => null, training: () => null };
@@ -302,6 +303,6 @@ test("a run that is charged nothing has no entries and no reservation, and its u
   expect(run.cost).toEqual({ policy_micros: null, judge_micros: 0, charged_micros: 0 });
   expect(await settle(door, run.id)).toBe(true);
   expect(await entriesOf(door, run.id)).toEqual([]);
-  expect(await accountObject(env, door.scope.orgId).balance(door.scope.orgId)).toMatchObject({ entries: 0 });
+  expect(await booksObject(env, door.scope.orgId).balance(door.scope.orgId)).toMatchObject({ entries: 0 });
   expect(await audited(door, run.id)).toMatchObject({ checked: 2, charged_micros: 0, differences: [] });
 });
