@@ -8,6 +8,7 @@ import { getReplica } from "../../db/fleets.ts";
 import { EndpointUnusable } from "../endpoint/call.ts";
 import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
+import { turnOfLarge } from "../kit/fair-turns.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import type { Places } from "./twins.ts";
 
@@ -21,6 +22,7 @@ interface Opened {
 
 export interface ReplicaAccess extends Opened {
   readonly send: Send;
+  readonly mayRead: (characters: number) => Promise<void> | null;
 }
 
 /** It was taken out of its fleet, or its key was sealed under another secret: no other try would find it. */
@@ -53,7 +55,8 @@ export async function openReplica(
     const api_key = await open("replica", sealed_key);
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)) };
+  const mayRead = (characters: number) => turnOfLarge(scope.orgId, characters);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), mayRead };
 }
 
 /** Without an address of its own the control side is the root of the server that calls go to. */

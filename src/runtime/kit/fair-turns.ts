@@ -174,3 +174,12 @@ export class FairTurns {
 
 /** Those of this process. */
 export const PROCESS_TURNS = new FairTurns();
+
+/** Handling a large text as it is: it is parsed, put together, hashed or sent. */
+const LARGE_CHARACTERS = 64 * 1024;
+const STEPS_PER_LARGE_CHARACTER = 0.5;
+
+/** Resolves when so large a text may be handled; null for one that is not large, which waits for nobody. */
+export function turnOfLarge(org: string, characters: number): Promise<void> | null {
+  return characters <= LARGE_CHARACTERS ? null : PROCESS_TURNS.spend(org, characters * STEPS_PER_LARGE_CHARACTER);
+}

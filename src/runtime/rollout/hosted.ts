@@ -48,7 +48,7 @@ import { fleetReach } from "./fleet-call.ts";
 import { callSizer, endpointReach, modelCaller, type Reach } from "./model-call.ts";
 import { spendingOf, withoutRest } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
-import { ASK_AGAIN_MS, Room } from "./room.ts";
+import { ASK_AGAIN_MS, Room, sizeInMemory } from "./room.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
 
@@ -299,7 +299,7 @@ export class HostedRollout {
       clock,
       deadline,
       mayBegin,
-      fits: ({ held = 0 }) => this.#room.grow((spec.characters ?? 0) + held),
+      fits: (grown) => this.#room.grow(sizeInMemory(spec, grown)),
       onDisk: () => ctx.storage.sync(),
       suspect,
     });
@@ -359,7 +359,7 @@ export class HostedRollout {
   /** The trajectory to R2, then the report to the run; both may be repeated. */
   async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
     const { env, calls } = this.#host;
-    await this.#room.turn();
+    await this.#room.turn(sizeInMemory(spec, rollout));
     const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));

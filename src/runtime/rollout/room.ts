@@ -7,17 +7,15 @@
  * organisation may have.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+import type { RolloutSpec } from "../contract/wire.ts";
+import { turnOfLarge } from "../kit/fair-turns.ts";
 import { type Place, Places, waitFor } from "../kit/places.ts";
 
 /** Longer than any step: a call, a hook, a close. */
 const SILENCE_MS = 3 * LIMITS.closingMs;
 /** When one that found no room looks again. */
 export const ASK_AGAIN_MS = 500;
-/** A larger one waits for its turn to compute (kit/fair-turns.ts) when it is read, called for and stored. */
-const LARGE_CHARACTERS = 64 * 1024;
-/** What each of these takes. */
-const STEPS_PER_CHARACTER = 0.25;
 
 /** Of all objects of this process, in characters. */
 export const ROLLOUTS_HELD = new Places(LIMITS.heldCharacters, SILENCE_MS);
@@ -59,10 +57,9 @@ export class Room {
     return fits;
   }
 
-  /** Resolves when a large one may compute; null for any other, which waits for nobody. */
-  turn(): Promise<void> | null {
-    if (this.#needed <= LARGE_CHARACTERS) return null;
-    return PROCESS_TURNS.spend(this.#org, this.#needed * STEPS_PER_CHARACTER);
+  /** Resolves when a large one may be read, called for or stored; null for any other, which waits for nobody. */
+  turn(characters = this.#needed): Promise<void> | null {
+    return turnOfLarge(this.#org, characters);
   }
 
   leave(): void {
@@ -75,6 +72,11 @@ export class Room {
     this.#size = this.#needed;
     return this.#place !== null;
   }
+}
+
+/** Its row, its prompt, and its turns so far. */
+export function sizeInMemory({ characters = 0 }: RolloutSpec, { held = 0 }: Rollout): number {
+  return characters + held;
 }
 
 function needOf(characters: number): number {

@@ -1,6 +1,7 @@
 /** Memory that the rollouts of a process share: those that find no room wait, and hold none. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
+import { PROCESS_TURNS } from "../../../src/runtime/kit/fair-turns.ts";
 import type { Place } from "../../../src/runtime/kit/places.ts";
 import { ROLLOUTS_HELD } from "../../../src/runtime/rollout/room.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -18,6 +19,7 @@ beforeAll(async () => {
 });
 
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const place of held) place.leave();
   held = [];
 });
@@ -78,4 +80,17 @@ test("one that grows beyond the room there is gives back what it has, and goes o
   const { turns } = await platform.rollout(rolloutAt(run.id));
   expect(turns.length).toBeGreaterThan(1);
   expect(await requestsOf(model)).toHaveLength(turns.length);
+});
+
+test("a large rollout waits for its turn before it is read, called for and stored, and a small one never does", async () => {
+  const spends = vi.spyOn(PROCESS_TURNS, "spend");
+  const large = 100_000;
+  const dataset = [{ question: "q".repeat(large), answer: "4" }, ...questions(1)];
+  const run = await platform.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
+  expect(run.counts.scored).toBe(2);
+  // Half a step a character of what it takes in memory. Reading a row or a trajectory as JSON counts two.
+  const turns = spends.mock.calls.filter(([org, steps]) => {
+    return org === platform.scope.orgId && steps >= large && steps < 2 * large;
+  });
+  expect(turns).toHaveLength(3);
 });
