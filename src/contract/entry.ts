@@ -268,10 +268,10 @@ export {
   RegisterRequest,
   type RegisterRequestInput,
   TrainerMetrics,
-  WeightLedger,
   WeightsOut,
   WeightVersionReport,
   type WeightVersionReportInput,
+  WeightVersions,
 } from "./trainer-wire.ts";
 export {
   Advantage,
