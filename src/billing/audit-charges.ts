@@ -8,14 +8,16 @@ import { LIMITS } from "../contract/limits.ts";
 import type { ChargeLines, LedgerEntry } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
 import { addUsage, type Trajectory } from "../contract/trajectory.ts";
-import { chargeOf, type RolloutUse, sumOfLines } from "../core/billing/charge.ts";
+import { sumOfLines } from "../core/costs/run-costs.ts";
 import { type Result, refuse } from "../runtime/contract/refusal.ts";
 import type { RunRpc } from "../runtime/contract/rpc.ts";
 import type { RolloutEntry } from "../runtime/contract/run-records.ts";
 import type { RunSpec } from "../runtime/contract/wire.ts";
-import { endOf, linesOf } from "../runtime/run/charging.ts";
+import { linesOf } from "../runtime/run/charged.ts";
 import { readPage } from "../runtime/service/read-rollouts.ts";
 import { lostRun, openRun } from "../runtime/service/read-run.ts";
+import { chargeOf, type RolloutUse } from "./charge.ts";
+import { endOf } from "./charging.ts";
 import type { EntriesPage } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 

@@ -4,8 +4,8 @@
  * Invariant. Once its organisation is gone it takes what still comes, and keeps nothing of it.
  */
 import { AccountObject as Account, type AccountPart } from "../runtime/account/object.ts";
-import type { HoldAsk, HoldGrant, SettleOrder, SettleReply } from "../runtime/contract/money-wire.ts";
 import type { Serves } from "../runtime/contract/rpc.ts";
+import type { HoldGrant } from "../runtime/run/schema.ts";
 import { AccountBooks } from "./books/account-books.ts";
 import { allTaken, noneGranted } from "./books/books.ts";
 import type {
@@ -14,10 +14,13 @@ import type {
   BudgetState,
   EntriesPage,
   EntriesQuery,
+  HoldAsk,
   LedgerFindings,
   MonthState,
   Posting,
   PostReply,
+  SettleOrder,
+  SettleReply,
 } from "./rpc.ts";
 
 export class AccountObject extends Account implements Serves<BooksRpc> {

@@ -3,12 +3,12 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { PriceList, PriceListRequest } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import { findPriceList, insertPriceList, pricesFrom } from "../db/price-lists.ts";
 import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { refusedUrl } from "../runtime/kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
-import { isSameModel } from "../runtime/service/offered.ts";
-import { forgetPrices } from "../runtime/service/run-money.ts";
+import { isSameModel } from "./offered.ts";
+import { forgetPrices } from "./price-lists.ts";
+import { findPriceList, insertPriceList, pricesFrom } from "./queries/price-lists.ts";
 
 const OPERATION = "createPriceList";
 /** How far ahead prices may be fixed, in seconds: ten years. */

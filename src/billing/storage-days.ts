@@ -6,11 +6,11 @@
  */
 import type { BillingMode } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
-import { storageCharge } from "../core/billing/charge.ts";
 import { storedIn } from "../db/organization-limits.ts";
-import { pricesFrom } from "../db/price-lists.ts";
 import type { Days } from "../runtime/kit/slice-hooks.ts";
 import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { storageCharge } from "./charge.ts";
+import { pricesFrom } from "./queries/price-lists.ts";
 import type { Posting } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 

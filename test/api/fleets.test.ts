@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { forgetPrices } from "../../src/billing/price-lists.ts";
 import type { FleetView, ReplicaView } from "../../src/contract/fleet.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { getReplica, insertFleet, insertReplica, replicasOf } from "../../src/db/fleets.ts";
 import { recall } from "../../src/db/idempotency-keys.ts";
 import { insertRun, updateRun } from "../../src/db/runs.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
-import { forgetPrices } from "../../src/runtime/service/run-money.ts";
 import { services } from "../../src/runtime/service/services.ts";
 import { fleetRow, insertFleet as insertStored, replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";

@@ -26,7 +26,7 @@ import * as page from "../../src/db/page.ts";
 import * as pages from "../../src/db/page-schema.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
-import * as priceLists from "../../src/db/price-lists.ts";
+import * as priceLists from "../../src/billing/queries/price-lists.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";

@@ -9,10 +9,9 @@ import { acceptRun } from "../../src/runtime/service/accept-run.ts";
 import { consume } from "../../src/runtime/service/consume.ts";
 import { services } from "../../src/runtime/service/services.ts";
 
-// A run settles what it used with the books, also where nothing is charged.
 // biome-ignore lint/performance/noBarrelFile: an entry module is one
-export { AccountObject } from "../../src/billing/object.ts";
 export { AuditObject } from "../../src/runtime/account/audit-object.ts";
+export { AccountObject } from "../../src/runtime/account/object.ts";
 export { RequestsObject } from "../../src/runtime/account/requests-object.ts";
 export { EndpointObject } from "../../src/runtime/endpoint/object.ts";
 export { FleetObject } from "../../src/runtime/fleet/object.ts";

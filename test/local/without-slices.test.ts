@@ -59,6 +59,23 @@ test("an eval is played and scored, and scored once more", async () => {
   expect(await client.runs.get(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
 });
 
+test("nothing is charged, and a cap holds by the prices of the endpoint", async () => {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
+  const capped = {
+    ...{ environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url, prices }, min_scored: 0 },
+    ...{ sampling: { max_tokens: 100 }, max_concurrent: 2, max_cost_micros: 2500 },
+    dataset: Array.from({ length: 40 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" })),
+  };
+  const { id } = await client.runs.create(capped);
+  for await (const _event of client.runs.events(id));
+  const { counts, report } = await client.runs.get(id);
+  expect(report).toMatchObject({ usage: { charged_micros: 0 } });
+  expect(report?.counted_micros).toBeGreaterThan(0);
+  expect(report?.counted_micros).toBeLessThanOrEqual(capped.max_cost_micros);
+  expect([counts.scored > 0, counts.pending > 0]).toEqual([true, true]);
+});
+
 test("what only a slice serves is not found, and the reference does not tell of it", async () => {
   const headers = { authorization: `Bearer ${platform.key}` };
   const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;

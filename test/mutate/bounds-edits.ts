@@ -8,8 +8,8 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["Math.max(fresh, cached)", "Math.min(fresh, cached)"]],
   ),
   ...editsOf(
-    "src/core/billing/charge.ts",
-    ["core/billing/charge"],
+    "src/billing/charge.ts",
+    ["billing/charge"],
     [
       ["one.effective_from >= last", "one.effective_from > last"],
       ["effective_from * 1000 <= now", "effective_from * 1000 < now"],
@@ -98,8 +98,8 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["FIRST_WAIT_MS * 2 ** phase.misses", "FIRST_WAIT_MS * 1 ** phase.misses"]],
   ),
   ...editsOf(
-    "src/runtime/run/charging.ts",
-    ["runtime/run/charging.node"],
+    "src/billing/charging.ts",
+    ["billing/charging.node"],
     [["at: carried ? now :", "at: !carried ? now :"]],
   ),
   ...editsOf(

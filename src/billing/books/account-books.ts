@@ -10,20 +10,23 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
 import { tellRuns } from "../../runtime/account/tell-runs.ts";
-import type { HoldAsk, HoldGrant, SettleOrder, SettleReply } from "../../runtime/contract/money-wire.ts";
 import { backoffMs } from "../../runtime/kit/backoff.ts";
 import { logError } from "../../runtime/kit/log.ts";
 import { Subrequests } from "../../runtime/kit/subrequests.ts";
+import type { HoldGrant } from "../../runtime/run/schema.ts";
 import { readTerms } from "../queries/books.ts";
 import type {
   BalanceState,
   BudgetState,
   EntriesPage,
   EntriesQuery,
+  HoldAsk,
   LedgerFindings,
   MonthState,
   Posting,
   PostReply,
+  SettleOrder,
+  SettleReply,
 } from "../rpc.ts";
 import { deliverNotice } from "./alerts.ts";
 import { ARCHIVE_BOUNDS } from "./archive.ts";

@@ -6,17 +6,9 @@
  * together. What is posted once is posted once for ever. Nothing is made for an organisation that nobody uses.
  */
 import type { ChargeLines } from "../../contract/money.ts";
-import type {
-  HoldAsk,
-  HoldGrant,
-  RunFacts,
-  SettledItem,
-  SettleOrder,
-  SettleReply,
-  Stream,
-} from "../../runtime/contract/money-wire.ts";
 import { Rows } from "../../runtime/kit/rows.ts";
-import type { Posting, PostReply } from "../rpc.ts";
+import type { HoldGrant } from "../../runtime/run/schema.ts";
+import type { HoldAsk, Posting, PostReply, RunFacts, SettledItem, SettleOrder, SettleReply, Stream } from "../rpc.ts";
 import { Archive } from "./archive.ts";
 import { areKept, type BooksStorage, makeBooks, monthOf } from "./books-schema.ts";
 import { Spending, type Terms } from "./budgets.ts";

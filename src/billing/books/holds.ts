@@ -6,8 +6,10 @@
  * its run is told when there is more. Less than is of use to a run is left to others. What a run was charged always
  * counts, reserved or not.
  */
-import type { HoldGrant, HoldShort, RunFacts } from "../../runtime/contract/money-wire.ts";
+
 import type { Rows } from "../../runtime/kit/rows.ts";
+import type { HoldGrant, HoldShort } from "../../runtime/run/schema.ts";
+import type { RunFacts } from "../rpc.ts";
 import { type Budget, floorOf, nameOf, type Payer, poolsNamed, type Spending, type Terms } from "./budgets.ts";
 import { BALANCE } from "./entries.ts";
 

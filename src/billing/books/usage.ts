@@ -7,8 +7,8 @@
  */
 import type { ChargeLines } from "../../contract/money.ts";
 import type { UsageHourRow } from "../../db/schema.ts";
-import type { UseCounts } from "../../runtime/contract/money-wire.ts";
 import type { Rows } from "../../runtime/kit/rows.ts";
+import type { UseCounts } from "../rpc.ts";
 
 const HOUR = 3_600_000;
 export const BUCKETS = 1000;

@@ -1,6 +1,6 @@
 /** What a run's own cap counts by: the prices of its endpoints, and what the platform charges at most. Pure. */
 import type { TokenPrices } from "../../contract/judgement.ts";
-import type { OfferedTokens } from "../../contract/money.ts";
+import type { ChargeLines, OfferedTokens } from "../../contract/money.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { CostPrices } from "./allowance.ts";
 
@@ -39,4 +39,8 @@ function costsOf(own: TokenPrices | undefined, platform: OfferedTokens | undefin
     output: (own?.output_per_mtok_micros ?? 0) + (platform?.output_per_mtok_micros ?? 0),
     call,
   };
+}
+
+export function sumOfLines(lines: ChargeLines): number {
+  return Object.values(lines).reduce((sum, micros) => sum + micros, 0);
 }

@@ -6,7 +6,6 @@ import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
 import type { FleetRpc } from "../contract/fleet-wire.ts";
-import type { ChargesRpc } from "../contract/money-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -43,12 +42,6 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
 export function accountObject(env: Env, orgId: string): AccountRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
   return stub as AccountRpc;
-}
-
-/** What the runs of an organisation are charged. */
-export function booksObject(env: Env, orgId: string): ChargesRpc {
-  const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
-  return stub as ChargesRpc;
 }
 
 /** Who counts the requests of a key, or of all of an organisation (null). */

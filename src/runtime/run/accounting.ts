@@ -25,7 +25,7 @@ import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../contr
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
 import { ceilingAtStart, closeRollout, takeLate } from "./cap.ts";
-import { chargedBy } from "./charging.ts";
+import { chargedBy } from "./charged.ts";
 import { nameOfRollout } from "./lost-holds.ts";
 import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";

@@ -16,7 +16,7 @@ import { capOf } from "../../core/costs/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { chargedBy } from "./charging.ts";
+import { chargedBy } from "./charged.ts";
 
 /** Keys begin with four hex digits, at least. */
 const PREFIXES = 0x1_0000;

@@ -6,7 +6,7 @@ import { boundOf, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
-import { chargedForPushes } from "./charging.ts";
+import { chargedForPushes } from "./charges.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { refusedBy } from "./refusals.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";

@@ -3,7 +3,6 @@ import type { RunRequest } from "../../contract/run.ts";
 import type { RunPreview } from "../../contract/run-preview.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainingSpec } from "../../contract/training-request.ts";
-import { chargedMicros } from "../../core/billing/preview.ts";
 import { expectedOf, type PastRun, tokenMicros } from "../../core/costs/expected.ts";
 import { pastRuns } from "../../db/past-runs.ts";
 import type { RunRow } from "../../db/schema.ts";
@@ -11,7 +10,7 @@ import type { Result } from "../contract/refusal.ts";
 import { type AcceptOptions, resolveRun } from "./accept-run.ts";
 import { refuseCap } from "./check-cap.ts";
 import { pricedAt } from "./run-endpoint.ts";
-import { moneyOf } from "./run-money.ts";
+import { chargedMicros, moneyOf } from "./run-money.ts";
 
 /** Runs that are looked at. */
 const MOST_RUNS = 20;

@@ -31,7 +31,7 @@ import {
 import { type Result, refuse } from "../contract/refusal.ts";
 import { placesOf } from "../fleet/access.ts";
 import { twinOf } from "../fleet/twins.ts";
-import { allowedHosts, placeOf, refuseAddress, wayOut } from "../kit/address.ts";
+import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
 import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idempotency.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import { minting, seal, sealContext, sealedKey } from "../kit/secrets.ts";
@@ -39,7 +39,7 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { refusePaused, replicaView, tellFleet } from "./fleet-views.ts";
 import { notFound } from "./read-run.ts";
 import { strayKey } from "./replica-keys.ts";
-import { listInForce } from "./run-money.ts";
+import { isOffered } from "./run-money.ts";
 
 const OPERATION = "addReplica";
 /** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */
@@ -160,8 +160,7 @@ export async function refuseReplica(
     if (refused !== null) return refused;
   }
   if (base_url === undefined) return null;
-  const { models } = await listInForce(env, now);
-  if (!models.some((one) => placeOf(one.base_url) === placeOf(base_url))) return null;
+  if (!(await isOffered(env, base_url, now))) return null;
   const message = "the platform offers models at this address itself: name an endpoint in place of a fleet";
   return refuse("url_not_allowed", message, `${at}base_url`);
 }

@@ -18,8 +18,8 @@ import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
+import type { Priced } from "../run/charges.ts";
 import { standingOf } from "./fleet-views.ts";
-import type { Priced } from "./run-money.ts";
 
 /** Where a run's model is called: one endpoint, or the replicas of a fleet. */
 export interface RunEndpoint {

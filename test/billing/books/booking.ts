@@ -1,10 +1,9 @@
 /** Orders as runs and the API send them to an organisation's books, and the real object that keeps them. */
 import { env } from "cloudflare:workers";
 import { AccountObject } from "../../../src/billing/object.ts";
-import type { BooksRpc, Posting } from "../../../src/billing/rpc.ts";
+import type { BooksRpc, Posting, RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
 import { booksObject } from "../../../src/billing/rpc.ts";
 import type { BillingMode } from "../../../src/contract/money.ts";
-import type { RunFacts, SettledItem, SettleOrder } from "../../../src/runtime/contract/money-wire.ts";
 import { inside } from "../../runtime/platform.ts";
 
 export const HOUR_MS = 3_600_000;

@@ -2,8 +2,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { AccountBooks } from "../../../src/billing/books/account-books.ts";
+import type { SettleReply } from "../../../src/billing/rpc.ts";
 import { RunObject } from "../../../src/index.ts";
-import type { SettleReply } from "../../../src/runtime/contract/money-wire.ts";
 import { isOf } from "../../runtime/platform.ts";
 import { DAY_MS, endsOf, factsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 

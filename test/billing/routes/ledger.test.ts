@@ -1,10 +1,10 @@
 /** Prices, the balance, the ledger and what an operator posts to it, against the organisation's own books. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { DEFAULT_PRICES } from "../../../src/billing/default-prices.ts";
 import { createPriceList } from "../../../src/billing/prices.ts";
 import { booksObject } from "../../../src/billing/rpc.ts";
 import type { Caller } from "../../../src/contract/identity.ts";
-import { DEFAULT_PRICES } from "../../../src/core/billing/default-prices.ts";
 import { openTenant, type Tenant } from "../../api/tenant.ts";
 
 const FEES = { ...DEFAULT_PRICES.fees, rollout_micros: 70 };

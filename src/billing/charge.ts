@@ -2,12 +2,12 @@
  * What the platform charges, line by line: for a rollout, for a batch that is pushed, for a day of storage. Pure: the
  * ledger posts what this says, and an audit computes it again from what is stored.
  */
-import { type CancelReason, ENDPOINT_MOVED, type FailureClass } from "../../contract/errors.ts";
-import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
-import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../../contract/money.ts";
-import type { Outcome } from "../../contract/run.ts";
-import type { PinnedPrices } from "../../contract/run-spec.ts";
-import type { TokensUsed } from "../costs/run-costs.ts";
+import { type CancelReason, ENDPOINT_MOVED, type FailureClass } from "../contract/errors.ts";
+import { CALL_TIMEOUT_S } from "../contract/eval-request.ts";
+import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../contract/money.ts";
+import type { Outcome } from "../contract/run.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import type { TokensUsed } from "../core/costs/run-costs.ts";
 
 /** How a rollout ended, and what it took. */
 export interface RolloutUse {
@@ -87,10 +87,6 @@ const BYTES_PER_GB = 1_000_000_000;
 /** `bytes`: what is stored on a day. */
 export function storageCharge({ gb_day_micros }: Fees, bytes: number): ChargeLines {
   return linesOf({ storage: share(bytes, gb_day_micros, BYTES_PER_GB) });
-}
-
-export function sumOfLines(lines: ChargeLines): number {
-  return Object.values(lines).reduce((sum, micros) => sum + micros, 0);
 }
 
 /** The list in force at a time (epoch ms): of those that have begun the one that began last. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { chargedMicros } from "../../../src/core/billing/preview.ts";
-import type { PastRun } from "../../../src/core/costs/expected.ts";
+import { chargedMicros } from "../../src/billing/preview.ts";
+import type { PastRun } from "../../src/core/costs/expected.ts";
 
 const RUN: PastRun = {
   ...{ rollouts: 10, scored: 8, turns: 30, prompt_tokens: 4000, cached_tokens: 1000, completion_tokens: 2000 },

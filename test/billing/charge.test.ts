@@ -1,9 +1,10 @@
 /** What a rollout is charged, by how it ended. */
 import { expect, test } from "vitest";
-import type { Outcome } from "../../../src/contract/run.ts";
-import type { PinnedPrices } from "../../../src/contract/run-spec.ts";
-import { chargeOf, listAt, type RolloutUse, sumOfLines } from "../../../src/core/billing/charge.ts";
-import { firstEstimate, nextEstimate } from "../../../src/core/billing/estimate.ts";
+import { chargeOf, listAt, type RolloutUse } from "../../src/billing/charge.ts";
+import { firstEstimate, nextEstimate } from "../../src/billing/estimate.ts";
+import type { Outcome } from "../../src/contract/run.ts";
+import type { PinnedPrices } from "../../src/contract/run-spec.ts";
+import { sumOfLines } from "../../src/core/costs/run-costs.ts";
 
 const TOKENS = {
   input_per_mtok_micros: 3_000_000,

@@ -2,14 +2,19 @@
  * What the platform charges a rollout, put on its row as it ends: by the prices that its run pinned, from the numbers of
  * the same row. The run's books (settling.ts) post what stands there, and an audit makes it again from trajectories.
  */
-import type { ChargeLines } from "../../contract/money.ts";
-import { pushCharge, type RolloutUse, sumOfLines } from "../../core/billing/charge.ts";
-import { firstEstimate, nextEstimate } from "../../core/billing/estimate.ts";
-import type { SettledItem, UseCounts } from "../contract/money-wire.ts";
-import type { Ending, RolloutEntry } from "../contract/run-records.ts";
-import type { RunSpec } from "../contract/wire.ts";
-import type { RunHead } from "./schema.ts";
-import type { TrainBatch } from "./training-state.ts";
+import type { ChargeLines } from "../contract/money.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import { sumOfLines } from "../core/costs/run-costs.ts";
+import type { Ending, RolloutEntry } from "../runtime/contract/run-records.ts";
+import type { RunSpec } from "../runtime/contract/wire.ts";
+import { linesOf } from "../runtime/run/charged.ts";
+import type { JudgedTokens } from "../runtime/run/charges.ts";
+import type { SettledRow } from "../runtime/run/ended-rows.ts";
+import type { RunHead } from "../runtime/run/schema.ts";
+import type { TrainBatch } from "../runtime/run/training-state.ts";
+import { chargeOf, pushCharge, type RolloutUse } from "./charge.ts";
+import { firstEstimate, nextEstimate } from "./estimate.ts";
+import type { SettledItem, UseCounts } from "./rpc.ts";
 
 /** What a charge depends on besides what was used. */
 export function endOf(
@@ -23,20 +28,20 @@ export function endOf(
   return { outcome, reason, error: failed?.error ?? null, left: digest !== null, call_timeout_s, carried };
 }
 
-/** Nothing where nothing is charged. */
-export function linesOf({ charge }: Pick<RolloutEntry, "charge">): ChargeLines {
-  return charge === null ? {} : (JSON.parse(charge) as ChargeLines);
+/** What an ending rollout is charged, by the numbers of its row and what its judges took. */
+export function chargeOfEnd(
+  prices: PinnedPrices,
+  spec: RunSpec,
+  row: RolloutEntry,
+  { judged, ...ending }: Ending & { readonly judged: readonly JudgedTokens[] },
+): ChargeLines {
+  const { turns, prompt_tokens, cached_tokens, completion_tokens } = row;
+  const use = { turns, policy: { prompt_tokens, cached_tokens, completion_tokens }, judged };
+  return chargeOf(prices, { ...endOf(spec, row, ending), ...use });
 }
 
-/** Micro-dollars. */
-export function chargedBy({ charge }: { readonly charge?: string | null }): number {
-  return sumOfLines(linesOf({ charge: charge ?? null }));
-}
-
-/** Micro-dollars that batches which its trainer took are charged. */
-export function chargedForPushes({ money }: RunSpec, { books }: Pick<RunHead, "books">): number {
-  const prices = money?.prices ?? null;
-  return prices === null ? 0 : books.pushed * sumOfLines(pushCharge(prices));
+export function pushMicros(prices: PinnedPrices): number {
+  return sumOfLines(pushCharge(prices));
 }
 
 /** Micro-dollars that the next rollouts are expected to be charged, each; 0 where nothing is. */
@@ -50,26 +55,6 @@ export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "bo
   });
   return nextEstimate(first, { charged: books.charged, ended: finished });
 }
-
-/** As much of an ended rollout as the books are told. */
-export type SettledRow = Pick<
-  RolloutEntry,
-  | "id"
-  | "carries"
-  | "outcome"
-  | "turns"
-  | "calls"
-  | "prompt_tokens"
-  | "completion_tokens"
-  | "cached_tokens"
-  | "judge_calls"
-  | "judge_prompt_tokens"
-  | "judge_completion_tokens"
-  | "lost_calls"
-  | "charge"
-  | "ended_at"
-  | "finish_seq"
->;
 
 /** An ended rollout, as the books take it. `now` stands for the end of one that took over what had ended long before. */
 export function settledEnd(spec: RunSpec, row: SettledRow, now: number): SettledItem {

@@ -7,17 +7,25 @@
  * said that they took it, and to where they say. Nothing is dispatched beyond what is reserved, nor while that is asked
  * for. A run is not freed before everything is settled and nothing is reserved for it.
  */
-import type { RunView } from "../../contract/run.ts";
-import type { ChargesRpc, RunFacts, SettledItem, SettleOrder, SettleReply } from "../contract/money-wire.ts";
-import type { RunSpec } from "../contract/wire.ts";
-import { idsOf } from "../kit/log.ts";
-import { booksObject } from "../kit/names.ts";
-import { SingleFlight } from "../kit/single-flight.ts";
-import { Subrequests } from "../kit/subrequests.ts";
-import { chargedBy, estimateOf, settledEnd, settledPush } from "./charging.ts";
-import { maxConcurrentOf } from "./control.ts";
-import { pendingOf } from "./standing.ts";
-import type { RunStore } from "./store.ts";
+import type { RunView } from "../contract/run.ts";
+import type { RunSpec } from "../runtime/contract/wire.ts";
+import { idsOf } from "../runtime/kit/log.ts";
+import { SingleFlight } from "../runtime/kit/single-flight.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { chargedBy } from "../runtime/run/charged.ts";
+import type { RunAccount } from "../runtime/run/charges.ts";
+import { maxConcurrentOf } from "../runtime/run/control.ts";
+import { pendingOf } from "../runtime/run/standing.ts";
+import type { RunStore } from "../runtime/run/store.ts";
+import { estimateOf, settledEnd, settledPush } from "./charging.ts";
+import {
+  type BooksRpc,
+  booksObject,
+  type RunFacts,
+  type SettledItem,
+  type SettleOrder,
+  type SettleReply,
+} from "./rpc.ts";
 
 const EVERY_MS = 1000;
 /** Where nothing is charged: then nothing waits for it, and the run's end is told at once. */
@@ -37,7 +45,7 @@ const AHEAD = 2;
 /** and as many at least, whatever the run's window is. */
 const LEAST_AHEAD = 16;
 
-export class RunSettling {
+export class RunSettling implements RunAccount {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
@@ -154,7 +162,7 @@ export class RunSettling {
     }
   }
 
-  #books({ scope }: RunSpec): ChargesRpc {
+  #books({ scope }: RunSpec): BooksRpc {
     return booksObject(this.#env, scope.orgId);
   }
 

@@ -2,7 +2,7 @@
  * The list of prices that a deployment begins with. docs/cost.md has what the platform itself pays; docs/billing.md says
  * how far these are above it.
  */
-import type { PriceList } from "../../contract/money.ts";
+import type { PriceList } from "../contract/money.ts";
 
 export const DEFAULT_PRICES: PriceList = {
   object: "price_list",

@@ -1,8 +1,8 @@
 /** What a rollout is expected to be charged, before any of its run has ended: what is reserved for it. Pure. */
-import { CALL_TIMEOUT_S } from "../../contract/eval-request.ts";
-import type { PinnedPrices } from "../../contract/run-spec.ts";
-import type { TokensUsed } from "../costs/run-costs.ts";
-import { chargeOf, sumOfLines } from "./charge.ts";
+import { CALL_TIMEOUT_S } from "../contract/eval-request.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import { sumOfLines, type TokensUsed } from "../core/costs/run-costs.ts";
+import { chargeOf } from "./charge.ts";
 
 /** Of a rollout about which nothing is known yet. */
 const TURNS = 10;

@@ -1,6 +1,6 @@
 /** A model that the platform offers is known however its address is written. */
 import { expect, test } from "vitest";
-import { offered } from "../../../src/runtime/service/offered.ts";
+import { offered } from "../../src/billing/offered.ts";
 
 const tokens = { input_per_mtok_micros: 3, cached_input_per_mtok_micros: 1, output_per_mtok_micros: 5 };
 const list = { models: [{ base_url: "https://models.example/v1", model: "m", ...tokens }] };

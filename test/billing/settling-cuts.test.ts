@@ -1,15 +1,15 @@
 /** What a run tells its organisation's books, cut off at every write of its own: the real stores, and a life that ends. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { ChargeAudit } from "../../../src/contract/audit.ts";
-import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
-import { RunSettling } from "../../../src/runtime/run/settling.ts";
-import { RunStore } from "../../../src/runtime/run/store.ts";
-import { Life } from "../life.ts";
-import { balanceOf, entriesOf, openPaying, settle } from "../paying.ts";
-import type { Door } from "../platform.ts";
-import { questions, RIGHT } from "../rows.ts";
-import { script } from "../script.ts";
+import { RunSettling } from "../../src/billing/settling.ts";
+import type { ChargeAudit } from "../../src/contract/audit.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
+import { RunStore } from "../../src/runtime/run/store.ts";
+import { Life } from "../runtime/life.ts";
+import { balanceOf, entriesOf, openPaying, settle } from "../runtime/paying.ts";
+import type { Door } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
 
 const PAID_IN = 1_000_000;
 const ENDS = 3;

@@ -1,11 +1,11 @@
 /** Lists of prices. The one a deployment begins with is code; each stored one takes the place of another at its time. */
 import { and, asc, count, desc, eq, exists, getTableColumns, gt, lte, ne, notExists, sql } from "drizzle-orm";
-import { LIMITS } from "../contract/limits.ts";
-import type { PriceList } from "../contract/money.ts";
-import { DEFAULT_PRICES } from "../core/billing/default-prices.ts";
-import { type PriceListRow, priceLists } from "./deployment-schema.ts";
-import { type Remembered, rememberIf, violatedTable } from "./idempotency-keys.ts";
-import { inOrganization, unscoped } from "./scoped.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { PriceList } from "../../contract/money.ts";
+import { type PriceListRow, priceLists } from "../../db/deployment-schema.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
+import { inOrganization, unscoped } from "../../db/scoped.ts";
+import { DEFAULT_PRICES } from "../default-prices.ts";
 
 /** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */
 export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {

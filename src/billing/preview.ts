@@ -1,6 +1,6 @@
 /** What the platform would charge for a run, from what runs before it have used. Pure. */
-import type { PinnedPrices } from "../../contract/run-spec.ts";
-import type { PastRun } from "../costs/expected.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import type { PastRun } from "../core/costs/expected.ts";
 import { tokensMicros } from "./charge.ts";
 
 /**
