@@ -97,11 +97,7 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ["runtime/fleet/waiting.node"],
     [["FIRST_WAIT_MS * 2 ** phase.misses", "FIRST_WAIT_MS * 1 ** phase.misses"]],
   ),
-  ...editsOf(
-    "src/billing/charging.ts",
-    ["billing/charging.node"],
-    [["at: carried ? now :", "at: !carried ? now :"]],
-  ),
+  ...editsOf("src/billing/charging.ts", ["billing/charging.node"], [["at: carried ? now :", "at: !carried ? now :"]]),
   ...editsOf(
     "src/runtime/run/accounting.ts",
     ["runtime/run/answered"],
