@@ -6,7 +6,7 @@ import { getReplica, insertFleet, insertReplica, replicasOf } from "../../src/db
 import { recall } from "../../src/db/idempotency-keys.ts";
 import { insertRun, updateRun } from "../../src/db/runs.ts";
 import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
-import { forgetPrices } from "../../src/runtime/service/run-money.ts";
+import { forgetPrices } from "../../src/runtime/service/resolve/money.ts";
 import { services } from "../../src/runtime/service/services.ts";
 import { fleetRow, insertFleet as insertStored, replicaRow } from "../runtime/fleet-rows.ts";
 import { type Door, openDoor } from "./door.ts";

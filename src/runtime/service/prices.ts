@@ -8,7 +8,7 @@ import { keyReused, type Result, refuse } from "../contract/refusal.ts";
 import { refusedUrl } from "../kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
 import { isSameModel } from "./offered.ts";
-import { forgetPrices } from "./run-money.ts";
+import { forgetPrices } from "./resolve/money.ts";
 
 const OPERATION = "createPriceList";
 /** How far ahead prices may be fixed, in seconds: ten years. */

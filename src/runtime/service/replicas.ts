@@ -39,7 +39,7 @@ import { Subrequests } from "../kit/subrequests.ts";
 import { refusePaused, replicaView, tellFleet } from "./fleet-views.ts";
 import { notFound } from "./read-run.ts";
 import { strayKey } from "./replica-keys.ts";
-import { listInForce } from "./run-money.ts";
+import { listInForce } from "./resolve/money.ts";
 
 const OPERATION = "addReplica";
 /** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */

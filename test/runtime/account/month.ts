@@ -5,7 +5,7 @@ import * as z from "zod";
 import { createApp } from "../../../src/api/app.ts";
 import { dataset, defineEnvironment, JudgeRubric, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { AccountObject } from "../../../src/runtime/account/object.ts";
-import { forgetPrices } from "../../../src/runtime/service/run-money.ts";
+import { forgetPrices } from "../../../src/runtime/service/resolve/money.ts";
 import { services } from "../../../src/runtime/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
