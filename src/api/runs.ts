@@ -219,9 +219,8 @@ async function createRun(context: ApiContext): Promise<Response> {
 
 async function previewOne(context: ApiContext): Promise<Response> {
   const request = await readBody(context, CreateRun);
-  const { services, scope, caller, now } = context.var;
-  const options = { now: now(), payer: caller.who };
-  return context.json(unwrap(await services.previewRun(context.env, scope, request, options)));
+  const { services, scope, now } = context.var;
+  return context.json(unwrap(await services.previewRun(context.env, scope, request, now())));
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {

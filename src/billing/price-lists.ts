@@ -4,10 +4,10 @@
  */
 import type { PriceList } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
+import type { OrganizationStanding } from "../db/organization-limits.ts";
 import { placeOf } from "../runtime/kit/address.ts";
 import { TtlCache } from "../runtime/kit/caches.ts";
 import type { Priced } from "../runtime/run/charges.ts";
-import { limitsOf } from "../runtime/service/limits.ts";
 import { listAt } from "./charge.ts";
 import { offered } from "./offered.ts";
 import { pricesFrom } from "./queries/price-lists.ts";
@@ -31,11 +31,10 @@ async function listInForce(env: Env, now: number): Promise<PriceList> {
 /** What a run that is created now is asked; null where its organisation is charged nothing. */
 export async function pricesOf(
   env: Env,
-  orgId: string,
+  { billing }: OrganizationStanding,
   { policy, judges }: Priced,
   now: number,
 ): Promise<PinnedPrices | null> {
-  const { billing } = await limitsOf(env, orgId, now);
   if (billing === "off") return null;
   const list = await listInForce(env, now);
   const { version, fees } = list;

@@ -8,8 +8,8 @@ import { LruCache } from "../runtime/kit/caches.ts";
 import { PROCESS_TURNS } from "../runtime/kit/fair-turns.ts";
 import { openSealed } from "../runtime/kit/sealed-values.ts";
 import { readId } from "../runtime/kit/secrets.ts";
-import { resolveRun } from "../runtime/service/accept-run.ts";
 import { notFound } from "../runtime/service/read-run.ts";
+import { resolveRun, wantedBy } from "../runtime/service/resolve/resolve-run.ts";
 import { triggerDisabled } from "./begin-run.ts";
 import { checkWhen, filled, fillingOf } from "./mapping.ts";
 import { findTrigger, triggerAnywhere } from "./queries.ts";
@@ -118,7 +118,7 @@ async function tried(env: Env, trigger: TriggerRow, payload: Json, now: number):
   const asked = readRun(request.value);
   if (!asked.ok) return refused(within("run", asked.error), request.value);
   const scope = { orgId: trigger.org_id, projectId: trigger.project_id };
-  const resolved = await resolveRun(env, scope, asked.value, { now, idempotencyKey: null, requestHash: "" });
+  const resolved = await resolveRun(env, scope, wantedBy(asked.value), now);
   if (!resolved.ok) return refused(resolved.error, request.value);
   return { would: "begin", when, request: request.value, errors: [] };
 }

@@ -8,7 +8,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["policy_version === undefined", "policy_version !== undefined"]],
   ),
   ...editsOf(
-    "src/runtime/service/check-training.ts",
+    "src/runtime/service/resolve/training.ts",
     ["runtime/run/training/requests"],
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),

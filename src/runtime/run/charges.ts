@@ -8,6 +8,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
 import type { PastRun } from "../../core/costs/expected.ts";
 import type { TokensUsed } from "../../core/costs/run-costs.ts";
+import type { OrganizationStanding } from "../../db/organization-limits.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
@@ -53,7 +54,7 @@ export interface RunAccount {
 
 export interface ChargeHooks {
   /** What the platform asks for a run that is created, to be pinned; null where its organisation is charged nothing. */
-  pricesOf(env: Env, orgId: string, priced: Priced, now: number): Promise<PinnedPrices | null>;
+  pricesOf(env: Env, standing: OrganizationStanding, priced: Priced, now: number): Promise<PinnedPrices | null>;
   /** Whether the platform itself offers models at an address. */
   offersAt(env: Env, base_url: string, now: number): Promise<boolean>;
   /** What the rollouts of a past run would be charged, in micro-dollars; null where that cannot be known. */

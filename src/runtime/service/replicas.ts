@@ -36,10 +36,10 @@ import { type CreateOptions, hashedWith, replay, toRemember } from "../kit/idemp
 import { openSealed } from "../kit/sealed-values.ts";
 import { minting, seal, sealContext, sealedKey } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { charges } from "../run/charges.ts";
 import { refusePaused, replicaView, tellFleet } from "./fleet-views.ts";
 import { notFound } from "./read-run.ts";
 import { strayKey } from "./replica-keys.ts";
-import { isOffered } from "./run-money.ts";
 
 const OPERATION = "addReplica";
 /** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */
@@ -160,7 +160,7 @@ export async function refuseReplica(
     if (refused !== null) return refused;
   }
   if (base_url === undefined) return null;
-  if (!(await isOffered(env, base_url, now))) return null;
+  if (!(await charges().offersAt(env, base_url, now))) return null;
   const message = "the platform offers models at this address itself: name an endpoint in place of a fleet";
   return refuse("url_not_allowed", message, `${at}base_url`);
 }

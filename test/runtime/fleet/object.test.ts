@@ -6,7 +6,7 @@ import { getFleet, insertFleet, type NewReplica, replicasOf, updateFleet } from 
 import type { FleetPermit } from "../../../src/runtime/contract/fleet-wire.ts";
 import { FleetObject } from "../../../src/runtime/fleet/object.ts";
 import { fleetObject } from "../../../src/runtime/kit/names.ts";
-import { refuseHeld } from "../../../src/runtime/service/run-endpoint.ts";
+import { refuseHeld } from "../../../src/runtime/service/resolve/training.ts";
 import { type Cut, LoopEngine, networkOf } from "../fleet-engines.ts";
 import { type Door, type Inside, inside, openPlatform } from "../platform.ts";
 import { openDelivery } from "../trainer-batch.ts";

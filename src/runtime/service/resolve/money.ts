@@ -1,13 +1,33 @@
-/** What keeps a run from having a cap of its own: calls that have no bound, and tokens that have no price. */
-import { sizeOfCall } from "../../clients/call-size.ts";
-import { unboundedField } from "../../clients/unbounded-field.ts";
-import type { EvalRequest } from "../../contract/eval-request.ts";
-import type { ResolvedJudge } from "../../contract/judgement.ts";
-import type { PinnedPrices } from "../../contract/run-spec.ts";
-import { mergeSampling, type Sampling } from "../../contract/sampling.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { type Result, refuse } from "../contract/refusal.ts";
-import type { RunEndpoint } from "./run-endpoint.ts";
+/**
+ * What is paid for a run, pinned when it is created, and what keeps it from having a cap of its own: calls that have no bound,
+ * and tokens that have no price. What the platform asks, the slice that charges says.
+ */
+
+import { sizeOfCall } from "../../../clients/call-size.ts";
+import { unboundedField } from "../../../clients/unbounded-field.ts";
+import type { EvalRequest } from "../../../contract/eval-request.ts";
+import type { ResolvedJudge } from "../../../contract/judgement.ts";
+import type { PinnedPrices, RunMoney } from "../../../contract/run-spec.ts";
+import { mergeSampling, type Sampling } from "../../../contract/sampling.ts";
+import type { AnyEnvironment } from "../../../core/environments/any-environment.ts";
+import type { OrganizationStanding } from "../../../db/organization-limits.ts";
+import { type Result, refuse } from "../../contract/refusal.ts";
+import { charges, type Priced } from "../../run/charges.ts";
+import type { RunEndpoint } from "./endpoint.ts";
+
+/** `now`: epoch milliseconds. */
+export async function moneyOf(
+  env: Env,
+  standing: OrganizationStanding,
+  { policy, judges }: Priced,
+  now: number,
+): Promise<Omit<RunMoney, "payer">> {
+  const own = { policy: policy?.prices ?? null };
+  const prices = await charges().pricesOf(env, standing, { policy, judges }, now);
+  if (prices === null) return { ...own, prices };
+  const asked = Object.entries(judges).map(([name, { base_url }]) => [name, base_url] as const);
+  return { ...own, prices, addresses: { policy: policy?.base_url ?? null, judges: Object.fromEntries(asked) } };
+}
 
 /** Everything that is called, and what is known of it. */
 interface Called {
@@ -20,7 +40,7 @@ interface Called {
 
 /** Null for a run without a cap, and for one whose cap can be kept. */
 export function refuseCap(
-  request: EvalRequest,
+  request: Pick<EvalRequest, "max_cost_micros" | "sampling" | "judges">,
   { environment, endpoint, judges, prices }: Called,
 ): Result<never> | null {
   if (request.max_cost_micros === undefined) return null;
