@@ -54,7 +54,7 @@ const nodeProject = {
     include: [
       ...platformFree,
       "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
-      "test/{api,db,runtime,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
+      "test/{api,db,runtime,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],
   },
 };
@@ -103,7 +103,7 @@ const workerdProject = {
     isolate: false,
     include: [
       ...platformFree,
-      "test/{api,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
+      "test/{api,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
       ...benches,
     ],
     exclude: nodeOnly,

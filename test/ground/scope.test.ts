@@ -4,9 +4,12 @@ import { basename, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const SOURCES = globSync(["src/{api,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"], {
-  cwd: ROOT,
-}).sort();
+const SOURCES = globSync(
+  ["src/{api,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
+  {
+    cwd: ROOT,
+  },
+).sort();
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");

@@ -37,7 +37,6 @@ import {
   refuseTaken,
   resolveJudges,
   resolvePlace,
-  sharesWeights,
 } from "./run-endpoint.ts";
 import { moneyOf, releaseFirst, reserveFirst } from "./run-money.ts";
 
@@ -200,8 +199,8 @@ export async function beginRun(
 
 /** The fleet that a run must have for itself, among those that train; null where it needs none. */
 function fleetAlone({ kind }: NewRun, place: RunEndpoint["place"] | undefined): string | null {
-  if (kind !== "training" || place?.kind !== "fleet" || sharesWeights(place.fleet.update)) return null;
-  return place.fleet.id;
+  if (kind !== "training" || place?.kind !== "fleet" || place.shares_weights) return null;
+  return place.id;
 }
 
 /** What was stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */

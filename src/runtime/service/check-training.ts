@@ -3,26 +3,23 @@
  * and the engine behind its endpoint.
  */
 
-import { probeEndpoint } from "../../clients/probe.ts";
-import type { EndpointCapabilities } from "../../contract/endpoint.ts";
+import { isSilent, probeEndpoint } from "../../clients/probe.ts";
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { evalsOwn, type TrainingSpec } from "../../contract/training-request.ts";
 import { whyUntrainable } from "../../core/training/engine-exactness.ts";
-import type { ReplicaRow } from "../../db/doors-schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { firstPlaces, type RowsOf } from "../dataset/datasets.ts";
 import { blocksOf } from "../dataset/rows.ts";
 import { accessOf, EndpointUnusable } from "../endpoint/call.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
-import { openReplica } from "../fleet/access.ts";
 import { refuseAddress } from "../kit/address.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, type TrainingRows, tasksToTrain } from "../scoring/held-out.ts";
 import { type Checked, isInline, misnamedJudge } from "./check-run.ts";
-import { type RunEndpoint, refuseHeld, refuseInitialWeights } from "./run-endpoint.ts";
+import type { RunEndpoint } from "./run-endpoint.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
@@ -209,11 +206,7 @@ export async function refuseEngine(
   now: number,
 ): Promise<Result<never> | null> {
   const { place } = endpoint;
-  if (place.kind === "fleet") {
-    // Whatever they have, version 0 is loaded over it.
-    const held = initial_weights ? refuseInitialWeights(place.fleet) : await refuseHeld(env, scope, place);
-    return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
-  }
+  if (place.kind === "fleet") return await place.refuseTraining({ ...request, initial_weights }, now);
   try {
     const access = await accessOf(env, scope, place);
     const { model, sampling } = request;
@@ -224,33 +217,4 @@ export async function refuseEngine(
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
     return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
   }
-}
-
-/** Each engine of a fleet is asked. Those that do not answer now may come back: one at least must. */
-async function refuseReplicas(
-  env: Env,
-  scope: Scope,
-  { model, sampling }: Pick<EvalRequest, "model" | "sampling">,
-  replicas: readonly ReplicaRow[],
-  now: number,
-): Promise<Result<never> | null> {
-  const whys = await new Subrequests().fetchAll(replicas, async ({ id, fleet_id, name }) => {
-    try {
-      const { base_url, api_key, send } = await openReplica(env, scope, fleet_id, id, now);
-      const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
-      const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
-      return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
-    } catch (thrown) {
-      if (!(thrown instanceof EndpointUnusable)) throw thrown;
-      return { silent: true, message: `fleet: ${name}: ${thrown.message}` };
-    }
-  });
-  const told = whys.filter((why) => why !== null);
-  const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);
-  return worst === undefined ? null : refuse("invalid_request", worst.message, "fleet");
-}
-
-/** It did not come as far as saying what it supports. */
-function isSilent({ chat, exactness, error }: EndpointCapabilities): boolean {
-  return error !== null && (!chat || exactness === null);
 }

@@ -9,16 +9,14 @@ import type { ResolvedJudge, TokenPrices } from "../../contract/judgement.ts";
 import type { RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
-import type { FleetRow, ReplicaRow } from "../../db/doors-schema.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
-import { whyRemoved } from "../../db/fleet-update.ts";
-import { findFleet, replicasOf } from "../../db/fleets.ts";
 import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import { refuseAddress } from "../kit/address.ts";
+import type { FleetPlace } from "../kit/fleet-hooks.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
-import { standingOf } from "./fleet-views.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import type { Priced } from "./run-money.ts";
 
 /** Where a run's model is called: one endpoint, or the replicas of a fleet. */
@@ -38,11 +36,6 @@ export interface RunEndpoint {
 }
 
 type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
-interface FleetPlace {
-  readonly kind: "fleet";
-  readonly fleet: FleetRow;
-  readonly replicas: readonly ReplicaRow[];
-}
 
 /** What a run names where its model is to be called: one of the two (eval-request.ts). */
 type Named = Pick<EvalRequest, "endpoint" | "fleet">;
@@ -75,24 +68,12 @@ export async function placeOfRun(env: Env, scope: Scope, { run, fleet }: RunReco
 }
 
 async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<RunEndpoint>> {
-  const fleet = await findFleet(env.DB, scope, nameOrId);
-  if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
-  const removed = whyRemoved(fleet.update);
-  if (removed !== null) return refuse("conflict", removed, "fleet");
-  const replicas = await replicasOf(env.DB, scope, fleet.id);
-  if (replicas.length === 0) {
-    const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
-    return refuse("conflict", message, "fleet");
-  }
-  const shown = { endpoint: null, fleet: { id: fleet.id, name: fleet.name } };
-  const place: FleetPlace = { kind: "fleet", fleet, replicas };
-  const known = { inline: null, max_concurrent: null, capabilities: null, prices: fleet.prices };
-  return { ok: true, value: { id: fleet.id, shown, place, ...known } };
-}
-
-/** Whether several training runs may have a fleet at once: their weights go by different names. */
-export function sharesWeights({ mode }: FleetRow["update"]): boolean {
-  return mode === "lora_versioned";
+  const found = await fleets().find(env, scope, nameOrId);
+  if (!found.ok) return found;
+  const place = found.value;
+  const { id, name, prices } = place;
+  const shown = { endpoint: null, fleet: { id, name } };
+  return { ok: true, value: { id, shown, place, inline: null, max_concurrent: null, capabilities: null, prices } };
 }
 
 /** Another training run has the fleet: its replicas serve the weights of one at a time. */
@@ -103,41 +84,16 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   return refuse("conflict", message, "fleet");
 }
 
-/**
- * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
- * with. Each is looked at first: it may have been started anew.
- */
-export async function refuseHeld(
-  env: Env,
-  scope: Scope,
-  { fleet, replicas }: FleetPlace,
-): Promise<Result<never> | null> {
-  const standing = await standingOf(env, scope, fleet.id, true);
-  const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
-  if (held === undefined) return null;
-  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
-  if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
-  const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
-  return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
-}
-
 /** The fleet as the run's spec names it; nothing for a run on an endpoint. */
 export function fleetOf({ place }: Pick<RunEndpoint, "place">, weights: PlayedWeights = {}): Pick<RunSpec, "fleet"> {
   if (place.kind !== "fleet") return {};
-  const { id, location_hint } = place.fleet;
+  const { id, location_hint } = place;
   const hint = location_hint === null ? {} : { location_hint };
   return { fleet: { id, ...hint, ...weights } };
 }
 
 /** Which weights a run's calls are sampled by, where that is not all the same. */
 export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
-
-/** An adapter lies on what an engine was started with. */
-export function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
-  if (mode !== "lora_versioned") return null;
-  const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
-  return refuse("invalid_request", message, "initial_weights");
-}
 
 /** Where its tokens are used, for what they cost. The platform offers no engine of a fleet: whoever has it pays for it. */
 export function pricedAt(
