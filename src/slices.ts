@@ -3,6 +3,7 @@ import { KERNEL_OPERATIONS } from "./api/app.ts";
 import type { Operation } from "./api/operation.ts";
 import type { Slice } from "./api/slice.ts";
 import { billing } from "./billing/slice.ts";
+import { fleets } from "./fleets/slice.ts";
 import { retention } from "./retention/slice.ts";
 import { register } from "./runtime/kit/slice-hooks.ts";
 import { registerCharges } from "./runtime/run/charges.ts";
@@ -11,7 +12,8 @@ import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
-const SLICES: readonly Slice[] = [webhooks, triggers, sharing, telemetry, retention, billing];
+/** A project's objects are freed in this order: fleets before the webhooks that hear of them. */
+const SLICES: readonly Slice[] = [fleets, webhooks, triggers, sharing, telemetry, retention, billing];
 
 for (const { hooks, charges } of SLICES) {
   register(hooks);

@@ -25,7 +25,6 @@ import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
-import { fleetOperations } from "./fleets.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
@@ -36,7 +35,6 @@ import { organizationOperations } from "./organizations.ts";
 import { isNavigation, pageReply } from "./pages.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
-import { replicaOperations } from "./replicas.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutListOperations } from "./rollout-lists.ts";
@@ -111,8 +109,6 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...turnOperations,
   ...environmentOperations,
   ...endpointOperations,
-  ...fleetOperations,
-  ...replicaOperations,
   ...secretOperations,
   ...datasetOperations,
   ...organizationOperations,

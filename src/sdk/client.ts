@@ -61,7 +61,6 @@ export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedE
 export type { ComparedTask, RunComparison } from "../contract/comparison.ts";
 export type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 export type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
-export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../contract/fleet.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type {
   GroupSummary,
@@ -96,6 +95,7 @@ export type {
 } from "../contract/turns.ts";
 export type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 export type { SessionView, SignInCode } from "../contract/web-session.ts";
+export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../fleets/wire.ts";
 export type { CreatedReportLink, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";
 export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../webhooks/wire.ts";

@@ -1,5 +1,5 @@
 /** Fleets: several servers of one model that runs use as one; by id or name. */
-import type { FleetPatch, FleetRequestInput, FleetView } from "../contract/fleet.ts";
+import type { FleetPatch, FleetRequestInput, FleetView } from "../fleets/wire.ts";
 import { Replicas } from "./replicas.ts";
 import { Editable } from "./resource.ts";
 

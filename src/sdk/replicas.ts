@@ -1,6 +1,6 @@
 /** The replicas of a fleet. Fleets and replicas go by id or name. */
 import type { Deleted } from "../contract/endpoint.ts";
-import type { ReplicaPatch, ReplicaRequestInput, ReplicaView } from "../contract/fleet.ts";
+import type { ReplicaPatch, ReplicaRequestInput, ReplicaView } from "../fleets/wire.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { type PagePromise, pathTo } from "./requests.ts";
 import { Resource } from "./resource.ts";

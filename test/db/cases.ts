@@ -27,7 +27,7 @@ import * as triggers from "../../src/triggers/queries.ts";
 import * as webhooks from "../../src/webhooks/queries.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
-import { FLEET_CASES } from "./fleet-cases.ts";
+import { FLEET_CASES } from "../fleets/query-cases.ts";
 import { codeRow, linkRow, sessionRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
@@ -148,7 +148,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   findWebhook: (d1, scope, mark) => webhooks.findWebhook(d1, scope, `whe_${mark}`),
   listWebhooks: (d1, scope) => webhooks.listWebhooks(d1, scope, FIRST),
   webhooksListening: (d1, scope) => webhooks.webhooksListening(d1, scope),
-  webhooksOfProject: (d1, scope) => webhooks.webhooksOfProject(d1, scope),
+  webhooksOfProject: (d1, scope) => webhooks.webhooksOfProject(d1, scope, 9),
   insertWebhook: (d1, scope) => {
     const webhook = webhookRow(crypto.randomUUID());
     return webhooks.insertWebhook(

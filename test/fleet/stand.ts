@@ -1,6 +1,7 @@
 /** A platform, and training runs on fleets of two fakes: one of them fails, and what the run was told is judged. */
-import type { FleetView, ReplicaView, UpdateMode } from "../../src/contract/fleet.ts";
+import type { UpdateMode } from "../../src/contract/fleet.ts";
 import { decodeRows, type SampleRow } from "../../src/core/training/sample-row.ts";
+import type { FleetView, ReplicaView } from "../../src/fleets/wire.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { ApiRequestError, RollcallClient } from "../../src/sdk/client.ts";
 import { type FakeVllm, startFakeVllm, weightsOf } from "../fakes/fake-vllm.ts";

@@ -21,7 +21,15 @@ const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
 /** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
-const SLICES = ["src/billing", "src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
+const SLICES = [
+  "src/billing",
+  "src/fleets",
+  "src/retention",
+  "src/sharing",
+  "src/telemetry",
+  "src/triggers",
+  "src/webhooks",
+];
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],

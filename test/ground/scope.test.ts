@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = globSync(
-  ["src/{api,billing,db,runtime,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
+  ["src/{api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
   {
     cwd: ROOT,
   },

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const COPIED = ["src", "environments", "packages", "migrations", "tsconfig.json", "tsconfig.web.json"];
 const WORKER = "test/local/kernel-worker.ts";
 /** Objects of slices, by binding and class. */
-const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject" };
+const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject", FLEET: "FleetObject" };
 
 let root: string;
 let platform: Platform;
@@ -76,11 +76,23 @@ test("nothing is charged, and a cap holds by the prices of the endpoint", async 
   expect([counts.scored > 0, counts.pending > 0]).toEqual([true, true]);
 });
 
+test("a run that names a fleet is refused", async () => {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const dataset = [{ question: "What is 4 + 4?", answer: "#### 8" }];
+  const run = client.runs.create({ environment: "gsm8k", model: "scripted", fleet: "trained", dataset });
+  await expect(run).rejects.toMatchObject({
+    status: 400,
+    code: "invalid_request",
+    param: "fleet",
+    message: expect.stringContaining("this platform has no fleets: name an endpoint"),
+  });
+});
+
 test("what only a slice serves is not found, and the reference does not tell of it", async () => {
   const headers = { authorization: `Bearer ${platform.key}` };
   const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;
   const paths = [
-    ...["/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"],
+    ...["/v1/fleets", "/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"],
     ...["/v1/prices", "/v1/balance", "/v1/budgets", "/v1/usage"],
   ];
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 404));

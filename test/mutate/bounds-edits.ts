@@ -65,21 +65,21 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["(outcomes.ok_at ?? 0) > outage.since", "(outcomes.ok_at ?? 0) >= outage.since"]],
   ),
   ...editsOf(
-    "src/runtime/fleet/choose.ts",
-    ["runtime/fleet/rules.node"],
+    "src/fleets/choose.ts",
+    ["fleets/rules.node"],
     [["inFlight(replica.id) / replica", "inFlight(replica.id) * replica"]],
   ),
   ...editsOf(
-    "src/runtime/fleet/served.ts",
-    ["runtime/fleet/rules.node"],
+    "src/fleets/served.ts",
+    ["fleets/rules.node"],
     [
       ["loads_start === true && replica", "loads_start !== true && replica"],
       ["order?.loads_start === true ? null", "order?.loads_start !== true ? null"],
     ],
   ),
   ...editsOf(
-    "src/runtime/fleet/stretches.ts",
-    ["runtime/fleet/stretches.node"],
+    "src/fleets/stretches.ts",
+    ["fleets/stretches.node"],
     [
       ["from < number && end", "from <= number && end"],
       ["end < (to ?? Number", "end <= (to ?? Number"],
@@ -87,14 +87,10 @@ export const BOUNDS_EDITS: readonly Edit[] = [
       ["current ? weights.version", "current ? weights.generation"],
     ],
   ),
+  ...editsOf("src/fleets/waiting.ts", ["fleets/waiting.node"], [["(now - from) / 2", "(now - from) * 2"]]),
   ...editsOf(
-    "src/runtime/fleet/waiting.ts",
-    ["runtime/fleet/waiting.node"],
-    [["(now - from) / 2", "(now - from) * 2"]],
-  ),
-  ...editsOf(
-    "src/runtime/fleet/driving.ts",
-    ["runtime/fleet/waiting.node"],
+    "src/fleets/driving.ts",
+    ["fleets/waiting.node"],
     [["FIRST_WAIT_MS * 2 ** phase.misses", "FIRST_WAIT_MS * 1 ** phase.misses"]],
   ),
   ...editsOf("src/billing/charging.ts", ["billing/charging.node"], [["at: carried ? now :", "at: !carried ? now :"]]),

@@ -1,5 +1,5 @@
 /** `rollcall fleet replica …`: the engines of a fleet. Keys are read from variables, never from the command line. */
-import type { ReplicaPatch, ReplicaView } from "../../contract/fleet.ts";
+import type { ReplicaPatch, ReplicaView } from "../../fleets/wire.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";

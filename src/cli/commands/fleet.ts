@@ -1,5 +1,6 @@
 /** `rollcall fleet …`: fleets of engines, and how weights get onto them. Their replicas: fleet-replica.ts. */
-import { type FleetPatch, type FleetView, LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
+import { LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
+import type { FleetPatch, FleetView } from "../../fleets/wire.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";

@@ -21,6 +21,7 @@ import { openHarness } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import { buildTask } from "../../core/rollout/task.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { Reach } from "../contract/endpoint-wire.ts";
 import type { Answered } from "../contract/rpc.ts";
 import type { AllowanceAsk, AllowanceReply, RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
@@ -29,6 +30,7 @@ import { pinnedEnvironment } from "../environment/environments.ts";
 import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
 import type { Suspect } from "../environment/suspects.ts";
 import { idsOf, logError } from "../kit/log.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { Turns, unlessAborted } from "../kit/turns.ts";
@@ -44,8 +46,7 @@ import { storeTrajectory } from "../trajectory/store.ts";
 import { type Allowance, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { fleetReach } from "./fleet-call.ts";
-import { callSizer, endpointReach, modelCaller, type Reach } from "./model-call.ts";
+import { callSizer, endpointReach, modelCaller } from "./model-call.ts";
 import { spendingOf, withoutRest } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
 import { ASK_AGAIN_MS, Room, sizeInMemory } from "./room.ts";
@@ -394,6 +395,6 @@ export class HostedRollout {
 
 /** A fleet says itself of each call whether it waits; whether an endpoint is down is asked before a call is tried again. */
 function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
-  if (spec.fleet !== undefined) return fleetReach(env, spec, calls, now);
+  if (spec.fleet !== undefined) return fleets().reach(env, spec, calls, now);
   return endpointReach(endpointOpener(env, spec.scope, spec, now));
 }

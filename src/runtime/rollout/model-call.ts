@@ -11,8 +11,7 @@ import type { CallSize } from "../../core/costs/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
-import type { Held, TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { FleetPermit } from "../contract/fleet-wire.ts";
+import type { CalledBy, Held, Reach, TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -40,21 +39,6 @@ export type CallModel = (
   departure: Departure,
   controller: AbortController,
 ) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
-
-/** What a fleet says of a call: by which name the model is asked, and by which weights. */
-export type CalledBy = Pick<Extract<FleetPermit, { kind: "go" }>, "model" | "version" | "generation">;
-
-/** A call that has a connection and is about to leave. */
-export interface ReachedCall {
-  readonly from: Rollout;
-  readonly waitMs: number;
-  readonly controller: AbortController;
-  /** Made right before it leaves. */
-  readonly call: (by?: CalledBy) => TurnCall;
-}
-
-/** How a call gets to where its model is. Throws only what passes and is the platform's own. */
-export type Reach = (call: ReachedCall) => Promise<TurnOutcome | Held>;
 
 export function endpointReach(open: OpenEndpoint): Reach {
   return ({ call, waitMs, controller }) => callEndpoint({ open, call: () => call(), waitMs, controller });

@@ -22,7 +22,6 @@ import { charges } from "../run/charges.ts";
 import { issueTrainer } from "./issue-token.ts";
 import { refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
-import { sharesWeights } from "./resolve/endpoint.ts";
 import type { RunRows } from "./resolve/play.ts";
 import type { ResolvedRun } from "./resolve/resolve-run.ts";
 import { refuseTaken } from "./resolve/training.ts";
@@ -170,8 +169,8 @@ export function newRun(
 
 /** The fleet that a run must have for itself, among those that train; null where it needs none. */
 function fleetAlone({ training, endpoint: { place } }: ResolvedRun): string | null {
-  if (training === null || place?.kind !== "fleet" || sharesWeights(place.fleet.update)) return null;
-  return place.fleet.id;
+  if (training === null || place?.kind !== "fleet" || place.shares_weights) return null;
+  return place.id;
 }
 
 /** What was reserved and stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */

@@ -15,7 +15,6 @@ import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resume
 import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
-import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
 import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
@@ -29,7 +28,6 @@ import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
 import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
-import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
@@ -78,17 +76,6 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
-  createFleet,
-  listFleets,
-  readFleet,
-  changeFleet,
-  deleteFleet,
-  addReplica,
-  listReplicas,
-  readReplica,
-  changeReplica,
-  probeReplica,
-  removeReplica,
   reseal,
   createSecret,
   changeSecret,

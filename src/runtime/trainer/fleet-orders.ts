@@ -6,7 +6,7 @@
  * and not heard of is not made up for. A reset is a generation of its own, so that an older version is another order.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
-import type { WeightOrder } from "../contract/fleet-wire.ts";
+import type { WeightOrder } from "../contract/run-fleet.ts";
 import type { TrainerSpec } from "../contract/training-wire.ts";
 import type { FleetTold, TrainerState } from "./state.ts";
 import { isVoid, type WeightRow } from "./weight-versions.ts";

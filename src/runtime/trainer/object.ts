@@ -24,8 +24,9 @@ import type {
 } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { fleetObject, runObject } from "../kit/names.ts";
+import { runObject } from "../kit/names.ts";
 import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./batch-state.ts";
@@ -156,7 +157,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { scope, run_id, fleet } = spec;
     const { generation } = before;
     const said = { run_id, generation, version, replica, state };
-    await fleetObject(this.env, scope, fleet.id).reported({ scope, fleet_id: fleet.id }, said);
+    await fleets().object(this.env, scope, fleet.id).reported({ scope, fleet_id: fleet.id }, said);
     return null;
   }
 
@@ -218,7 +219,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async #release(): Promise<void> {
     const spec = this.#store.spec();
     if (spec?.fleet === undefined || this.#store.state().fleet?.released === true) return;
-    await fleetObject(this.env, spec.scope, spec.fleet.id).release(spec.run_id);
+    await fleets().object(this.env, spec.scope, spec.fleet.id).release(spec.run_id);
   }
 
   override async alarm(): Promise<void> {
@@ -264,7 +265,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { id } = named;
     try {
       for (let news = newsForFleet(this.#store.state(), spec); news !== null; ) {
-        const fleet = fleetObject(this.env, scope, id);
+        const fleet = fleets().object(this.env, scope, id);
         if (news.kind === "release") await fleet.release(run_id);
         else await fleet.update(orderOf(spec, named, this.#store.state(), this.#store.weightsOf(news.version), news));
         this.#order.unheard = 0;

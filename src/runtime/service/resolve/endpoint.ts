@@ -9,15 +9,14 @@ import type { ResolvedJudge, TokenPrices } from "../../../contract/judgement.ts"
 import type { RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { mintId } from "../../../core/ids.ts";
-import type { FleetRow, ReplicaRow } from "../../../db/doors-schema.ts";
 import { findEndpoint, getEndpoint } from "../../../db/endpoints.ts";
-import { whyRemoved } from "../../../db/fleet-update.ts";
-import { findFleet, replicasOf } from "../../../db/fleets.ts";
 import type { InlineEndpointRow, RunPlace, RunRecord } from "../../../db/runs.ts";
 import type { EndpointRow } from "../../../db/schema.ts";
 import { type Result, refuse } from "../../contract/refusal.ts";
 import { refuseAddress } from "../../kit/address.ts";
+import type { FleetPlace } from "../../kit/fleet-hooks.ts";
 import { minting, sealedKey } from "../../kit/secrets.ts";
+import { fleets } from "../../kit/slice-hooks.ts";
 
 /** Where a run's model is called: one endpoint, or the replicas of a fleet. */
 export interface RunEndpoint {
@@ -36,11 +35,6 @@ export interface RunEndpoint {
 }
 
 type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
-export interface FleetPlace {
-  readonly kind: "fleet";
-  readonly fleet: FleetRow;
-  readonly replicas: readonly ReplicaRow[];
-}
 
 /** What a run names where its model is to be called: one of the two (eval-request.ts). */
 type Named = Pick<EvalRequest, "endpoint" | "fleet">;
@@ -84,24 +78,12 @@ export async function resolvePlace(
 }
 
 async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<RunEndpoint>> {
-  const fleet = await findFleet(env.DB, scope, nameOrId);
-  if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
-  const removed = whyRemoved(fleet.update);
-  if (removed !== null) return refuse("conflict", removed, "fleet");
-  const replicas = await replicasOf(env.DB, scope, fleet.id);
-  if (replicas.length === 0) {
-    const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
-    return refuse("conflict", message, "fleet");
-  }
-  const shown = { endpoint: null, fleet: { id: fleet.id, name: fleet.name } };
-  const place: FleetPlace = { kind: "fleet", fleet, replicas };
-  const known = { inline: null, max_concurrent: null, capabilities: null, prices: fleet.prices };
-  return { ok: true, value: { id: fleet.id, shown, place, ...known } };
-}
-
-/** Whether several training runs may have a fleet at once: their weights go by different names. */
-export function sharesWeights({ mode }: FleetRow["update"]): boolean {
-  return mode === "lora_versioned";
+  const found = await fleets().find(env, scope, nameOrId);
+  if (!found.ok) return found;
+  const place = found.value;
+  const { id, name, prices } = place;
+  const shown = { endpoint: null, fleet: { id, name } };
+  return { ok: true, value: { id, shown, place, inline: null, max_concurrent: null, capabilities: null, prices } };
 }
 
 /** One that is no fleet. */

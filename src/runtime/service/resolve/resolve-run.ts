@@ -118,7 +118,7 @@ function fleetOf(
   played: PlayedWeights = {},
 ): Pick<RunSpec, "fleet"> {
   if (place?.kind !== "fleet") return {};
-  const { id, location_hint } = place.fleet;
+  const { id, location_hint } = place;
   const initial = training?.initial_weights;
   const weights = initial === undefined ? played : { initial_weights: initial.location };
   return { fleet: { id, ...(location_hint !== null && { location_hint }), ...weights } };

@@ -3,25 +3,21 @@
  * and the engine behind its endpoint or fleet.
  */
 
-import { probeEndpoint } from "../../../clients/probe.ts";
-import type { EndpointCapabilities } from "../../../contract/endpoint.ts";
+import { isSilent, probeEndpoint } from "../../../clients/probe.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { evalPlayed, evalsOwn, type TrainingSpec } from "../../../contract/training-request.ts";
 import { whyUntrainable } from "../../../core/training/engine-exactness.ts";
-import type { ReplicaRow } from "../../../db/doors-schema.ts";
 import { trainingOn } from "../../../db/runs.ts";
 import { type Refusal, type Result, refuse } from "../../contract/refusal.ts";
 import { firstPlaces } from "../../dataset/datasets.ts";
 import { blocksOf } from "../../dataset/rows.ts";
 import { accessOf, EndpointUnusable } from "../../endpoint/call.ts";
-import { openReplica } from "../../fleet/access.ts";
 import { refuseAddress } from "../../kit/address.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, tasksToTrain } from "../../scoring/held-out.ts";
-import { standingOf } from "../fleet-views.ts";
-import type { FleetPlace, RunEndpoint } from "./endpoint.ts";
+import type { RunEndpoint } from "./endpoint.ts";
 import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
 
 /** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
@@ -198,17 +194,7 @@ export async function refuseEngine(
   now: number,
 ): Promise<Result<never> | null> {
   if (place === null) return null;
-  if (place.kind === "fleet") {
-    const { mode } = place.fleet.update;
-    // An adapter lies on what an engine was started with.
-    if (initial_weights !== undefined && mode === "lora_versioned") {
-      const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
-      return refuse("invalid_request", message, "initial_weights");
-    }
-    // Whatever they have, those are loaded over it.
-    const held = initial_weights === undefined ? await refuseHeld(env, scope, place) : null;
-    return held ?? (await refuseReplicas(env, scope, request, place.replicas, now));
-  }
+  if (place.kind === "fleet") return await place.refuseTraining({ ...request, initial_weights }, now);
   try {
     const access = await accessOf(env, scope, place);
     const { model, sampling } = request;
@@ -221,57 +207,10 @@ export async function refuseEngine(
   }
 }
 
-/** Each engine of a fleet is asked. Those that do not answer now may come back: one at least must. */
-async function refuseReplicas(
-  env: Env,
-  scope: Scope,
-  { model, sampling }: Pick<EvalRequest, "model" | "sampling">,
-  replicas: readonly ReplicaRow[],
-  now: number,
-): Promise<Result<never> | null> {
-  const whys = await new Subrequests().fetchAll(replicas, async ({ id, fleet_id, name }) => {
-    try {
-      const { base_url, api_key, send } = await openReplica(env, scope, fleet_id, id, now);
-      const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
-      const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
-      return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
-    } catch (thrown) {
-      if (!(thrown instanceof EndpointUnusable)) throw thrown;
-      return { silent: true, message: `fleet: ${name}: ${thrown.message}` };
-    }
-  });
-  const told = whys.filter((why) => why !== null);
-  const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);
-  return worst === undefined ? null : refuse("invalid_request", worst.message, "fleet");
-}
-
-/** It did not come as far as saying what it supports. */
-function isSilent({ chat, exactness, error }: EndpointCapabilities): boolean {
-  return error !== null && (!chat || exactness === null);
-}
-
 /** Another training run has the fleet: its replicas serve the weights of one at a time. */
 export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
   const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
   const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
   return refuse("conflict", message, "fleet");
-}
-
-/**
- * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
- * with. Each is looked at first: it may have been started anew.
- */
-export async function refuseHeld(
-  env: Env,
-  scope: Scope,
-  { fleet, replicas }: FleetPlace,
-): Promise<Result<never> | null> {
-  const standing = await standingOf(env, scope, fleet.id, true);
-  const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
-  if (held === undefined) return null;
-  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
-  if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
-  const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
-  return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
 }

@@ -1,6 +1,6 @@
 /** One fleet: each replica's state and why, its weights, and what it was seen to be able to do. */
 import { Link } from "@tanstack/react-router";
-import type { FleetView, ReplicaState, ReplicaView } from "../../../contract/fleet.ts";
+import type { FleetView, ReplicaState, ReplicaView } from "../../../fleets/wire.ts";
 import { useParam } from "../../address.ts";
 import { api, queryClient } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";

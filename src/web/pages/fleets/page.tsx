@@ -1,5 +1,6 @@
 /** Fleets of engines that serve one policy, and a form that makes another. */
-import { type FleetView, UPDATE_MODES } from "../../../contract/fleet.ts";
+import { UPDATE_MODES } from "../../../contract/fleet.ts";
+import type { FleetView } from "../../../fleets/wire.ts";
 import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
