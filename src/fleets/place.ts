@@ -9,7 +9,7 @@ import { type Result, refuse } from "../runtime/contract/refusal.ts";
 import { EndpointUnusable } from "../runtime/endpoint/call.ts";
 import type { FleetPlace, FleetTraining } from "../runtime/kit/fleet-hooks.ts";
 import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { refuseTaken } from "../runtime/service/resolve/training.ts";
+import { refuseTaken } from "../runtime/service/resolve/endpoint.ts";
 import { openReplica } from "./access.ts";
 import { findFleet, replicasOf } from "./queries.ts";
 import { standingOf } from "./views.ts";

@@ -22,9 +22,9 @@ import { charges } from "../run/charges.ts";
 import { issueTrainer } from "./issue-token.ts";
 import { refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
+import { refuseTaken } from "./resolve/endpoint.ts";
 import type { RunRows } from "./resolve/play.ts";
 import type { ResolvedRun } from "./resolve/resolve-run.ts";
-import { refuseTaken } from "./resolve/training.ts";
 
 /** What a run is called, and what it comes of. */
 export interface Naming extends Pick<NewRun, "name" | "metadata"> {

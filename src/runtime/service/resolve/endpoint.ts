@@ -10,7 +10,7 @@ import type { RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { mintId } from "../../../core/ids.ts";
 import { findEndpoint, getEndpoint } from "../../../db/endpoints.ts";
-import type { InlineEndpointRow, RunPlace, RunRecord } from "../../../db/runs.ts";
+import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../../db/runs.ts";
 import type { EndpointRow } from "../../../db/schema.ts";
 import { type Result, refuse } from "../../contract/refusal.ts";
 import { refuseAddress } from "../../kit/address.ts";
@@ -84,6 +84,14 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
   const { id, name, prices } = place;
   const shown = { endpoint: null, fleet: { id, name } };
   return { ok: true, value: { id, shown, place, inline: null, max_concurrent: null, capabilities: null, prices } };
+}
+
+/** Another training run has the fleet: its replicas serve the weights of one at a time. */
+export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
+  const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
+  const by = other === undefined ? "another training run" : `the training run ${other.id}`;
+  const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
+  return refuse("conflict", message, "fleet");
 }
 
 /** One that is no fleet. */

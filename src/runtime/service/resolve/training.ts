@@ -9,7 +9,6 @@ import { bentBy, mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { evalPlayed, evalsOwn, type TrainingSpec } from "../../../contract/training-request.ts";
 import { whyUntrainable } from "../../../core/training/engine-exactness.ts";
-import { trainingOn } from "../../../db/runs.ts";
 import { type Refusal, type Result, refuse } from "../../contract/refusal.ts";
 import { firstPlaces } from "../../dataset/datasets.ts";
 import { blocksOf } from "../../dataset/rows.ts";
@@ -205,12 +204,4 @@ export async function refuseEngine(
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
     return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
   }
-}
-
-/** Another training run has the fleet: its replicas serve the weights of one at a time. */
-export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
-  const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
-  const by = other === undefined ? "another training run" : `the training run ${other.id}`;
-  const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
-  return refuse("conflict", message, "fleet");
 }
