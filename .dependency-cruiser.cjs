@@ -24,13 +24,13 @@ const LAYERS = {
 
 /** The rooms of the runtime, from the ground up: each imports itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "fleet", "account", "run"],
+  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
 ].map((room) => `src/runtime/${room}`);
 
 /**
  * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
- * them but in `object.ts`, which puts all together: they register with its ledger.
+ * them but in `object.ts`, which puts all together: they register with its accounting.
  */
 const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
 
@@ -41,10 +41,18 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  * Slices: parts of the platform that the rest does without. Each may import the rest, and no other slice. Only
  * src/slices.ts and the Worker's entry import a slice; commands, SDK and page know the wire types of each.
  */
-const SLICES = ["src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
+const SLICES = [
+  "src/billing",
+  "src/fleets",
+  "src/retention",
+  "src/sharing",
+  "src/telemetry",
+  "src/triggers",
+  "src/webhooks",
+];
 const BELOW_SLICES = ["src/contract", "src/core", "src/db", "src/clients", "src/runtime", "src/api"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
-const SLICE_WIRE = "^src/(sharing|triggers|webhooks)/wire[.]ts$";
+const SLICE_WIRE = "^src/(fleets|sharing|triggers|webhooks)/wire[.]ts$";
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
@@ -58,7 +66,7 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/db", ...SLICES],
   openai: ["src/clients"],
-  stripe: ["src/clients"],
+  stripe: ["src/billing"],
   hono: ["src/api"],
   jose: ["src/runtime"],
   standardwebhooks: ["src/runtime", ...SLICES],

@@ -70,7 +70,7 @@ async function measure(rollouts: number) {
   const waiting = () => calls.filter(({ headers, gone }) => headers["idempotency-key"] !== undefined && !gone()).length;
   const { url, key } = await startPlatform();
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
-  const run = await client.createRun({
+  const run = await client.runs.create({
     environment: "guess-number",
     model: "bench",
     endpoint: { base_url: model.url, api_key: "EMPTY" },
@@ -84,10 +84,10 @@ async function measure(rollouts: number) {
   const read_before_ms = readers.worst();
   const began = performance.now();
   const since = () => Math.round(performance.now() - began);
-  const answered = client.cancelRun(run.id).then(since);
+  const answered = client.runs.cancel(run.id).then(since);
   const half = until(() => waiting() <= rollouts / 2).then(since);
   const all = until(() => waiting() === 0).then(since);
-  const ended = until(async () => (await client.getRun(run.id)).status === "cancelled").then(since);
+  const ended = until(async () => (await client.runs.get(run.id)).status === "cancelled").then(since);
   const row = {
     rollouts,
     answered_ms: await answered,

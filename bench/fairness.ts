@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import { bootPlatform, type Platform } from "../src/local/platform.ts";
 import { apiKeyOf } from "../src/local/state-directory.ts";
-import { RollcallClient } from "../src/sdk/client.ts";
+import { RollcallClient, type RunRequestInput } from "../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../test/fakes/scripted-model.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 
@@ -109,12 +109,12 @@ function addOrganization(file: string, key: string): void {
 }
 
 /** From the POST to the end as the client sees it, in seconds. */
-async function play(client: RollcallClient, request: Parameters<RollcallClient["createRun"]>[0]): Promise<number> {
+async function play(client: RollcallClient, request: RunRequestInput): Promise<number> {
   const started = performance.now();
-  const { id } = await client.createRun(request);
-  for await (const _event of client.events(id));
+  const { id } = await client.runs.create(request);
+  for await (const _event of client.runs.events(id));
   const seconds = (performance.now() - started) / 1000;
-  const { counts } = await client.getRun(id);
+  const { counts } = await client.runs.get(id);
   if (counts.scored !== counts.planned) throw new Error(`${id} has scored ${counts.scored} of ${counts.planned}`);
   return seconds;
 }
@@ -126,7 +126,7 @@ async function whileReading<T>(client: RollcallClient, work: () => Promise<T>): 
   const reading = (async () => {
     while (!over) {
       const started = performance.now();
-      await client.listRuns({ limit: 5 });
+      await client.runs.list({ limit: 5 });
       reads.push(performance.now() - started);
       await pause(READ_EVERY_MS);
     }
@@ -152,8 +152,6 @@ function gradedRows(rollouts: number) {
   return Array.from({ length: rollouts }, (_, index) => ({ question: `question ${index}`, answer }));
 }
 
-type RunRequest = Parameters<RollcallClient["createRun"]>[0];
-
 function gradersOf({ levenshtein, fuzzy = 0 }: { levenshtein: number; fuzzy?: number }) {
   const named = (count: number, grader: object, name: string) =>
     Array.from({ length: count }, (_, at) => ({ ...grader, name: `${name}${at}` }));
@@ -164,7 +162,7 @@ function gradersOf({ levenshtein, fuzzy = 0 }: { levenshtein: number; fuzzy?: nu
   ];
 }
 
-function smallRun(kind: Kind, { quick, judge, wordy }: Models, rollouts: number): RunRequest {
+function smallRun(kind: Kind, { quick, judge, wordy }: Models, rollouts: number): RunRequestInput {
   if (kind === "with graders") {
     return {
       ...{ environment: "graded-dataset", environment_args: { graders: gradersOf(SMALL_GRADED) } },
@@ -187,7 +185,7 @@ async function startLarge(
   { slow, quick, hanging }: Models,
   waiting: number,
 ): Promise<string[]> {
-  const large = await client.createRun({
+  const large = await client.runs.create({
     ...{ environment: "calculator", model: "slow", endpoint: { base_url: slow.url } },
     ...{ num_examples: waiting, max_concurrent: AT_ONCE.large },
   });
@@ -195,25 +193,25 @@ async function startLarge(
 }
 
 async function startJudged(client: RollcallClient, quick: ScriptedModel, judge: ScriptedModel): Promise<string> {
-  const { id } = await client.createRun({
+  const { id } = await client.runs.create({
     ...{ environment: "judged-qa", model: "quick", endpoint: { base_url: quick.url } },
     judges: { default: { model: "judge", endpoint: { base_url: judge.url } } },
     ...{ dataset: rowsOf(JUDGED), max_concurrent: AT_ONCE.small, judge_cache: false },
   });
   // From here on it only waits for its judge.
-  while ((await client.getRun(id)).counts.pending > 0) await pause(1000);
+  while ((await client.runs.get(id)).counts.pending > 0) await pause(1000);
   await pause(UNDER_WAY_MS);
   return id;
 }
 
 /** The same for heavy graders. */
 async function startGraded(client: RollcallClient, { wordy }: Models): Promise<string[]> {
-  const { id } = await client.createRun({
+  const { id } = await client.runs.create({
     ...{ environment: "graded-dataset", environment_args: { graders: gradersOf(GRADED) } },
     dataset: gradedRows(GRADED.rollouts),
     ...{ model: "wordy", endpoint: { base_url: wordy.url }, max_concurrent: AT_ONCE.large },
   });
-  while ((await client.getRun(id)).counts.scored === 0) await pause(100);
+  while ((await client.runs.get(id)).counts.scored === 0) await pause(100);
   return [id];
 }
 
@@ -292,9 +290,9 @@ async function measure(settings: Settings): Promise<Row[]> {
         rows.push(rowOf(run, beside, before, await measured(run)));
       }
       for (const id of ids) {
-        const { counts, flow } = await neighbour.getRun(id);
+        const { counts, flow } = await neighbour.runs.get(id);
         process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
-        await neighbour.cancelRun(id);
+        await neighbour.runs.cancel(id);
       }
     }
     process.stderr.write(`judge that hangs: ${models.hanging.requests.length} calls\n`);

@@ -20,12 +20,12 @@ try {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const id = await plantLongRollout(platform.url, await playOne(client), TURNS);
   const reads: Readonly<Record<string, () => Promise<unknown>>> = {
-    "head, first": () => client.getRolloutHead(id),
-    head: () => client.getRolloutHead(id),
-    "first ten turns": () => client.listTurns(id, { limit: 10 }),
-    "last ten turns": () => client.listTurns(id, { before: TURNS, limit: 10 }),
-    "one turn whole": () => client.getTurn(id, TURNS - 1),
-    "outline, a page": () => client.getOutline(id, { limit: 5000 }),
+    "head, first": () => client.rollouts.head(id),
+    head: () => client.rollouts.head(id),
+    "first ten turns": () => client.rollouts.turns.list(id, { limit: 10 }),
+    "last ten turns": () => client.rollouts.turns.list(id, { before: TURNS, limit: 10 }),
+    "one turn whole": () => client.rollouts.turns.get(id, TURNS - 1),
+    "outline, a page": () => client.rollouts.outline(id, { limit: 5000 }),
   };
   const spent: Record<string, number> = {};
   for (const [name, read] of Object.entries(reads)) {
@@ -41,10 +41,10 @@ try {
 
 async function playOne(client: RollcallClient): Promise<string> {
   const dataset = [{ question: "What is 12 * 3 + 12?", answer: "48" }];
-  const run = await client.createRun({
+  const run = await client.runs.create({
     ...{ environment: "calculator", model: "m", endpoint: { base_url: model.url }, dataset, num_examples: 1 },
     rollouts_per_example: 1,
   });
-  for await (const { event } of client.events(run.id)) if (event === "run.completed") break;
+  for await (const { event } of client.runs.events(run.id)) if (event === "run.completed") break;
   return run.id;
 }

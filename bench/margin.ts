@@ -1,6 +1,7 @@
 /** How far the prices that a deployment begins with are above what docs/cost.md says it pays: the table of docs/billing.md. */
-import { chargeOf, sumOfLines } from "../src/core/billing/charge.ts";
-import { DEFAULT_PRICES } from "../src/core/billing/default-prices.ts";
+import { chargeOf } from "../src/billing/charge.ts";
+import { DEFAULT_PRICES } from "../src/billing/default-prices.ts";
+import { sumOfLines } from "../src/core/costs/run-costs.ts";
 import { costTables } from "./bill.ts";
 
 const ROLLOUTS = 1000;

@@ -68,15 +68,15 @@ async function plantAll({ url, key }: Platform): Promise<Look[]> {
   const play = async (num_examples: number, rollouts_per_example: number) => {
     const endpoint = { base_url: model.url };
     const asked = { environment: "calculator", model: "m", endpoint, num_examples, rollouts_per_example };
-    return (await client.createRun({ ...asked, max_concurrent: 1 })).id;
+    return (await client.runs.create({ ...asked, max_concurrent: 1 })).id;
   };
   try {
     const short = await play(1, 1);
-    for await (const { event } of client.events(short)) if (event === "run.completed") break;
+    for await (const { event } of client.runs.events(short)) if (event === "run.completed") break;
     const rollout = await plantLongRollout(url, short, TURNS);
     const run = await play(GROUPS, PER_GROUP);
-    await client.cancelRun(run);
-    for await (const _ of client.events(run));
+    await client.runs.cancel(run);
+    for await (const _ of client.runs.events(run));
     await plantRollouts(url, run, GROUPS * PER_GROUP);
     return looksAt(run, rollout);
   } finally {

@@ -21,7 +21,7 @@ export interface Played {
 export async function playEval(platform: Platform, modelUrl: string, { rollouts, turns }: Size): Promise<Played> {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const started = performance.now();
-  const { id } = await client.createRun({
+  const { id } = await client.runs.create({
     ...workload(turns).environment,
     model: MODEL,
     endpoint: { base_url: modelUrl },
@@ -39,7 +39,7 @@ export async function playTraining(platform: Platform, modelUrl: string, { rollo
   const { url, key } = platform;
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
   const started = performance.now();
-  const { id, trainer } = await client.createRun({
+  const { id, trainer } = await client.runs.create({
     kind: "training",
     ...workload(turns).environment,
     model: MODEL,
@@ -58,7 +58,7 @@ export async function playTraining(platform: Platform, modelUrl: string, { rollo
 
 async function watched(client: RollcallClient, id: string, started: number): Promise<Played> {
   // The stream ends with the run: watching it is one request, where polling would be hundreds.
-  for await (const _event of client.events(id));
+  for await (const _event of client.runs.events(id));
   const seconds = (performance.now() - started) / 1000;
-  return { run: await client.getRun(id), seconds };
+  return { run: await client.runs.get(id), seconds };
 }

@@ -89,7 +89,7 @@ class Bench {
     const rollouts = this.#steps * BATCH_ROLLOUTS;
     const client = clientOf(this.#platform);
     return await this.#metered("eval", async () => {
-      const { id } = await client.createRun({
+      const { id } = await client.runs.create({
         ...play,
         num_examples: rollouts / GROUP_SIZE,
         rollouts_per_example: GROUP_SIZE,

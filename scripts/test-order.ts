@@ -13,8 +13,9 @@ const LONGEST = [
 ];
 const LONGEST_IN_WORKERD = [
   /\/test\/api\/authorization\.test/,
-  /\/test\/runtime\/run\/(judging\/faults|training\/holdout-runs|settling)\.test/,
-  /\/test\/runtime\/(endpoint\/object|account\/(object|month))\.test/,
+  /\/test\/runtime\/run\/(judging\/faults|training\/holdout-runs)\.test/,
+  /\/test\/billing\/(month|settling)\.test/,
+  /\/test\/runtime\/(endpoint\/object|account\/object)\.test/,
   /\/test\/runtime\/rollout\/(cut-off|model-faults|shared-objects|fault-classes)\.test/,
 ];
 const STARTS_PROCESSES = /\/test\/(faults|local|cli)\//;

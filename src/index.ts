@@ -13,12 +13,12 @@ import { SLICE_SERVICES } from "./slice-services.ts";
 import { OPERATIONS } from "./slices.ts";
 import { TriggerObject as Trigger } from "./triggers/object.ts";
 
+export { AccountObject } from "./billing/object.ts";
+export { FleetObject } from "./fleets/object.ts";
 export { ProjectObject } from "./retention/object.ts";
 export { AuditObject } from "./runtime/account/audit-object.ts";
-export { AccountObject } from "./runtime/account/object.ts";
 export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
-export { FleetObject } from "./runtime/fleet/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
 export { TrainerObject } from "./runtime/trainer/object.ts";

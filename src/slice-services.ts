@@ -1,4 +1,7 @@
 /** What the routes of slices ask, by name: with objects, so not for Node. */
+import { billingService as billing } from "./billing/service.ts";
+import * as replicas from "./fleets/replicas.ts";
+import * as fleets from "./fleets/service.ts";
 import * as retention from "./retention/service.ts";
 import * as sharing from "./sharing/service.ts";
 import * as telemetry from "./telemetry/scrape-metrics.ts";
@@ -6,4 +9,14 @@ import * as deliveries from "./triggers/receive-delivery.ts";
 import * as triggers from "./triggers/service.ts";
 import * as webhooks from "./webhooks/service.ts";
 
-export const SLICE_SERVICES = { webhooks, triggers, deliveries, sharing, telemetry, retention };
+export const SLICE_SERVICES = {
+  fleets,
+  replicas,
+  webhooks,
+  triggers,
+  deliveries,
+  sharing,
+  telemetry,
+  retention,
+  billing,
+};

@@ -2,16 +2,23 @@
 import { KERNEL_OPERATIONS } from "./api/app.ts";
 import type { Operation } from "./api/operation.ts";
 import type { Slice } from "./api/slice.ts";
+import { billing } from "./billing/slice.ts";
+import { fleets } from "./fleets/slice.ts";
 import { retention } from "./retention/slice.ts";
 import { register } from "./runtime/kit/slice-hooks.ts";
+import { registerCharges } from "./runtime/run/charges.ts";
 import { sharing } from "./sharing/slice.ts";
 import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
-const SLICES: readonly Slice[] = [webhooks, triggers, sharing, telemetry, retention];
+/** A project's objects are freed in this order: fleets before the webhooks that hear of them. */
+const SLICES: readonly Slice[] = [fleets, webhooks, triggers, sharing, telemetry, retention, billing];
 
-for (const { hooks } of SLICES) register(hooks);
+for (const { hooks, charges } of SLICES) {
+  register(hooks);
+  if (charges !== undefined) registerCharges(charges);
+}
 
 export const OPERATIONS: readonly Operation[] = [
   ...KERNEL_OPERATIONS,

@@ -83,6 +83,15 @@ test("the patterns of all graders together are checked within one budget of work
   await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
 });
 
+test.each([
+  ["json_diff", `[${"1e400,".repeat(5000)}1]`],
+  ["one_of", JSON.stringify(Array.from({ length: 5000 }, (_, at) => at))],
+])("so are the references that are the same for every row: %s", async (scorer, reference) => {
+  const graders = Array.from({ length: 32 }, (_, at) => ({ type: "scorer", name: `r${at}`, scorer, reference }));
+  const beyond = /the arguments of an environment may take/;
+  await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
+});
+
 test("a reply is read as JSON only where a template names what is in it, once, and counted", async () => {
   const reply = `[${"1e400,".repeat(200_000)}1]`;
   const named = { type: "string_check", operation: "eq", input: "{{ sample.output_json[0] }}", reference: "1" };

@@ -18,7 +18,7 @@ import { type BatchRead, downloadBatch, ReadAhead } from "./read-ahead.ts";
 import { BatchFault, trainableTokens } from "./row-batch.ts";
 
 export interface TrainerParts {
-  readonly client: Omit<TrainerClient, "lease" | "object" | "stream" | "batchAs" | "ledger">;
+  readonly client: Omit<TrainerClient, "lease" | "object" | "stream" | "batchAs" | "weightVersions">;
   readonly batches: Batches;
   readonly replicas: readonly Replica[];
   readonly learner: Learner;

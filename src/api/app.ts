@@ -20,17 +20,14 @@ import {
 import { auditOperations } from "./audit-log.ts";
 import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
-import { budgetOperations } from "./budgets.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
-import { fleetOperations } from "./fleets.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { joinReply } from "./join-page.ts";
 import { keyOperations } from "./keys.ts";
-import { ledgerOperations } from "./ledger.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
@@ -38,7 +35,6 @@ import { organizationOperations } from "./organizations.ts";
 import { isNavigation, pageReply } from "./pages.ts";
 import { peopleOperations } from "./people.ts";
 import { projectOperations } from "./projects.ts";
-import { replicaOperations } from "./replicas.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutListOperations } from "./rollout-lists.ts";
@@ -46,10 +42,8 @@ import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { sessionOperations } from "./sessions.ts";
-import { stripeOperations } from "./stripe.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { turnOperations } from "./turns.ts";
-import { usageOperations } from "./usage.ts";
 
 const doorOperations: readonly Operation[] = [
   {
@@ -115,8 +109,6 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...turnOperations,
   ...environmentOperations,
   ...endpointOperations,
-  ...fleetOperations,
-  ...replicaOperations,
   ...secretOperations,
   ...datasetOperations,
   ...organizationOperations,
@@ -124,11 +116,7 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...keyOperations,
   ...sessionOperations,
   ...peopleOperations,
-  ...ledgerOperations,
-  ...budgetOperations,
-  ...stripeOperations,
   ...auditOperations,
-  ...usageOperations,
   ...resealOperations,
 ];
 

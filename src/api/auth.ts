@@ -25,6 +25,7 @@ import { bearerOf, unauthorized } from "./bearer.ts";
 import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type ApiTypes, type Operation, pathParam } from "./operation.ts";
+import { keepPace } from "./pace.ts";
 import { sessionCookie, sessionTokenOf } from "./session-cookie.ts";
 import { refuseStranger } from "./strangers.ts";
 
@@ -33,6 +34,8 @@ export const REMEMBERED_MS = 2000;
 /** Who counts requests and did not answer is not asked again for so long. */
 const UNCOUNTED_MS = 1000;
 const REMEMBERED = 2000;
+/** What a request takes of the process, in milliseconds of CPU, unless its operation says more. */
+const ORDINARY_MS = 4;
 /** What a project is known by: an id of ours, or a name. */
 const NAME_OR_ID = /^[\w.-]{1,200}$/;
 export const PROJECT_HEADER = "rollcall-project";
@@ -66,6 +69,7 @@ export class Guard {
       const begun = this.#now();
       const caller = await this.#caller(context);
       await this.#count(context, caller);
+      await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS);
       const scope = await this.#admit(context, caller, operation);
       context.set("caller", caller);
       if (scope !== null) context.set("scope", scope);

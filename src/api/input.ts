@@ -9,6 +9,7 @@ import { findLost } from "../contract/lost-json.ts";
 import { mediaTypeOf } from "../contract/media-type.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../runtime/kit/body-chunks.ts";
+import { PROCESS_TURNS } from "../runtime/kit/fair-turns.ts";
 import { type Place, Places, waitFor } from "../runtime/kit/places.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
@@ -91,6 +92,8 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   refuseOtherTypes(context.req.raw);
   const bytes = await readBytes(context.req.raw, sharerOf(context));
   await refuseWhoLostTheRight(context);
+  // Small ones wait for no turn.
+  if (bytes.byteLength > FIRST_BYTES) await PROCESS_TURNS.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
   const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
@@ -196,6 +199,8 @@ const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
  */
 const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
 const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
+/** Of reading a body as JSON, and holding it against its schema. */
+const STEPS_PER_BYTE = 1;
 /** What a body's memory begins with: most are over before it is full. */
 const FIRST_BYTES = 4096;
 

@@ -96,6 +96,8 @@ export interface Operation {
   readonly urgent?: true;
   /** True: a change that the audit log does not name, since it comes with every step of a training. */
   readonly unlogged?: true;
+  /** What one takes of the process, in milliseconds of CPU, where that is more than `ORDINARY_MS`; see request-pace.ts. */
+  readonly costMs?: number;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, by name. */
   readonly headers?: Readonly<Record<string, string>>;

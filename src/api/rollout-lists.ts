@@ -14,12 +14,16 @@ import { answer, readQuery } from "./answer.ts";
 import { parseAs } from "./input.ts";
 import { type Operation, pathParam } from "./operation.ts";
 
+/** CPU of a sorted page of a run of 20,000 rollouts, in milliseconds. */
+const LIST_COST_MS = 20;
+
 const GroupPath = z.strictObject({ group: wholeNumber(0, 1_000_000) });
 
 export const rolloutListOperations: readonly Operation[] = [
   {
     id: "listRollouts",
     route: "GET /v1/runs/{id}/rollouts",
+    costMs: LIST_COST_MS,
     permission: "rollouts:read",
     summary: "List a run's rollouts, in flight and ended: filtered, sorted, page by page",
     description:
@@ -31,6 +35,7 @@ export const rolloutListOperations: readonly Operation[] = [
   {
     id: "listGroups",
     route: "GET /v1/runs/{id}/groups",
+    costMs: LIST_COST_MS,
     permission: "rollouts:read",
     summary: "List a run's groups with what their rollouts came to",
     query: GroupQuery,
@@ -51,6 +56,7 @@ export const rolloutListOperations: readonly Operation[] = [
   {
     id: "getHistogram",
     route: "GET /v1/runs/{id}/histogram",
+    costMs: LIST_COST_MS,
     permission: "rollouts:read",
     summary: "Count a run's rollouts by a number of theirs, in bins",
     query: HistogramQuery,

@@ -3,6 +3,7 @@ import { RolloutView, RunView } from "../contract/run.ts";
 import { ForkRequest } from "../contract/run-control.ts";
 import { answer, ask, CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./answer.ts";
 import type { ApiContext, Operation } from "./operation.ts";
+import { RUN_COST_MS } from "./pace.ts";
 import { CREATED_RUN, UNPAID } from "./runs.ts";
 
 export const rolloutOperations: readonly Operation[] = [
@@ -31,6 +32,7 @@ export const rolloutOperations: readonly Operation[] = [
   {
     id: "forkRollout",
     route: "POST /v1/rollouts/{id}/fork",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Go on from the middle of an ended rollout, in a run of its own",
     description:

@@ -1,8 +1,8 @@
 /** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
 import * as z from "zod";
-import { ChargeAudit, RunAudit } from "../contract/audit.ts";
+import { RunAudit } from "../contract/audit.ts";
 import { Metadata } from "../contract/eval-request.ts";
-import { EXAMPLE, wholeNumber } from "../contract/primitives.ts";
+import { EXAMPLE } from "../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../contract/run-control.ts";
 import { RunPreview } from "../contract/run-preview.ts";
@@ -19,6 +19,7 @@ import {
 } from "./answer.ts";
 import { unwrap } from "./errors.ts";
 import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
+import { RUN_COST_MS } from "./pace.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
 /** Why a run cannot begin for want of money. */
@@ -47,14 +48,11 @@ const RunQuery = z.strictObject({
   ...PageQuery.shape,
 });
 
-const ChargesQuery = z.strictObject({
-  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
-});
-
 export const runOperations: readonly Operation[] = [
   {
     id: "createRun",
     route: "POST /v1/runs",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
@@ -150,6 +148,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "retryRun",
     route: "POST /v1/runs/{id}/retry",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Try again what failed or has no score",
     description:
@@ -178,6 +177,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "rescoreRun",
     route: "POST /v1/runs/{id}/rescore",
+    costMs: RUN_COST_MS,
     permission: "runs:write",
     summary: "Score what an ended run left behind with another rubric, in a run of its own",
     description:
@@ -203,21 +203,6 @@ export const runOperations: readonly Operation[] = [
     reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
   },
-  {
-    id: "auditCharges",
-    route: "GET /v1/runs/{id}/charges",
-    permission: "runs:read",
-    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
-    description:
-      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
-    query: ChargesQuery,
-    reply: {
-      description: "What was found in this slice; ask on with `after` until `next` is null",
-      schema: ChargeAudit,
-    },
-    errors: ["in_progress", "run_unreadable"],
-    handle: (context) => answer(context, context.var.services.auditCharges, readQuery(context, ChargesQuery)),
-  },
 ];
 
 /** The run as it is now. */
@@ -234,9 +219,8 @@ async function createRun(context: ApiContext): Promise<Response> {
 
 async function previewOne(context: ApiContext): Promise<Response> {
   const request = await readBody(context, CreateRun);
-  const { services, scope, caller, now } = context.var;
-  const options = { now: now(), payer: caller.who };
-  return context.json(unwrap(await services.previewRun(context.env, scope, request, options)));
+  const { services, scope, now } = context.var;
+  return context.json(unwrap(await services.previewRun(context.env, scope, request, now())));
 }
 
 async function listRunPage(context: ApiContext): Promise<Response> {

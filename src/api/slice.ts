@@ -1,9 +1,12 @@
 /** A part of the platform that the rest does without: docs/architecture.md. */
 import type { SliceHooks } from "../runtime/kit/slice-hooks.ts";
+import type { ChargeHooks } from "../runtime/run/charges.ts";
 import type { Operation } from "./operation.ts";
 
 export interface Slice {
   readonly operations: readonly Operation[];
   /** What it does inside the rest. */
   readonly hooks: SliceHooks;
+  /** Of the one that charges runs. */
+  readonly charges?: ChargeHooks;
 }

@@ -12,8 +12,8 @@ import {
   NackRequest,
   Registered,
   RegisterRequest,
-  WeightLedger,
   WeightVersionReport,
+  WeightVersions,
 } from "../contract/trainer-wire.ts";
 import { TrainerSecrets } from "../contract/training-view.ts";
 import { readMetrics } from "../core/training/read-metrics.ts";
@@ -149,7 +149,7 @@ export const weightOperations: readonly Operation[] = [
       "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. `pending` and `failed` are only kept. Versions grow within an epoch; saying the same again changes nothing.",
     headers: AGAIN,
     body: { schema: WeightVersionReport },
-    reply: { description: "The ledger after it", schema: WeightLedger },
+    reply: { description: "The versions after it", schema: WeightVersions },
     errors: ["epoch_fenced", "version_ahead", "conflict"],
     handle: reportWeights,
   },
@@ -159,8 +159,8 @@ export const weightOperations: readonly Operation[] = [
     permission: ["trainer", "engine", "runs:read"],
     trainer: true,
     summary: "Read which weight versions there are, and which replica serves which",
-    reply: { description: "The ledger", schema: WeightLedger },
-    handle: (context) => answer(context, context.var.services.readWeightLedger),
+    reply: { description: "The versions", schema: WeightVersions },
+    handle: (context) => answer(context, context.var.services.readWeightVersions),
   },
 ];
 
@@ -199,7 +199,7 @@ async function allowEngine(
       "a key without the scope trainer reports what a replica serves: state applied or failed, and replica";
     throw new Refusal({ code: "forbidden", message, param: served ? "replica" : "state" });
   }
-  const { published } = await ask(context, context.var.services.readWeightLedger);
+  const { published } = await ask(context, context.var.services.readWeightVersions);
   if (version <= published) return;
   const message = `version ${version} is not published yet: the trainer says so first`;
   throw new Refusal({ code: "version_ahead", message, param: "version" });

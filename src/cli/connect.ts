@@ -213,14 +213,14 @@ export function clientsOf(baseUrl: string, apiKey: string, project: string | und
 async function sayOtherCode({ client, url, environment }: Connection, say: (line: string) => void): Promise<void> {
   const here = environment?.here ?? null;
   if (here === null) return;
-  const held = await client.environments();
+  const { data: held } = await client.environments.list();
   const same = held.find(({ id, version }) => id === here.id && version === here.version);
   if (same === undefined || same.digest === here.digest) return;
   say(`The platform at ${url} holds other code of ${here.id}@${here.version} than lies here, and plays that.`);
 }
 
 async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {
-  const held = await client.environments();
+  const { data: held } = await client.environments.list();
   return held.some(({ id, digest }) => id === own.id && digest === own.digest);
 }
 

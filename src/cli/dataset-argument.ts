@@ -58,7 +58,7 @@ export async function withUploadedRows(
   if (dataset === null || dataset.kind === "uploaded") return request;
   const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
   if (bytes <= LIMITS.requestBodyBytes) return request;
-  const uploaded = await client.createDataset(createReadStream(dataset.file), {
+  const uploaded = await client.datasets.upload(createReadStream(dataset.file), {
     environment: request.environment,
     environmentArgs: request.environment_args,
     signal,

@@ -24,13 +24,13 @@ export async function followRun(
   { signal, onProgress, onFinished }: FollowOptions,
 ): Promise<RunView> {
   let readAt = 0;
-  for await (const { event, data } of client.events(runId, { signal })) {
+  for await (const { event, data } of client.runs.events(runId, { signal })) {
     if (isTerminalEvent(event)) break;
     if (event === "rollout.finished") onFinished?.(data as RolloutFinished);
     const now = performance.now();
     if (now - readAt < READ_EVERY_MS) continue;
     readAt = now;
-    const run = await ifUp(() => client.getRun(runId));
+    const run = await ifUp(() => client.runs.get(runId));
     if (run !== null) onProgress(run);
   }
   const ended = await readEnded(client, runId, signal);
@@ -40,7 +40,7 @@ export async function followRun(
 
 async function readEnded(client: RollcallClient, runId: string, signal: AbortSignal): Promise<RunView> {
   for (let reads = 1; ; reads += 1) {
-    const run = await ifUp(() => client.getRun(runId));
+    const run = await ifUp(() => client.runs.get(runId));
     if (run !== null && hasEnded(run)) return run;
     if (reads >= FINAL_READS) throw new Error(`${runId} says it ended, but reads as running`);
     await sleep(READ_EVERY_MS, undefined, { signal });

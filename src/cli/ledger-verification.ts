@@ -60,7 +60,7 @@ async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAske
   const differences: Difference[] = [];
   const { client, signal } = place;
   for (const organization of organizations ?? [undefined]) {
-    const found = await client.verifyLedger({ organization }, { signal });
+    const found = await client.ledger.verify({ organization }, { signal });
     balance_micros[found.organization_id] = found.balance_micros;
     all.entries += found.entries;
     differences.push(...differencesOf(found));
@@ -94,9 +94,9 @@ interface RunPlace {
 async function runsOf({ client, inProject, signal }: LedgerPlace): Promise<RunPlace[]> {
   const runs: RunPlace[] = [];
   const { organization } = await client.whoAmI({ signal });
-  for await (const { id } of client.projects({ limit: 100 }, { signal })) {
+  for await (const { id } of client.projects.list({ limit: 100 }, { signal })) {
     const project = inProject(id);
-    for await (const run of project.runs({ limit: 100 }, { signal })) {
+    for await (const run of project.runs.list({ limit: 100 }, { signal })) {
       runs.push({ id: run.id, organization: organization.id, client: project });
     }
   }
@@ -107,7 +107,7 @@ async function chargesOf({ signal }: LedgerPlace, { id, organization, client }: 
   const found: Difference[] = [];
   let [checked, unsettled] = [0, 0];
   for (let after: number | undefined; ; ) {
-    const slice = await client.auditCharges(id, { after }, { signal });
+    const slice = await client.runs.auditCharges(id, { after }, { signal });
     checked += slice.checked;
     unsettled += slice.unsettled;
     found.push(

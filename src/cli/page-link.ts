@@ -15,7 +15,7 @@ export interface PageLink {
 
 /** A link that signs a browser in as the client's key, and leads to the path. */
 export async function pageLink(client: RollcallClient, path: string, options: CallOptions = {}): Promise<PageLink> {
-  const { url, expires_at } = await client.createSignInCode(options);
+  const { url, expires_at } = await client.sessions.createCode(options);
   return { url: path === "/" ? url : `${url}&to=${path}`, expires_at };
 }
 

@@ -54,6 +54,8 @@ export interface Destination {
   readonly signal: AbortSignal;
   /** The deployment's way out; absent where there is no deployment, as in a test. */
   readonly send?: Send;
+  /** Resolves when a reply of so many characters may be read as JSON; null, or absent: at once. */
+  readonly mayRead?: (characters: number) => Promise<void> | null;
   /** What of a request the endpoint is known to refuse (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];
 }
@@ -126,7 +128,7 @@ async function postCall<Response>(
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
-    answer = await replyJson(reply, where.api_key);
+    answer = await replyJson(reply, where);
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer);
@@ -266,13 +268,14 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 // a key that the server repeats: what is said here are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
-async function replyJson(response: Response, api_key: string | null): Promise<unknown> {
+async function replyJson(response: Response, { api_key, mayRead }: Destination): Promise<unknown> {
   const reader = new ReplyReader();
   let characters = 0;
   await takeCompletion(response, (piece) => {
     characters += piece.length;
     reader.take(piece);
   });
+  await mayRead?.(characters);
   try {
     const reply = reader.end();
     return withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);

@@ -331,3 +331,8 @@ function isRefusal({ status }: Answer): boolean {
 function tokensOf({ status, body }: Answer): LikelyTokens {
   return status === 200 ? firstTokens(body) : new Map();
 }
+
+/** It did not come as far as saying what it supports. */
+export function isSilent({ chat, exactness, error }: EndpointCapabilities): boolean {
+  return error !== null && (!chat || exactness === null);
+}

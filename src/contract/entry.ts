@@ -126,22 +126,10 @@ export {
   type WordField,
 } from "./filter.ts";
 export {
-  FleetList,
   FleetOrName,
-  FleetPatch,
-  FleetRequest,
-  type FleetRequestInput,
   FleetUpdate,
-  FleetView,
   LOCATION_HINTS,
-  REPLICA_STATES,
   ReplicaCapabilities,
-  ReplicaList,
-  ReplicaPatch,
-  ReplicaRequest,
-  type ReplicaRequestInput,
-  ReplicaState,
-  ReplicaView,
   UPDATE_MODES,
   UpdateMode,
 } from "./fleet.ts";
@@ -268,10 +256,10 @@ export {
   RegisterRequest,
   type RegisterRequestInput,
   TrainerMetrics,
-  WeightLedger,
   WeightsOut,
   WeightVersionReport,
   type WeightVersionReportInput,
+  WeightVersions,
 } from "./trainer-wire.ts";
 export {
   Advantage,

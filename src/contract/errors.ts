@@ -78,6 +78,9 @@ export class BrowserSandboxError extends SandboxError {
 export class TunnelError extends InfraError {
   override readonly name: string = "TunnelError";
 }
+/** The name of the error of a call that was not made because the endpoint was given another address. */
+export const ENDPOINT_MOVED = "EndpointMoved";
+
 /** A stage of a rollout that took longer than it may. `whole`: what ended is not its own time but the rollout's. */
 export class StageTimeoutError extends RolloutError {
   override readonly name: string = "StageTimeoutError";

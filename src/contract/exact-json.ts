@@ -38,11 +38,16 @@ export function parseExactJson(text: string): unknown {
 /**
  * `JSON.parse`, except that a number that a double does not keep (`isKept`) is a raw one, with the digits it has in the
  * text, or those that `write` makes of them. Throws SyntaxError, too, where such a number stands in a text that is nested
- * too deep to be read so.
+ * too deep to be read so. Such a text is read twice, and the second time takes 1 µs a character.
  */
-export function parseKeepingNumbers(text: string, write: (source: string) => string = (source) => source): unknown {
+export function parseKeepingNumbers(
+  text: string,
+  write: (source: string) => string = (source) => source,
+  beforeReadingAgain: () => void = () => undefined,
+): unknown {
   const value: unknown = JSON.parse(text);
   if (!holdsLarge(value)) return value;
+  beforeReadingAgain();
   try {
     return parse(text, (_key, inner, { source }) =>
       typeof inner !== "number" || source === undefined || isKept(inner, source) ? inner : rawJSON(write(source)),
@@ -54,8 +59,8 @@ export function parseKeepingNumbers(text: string, write: (source: string) => str
 }
 
 /** The same, for texts that are compared: equal numbers have one text, the digits where they are whole. */
-export function parseDigits(text: string): unknown {
-  return parseKeepingNumbers(text, (source) => wholeOf(source) ?? decimalOf(source));
+export function parseDigits(text: string, beforeReadingAgain?: () => void): unknown {
+  return parseKeepingNumbers(text, (source) => wholeOf(source) ?? decimalOf(source), beforeReadingAgain);
 }
 
 /** Whether a number in it is past 2^53, or raw. */

@@ -34,6 +34,7 @@ export const LIMITS = {
   /** Inline trajectories one answer between objects may carry. */
   inlinePageBytes: 8 * MIB,
   taskRowBytes: 4 * MIB,
+  taskRowValues: 100_000,
   /** One reply of a model, a judge or an embedding model: its body, inflated. */
   completionBytes: 4 * MIB,
   /** Of what an endpoint refuses, by name. */
@@ -57,6 +58,8 @@ export const LIMITS = {
   mcpToolBytes: 64 * KIB,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
+  /** Of the rollouts that a process plays at once, all together: their rows, prompts and turns. Others wait. */
+  heldCharacters: 256 * MIB,
   /** Of trajectories that whoever scores holds at once, as JSON; one unit more than that is held by itself. */
   scoringCharacters: 32 * MIB,
   /** Each text of an error, and the errors of one list together: more is cut, and says so. */
@@ -131,6 +134,12 @@ export const LIMITS = {
   endpointWaitMs: 15 * MINUTE,
   /** Verdicts the functions of one rollout may ask for. */
   judgeAsksPerRollout: 64,
+  /** What a judge is asked at once: all messages, or both texts that are compared. More is no ask, and its score is null. */
+  askCharacters: 4 * MIB,
+  /** What one unit asks its judges together; the rest once those have answered. */
+  unitAskCharacters: 16 * MIB,
+  /** The same of all units of a process: others wait. */
+  askedCharacters: 64 * MIB,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,
   /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait, budgets. */

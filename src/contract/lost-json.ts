@@ -6,6 +6,7 @@
  * many names as the text.
  */
 import { isKept, sayInexact } from "./exact-json.ts";
+import { membersOf } from "./json.ts";
 import { saidBack } from "./shown-text.ts";
 
 export interface Lost {
@@ -53,7 +54,7 @@ function mayEndName(text: string, at: number): boolean {
 /** How many members the objects in a value have together; less than 0 where a number is past 2^53 or nesting too deep. */
 function namesIn(value: object, depth = 0): number {
   if (depth > DEEPEST) return Number.NEGATIVE_INFINITY;
-  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  const members = membersOf(value);
   let names = Array.isArray(value) ? 0 : members.length;
   for (let at = 0; at < members.length; at += 1) {
     const member = members[at];

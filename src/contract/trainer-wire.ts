@@ -180,7 +180,7 @@ export const WeightVersionReport = namedInput("WeightVersionReport", {
 });
 export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
 /** Which versions there are, and who serves which. */
-export const WeightLedger = named("WeightLedger", {
+export const WeightVersions = named("WeightVersions", {
   published: Version.meta({ example: 1 }),
   applied: Applied.meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
   epoch: Count.describe("0: no trainer has registered").meta({ example: 1 }),
@@ -200,7 +200,7 @@ export const WeightLedger = named("WeightLedger", {
     .describe("the latest 100, newest first")
     .meta({ example: [{}] }),
 });
-export type WeightLedger = z.infer<typeof WeightLedger>;
+export type WeightVersions = z.infer<typeof WeightVersions>;
 
 /** The body of a push, signed as a webhook. */
 export const BatchOffer = named("BatchOffer", {

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { EvalRequest, refusePlace } from "./eval-request.ts";
+import type { JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
@@ -163,8 +164,29 @@ export interface StoredTrainer {
 type Players = readonly { readonly sampling: Sampling }[];
 
 /** Whether evals are of the run's own environment: then they are asked as the run was, with its rows in its order. */
-export function evalsOwn({ environment }: NonNullable<TrainingSpec["eval"]>, { id }: { readonly id: string }): boolean {
+export function evalsOwn(
+  { environment }: Pick<NonNullable<TrainingSpec["eval"]>, "environment">,
+  { id }: { readonly id: string },
+): boolean {
   return environment === undefined || environment.split("@")[0] === id;
+}
+
+/** What an eval of the training run `of` plays: its own environment by default, with its arguments and in its order. */
+export function evalPlayed(
+  { environment, environment_args, num_examples, rollouts_per_example }: NonNullable<TrainingSpec["eval"]>,
+  of: {
+    readonly environment: { readonly id: string; readonly version: string };
+    readonly environment_args: JsonObject;
+    readonly shuffle: boolean;
+  },
+) {
+  const { id, version } = of.environment;
+  return {
+    environment: environment ?? `${id}@${version}`,
+    environment_args: environment_args ?? (environment === undefined ? of.environment_args : {}),
+    shuffle: of.shuffle && evalsOwn({ environment }, of.environment),
+    ...{ num_examples, rollouts_per_example },
+  };
 }
 
 /** `players`: the environments that play the run's rows. */

@@ -51,7 +51,7 @@ export interface ModelResponse {
   readonly latency_ms: number;
 }
 
-/** The call of a turn on a fleet, as the fleet's object numbered it (runtime/contract/fleet-wire.ts). */
+/** The call of a turn on a fleet, as the fleet's object numbered it (src/fleets/rpc.ts). */
 export interface FleetCallNote {
   readonly replica_id: string;
   readonly number: number;

@@ -1,5 +1,6 @@
 /** What texts and rollouts take: bytes of UTF-8, and UTF-16 units of JSON. */
 import type { JsonObject } from "../contract/json.ts";
+import type { Messages } from "../contract/messages.ts";
 import { packState, type Turn } from "../contract/trajectory.ts";
 
 /** How many bytes a text takes as UTF-8. Counted by hand: core has no TextEncoder. */
@@ -25,6 +26,14 @@ export function exceedsUtf8(text: string, limit: number): boolean {
  */
 export function sizeOf(value: object): number {
   return JSON.stringify(value).length;
+}
+
+/** What messages take, about: a long text is not made JSON of for it. */
+export function charactersOf(messages: Messages): number {
+  const sizes = messages.map((message) =>
+    typeof message.content === "string" ? message.content.length : sizeOf(message),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** What the state after the last turn takes, as a trajectory keeps it. */

@@ -193,3 +193,12 @@ export async function membershipOf(
 export function personViewOf({ id, email, email_proven, name, role, created_at }: Member): PersonView {
   return { object: "person", id, email, email_proven, name, role, created_at: seconds(created_at) };
 }
+
+/** Addresses of whoever owns the organisation, at most `limit`. */
+export async function ownersOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+  const isOwner = eq(members.role, "owner");
+  const rows = await inOrganization(database, orgId)
+    .joined({ email: people.email }, [members, people], eq(people.id, members.person_id), isOwner)
+    .limit(limit);
+  return rows.map(({ email }) => email);
+}

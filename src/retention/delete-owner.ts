@@ -6,10 +6,9 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { fleetsOfProject } from "../db/fleets.ts";
-import { accountObject, auditObject, fleetObject, ownerFolder } from "../runtime/kit/names.ts";
+import { accountObject, auditObject, ownerFolder } from "../runtime/kit/names.ts";
 import { minting } from "../runtime/kit/secrets.ts";
-import { freeProject, stopProject } from "../runtime/kit/slice-hooks.ts";
+import { closeOrganization, objectsOfProject, stopProject } from "../runtime/kit/slice-hooks.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -24,10 +23,10 @@ import {
 } from "./owner-queries.ts";
 import { projectObject } from "./rpc.ts";
 
-/** Runs whose jobs are under way at once; projects; and fleets whose objects are freed. */
+/** Runs whose jobs are under way at once; projects; and objects of slices that are freed. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
-const FLEETS_AT_ONCE = 100;
+const OBJECTS_AT_ONCE = 100;
 /** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
 const LOOK_MS = 10_000;
 
@@ -38,9 +37,8 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return await filesSlice(slice, job, ownerFolder(scope), "rows");
     case "rows": {
       if (!job.counted) {
-        const freeing = await freeFleets(slice, scope, job);
+        const freeing = await freeObjects(slice, scope, job);
         if (freeing !== null) return freeing;
-        await freeProject(env, scope, subrequests);
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }
@@ -59,11 +57,10 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
 }
 
 /** While it is known which there are: nothing is sent for a project that is gone. Null: all are freed. */
-async function freeFleets({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome | null> {
-  const fleets = await subrequests.fetch(() => fleetsOfProject(env.DB, scope, job.freed + FLEETS_AT_ONCE));
-  const next = fleets.slice(job.freed);
-  const freed = await subrequests.objectAll(next, (id) => fleetObject(env, scope, id).free());
-  // An engine is paused in a step that has not ended: only its fleet knows of it, and only while its keys are there.
+async function freeObjects({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome | null> {
+  const page = { from: job.freed, limit: OBJECTS_AT_ONCE };
+  const next = await objectsOfProject(env, scope, page, subrequests);
+  const freed = await subrequests.objectAll(next, (free) => free());
   if (freed.includes(false)) return waitUntil(now + LOOK_MS);
   return next.length === 0 ? null : goOn({ ...job, freed: job.freed + next.length });
 }
@@ -72,10 +69,8 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
   const { env, subrequests } = slice;
   switch (job.step) {
     case "books": {
-      const { entries, balance_micros } = await subrequests.object(() => accountObject(env, orgId).balance(orgId));
-      const left = balance_micros < 0 ? { owed_micros: -balance_micros } : { balance_micros };
-      const had = entries === 0 ? {} : { ledger_entries: entries, ...left };
-      return goOn({ ...job, counts: { ...job.counts, ...had }, step: "account" });
+      const said = await closeOrganization(env, orgId, subrequests);
+      return goOn({ ...job, counts: { ...job.counts, ...said }, step: "account" });
     }
     case "account": {
       // Before its files: it archives entries by itself.

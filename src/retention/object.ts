@@ -12,6 +12,7 @@ import type { Scope } from "../contract/scope.ts";
 import type { Owner, Serves } from "../runtime/contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
 import { logError } from "../runtime/kit/log.ts";
+import { tellOfDays } from "../runtime/kit/slice-hooks.ts";
 import { Subrequests } from "../runtime/kit/subrequests.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
@@ -19,7 +20,6 @@ import { noteDeletion } from "./deletion-queries.ts";
 import type { Outcome, Slice } from "./job-slice.ts";
 import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { DeletionOrder, ProjectRpc } from "./rpc.ts";
-import { dayOf, postStorage } from "./storage-days.ts";
 import { sweepSlice } from "./sweep.ts";
 
 /** Jobs looked at in one alarm. */
@@ -97,7 +97,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       const scope = { orgId, projectId };
       const subrequests = new Subrequests();
       const swept = await sweepSlice(this.env, scope, this.#jobs, now, subrequests);
-      const stores = swept !== "gone" && swept !== "more" && (await this.#postStorage(scope, subrequests));
+      const stores = swept !== "gone" && swept !== "more" && (await this.#tellOfDays(scope, subrequests));
       // Whoever noted something in this isolate's day may have made it just now.
       const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
       if (idle || swept === "gone") forgetDays(kv);
@@ -109,14 +109,14 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     }
   }
 
-  /** Posts the days that are not in the books yet. True while the project stores anything. */
-  async #postStorage(scope: Scope, subrequests: Subrequests): Promise<boolean> {
+  /** Tells slices of the days that they were not told of. True: to be told tomorrow, too. */
+  async #tellOfDays(scope: Scope, subrequests: Subrequests): Promise<boolean> {
     const { kv } = this.ctx.storage;
-    const now = this.now();
-    const last = kv.get<number>(STORED_DAY) ?? dayOf(now) - 1;
-    const bytes = await postStorage(this.env, scope, last, now, subrequests);
-    kv.put(STORED_DAY, dayOf(now));
-    return bytes > 0;
+    const today = dayOf(this.now());
+    const last = kv.get<number>(STORED_DAY) ?? today - 1;
+    const more = await tellOfDays(this.env, scope, { last, today }, subrequests);
+    kv.put(STORED_DAY, today);
+    return more;
   }
 
   /** One slice of a job. Never throws. */
@@ -184,6 +184,11 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     if (due.length === 0) await storage.deleteAlarm();
     else await storage.setAlarm(Math.max(this.now(), Math.min(...due)));
   }
+}
+
+/** The number of the day (UTC) that a time (epoch milliseconds) is in. */
+function dayOf(now: number): number {
+  return Math.floor(now / DAY_MS);
 }
 
 /** Nothing is due here. Days in which nothing was stored are not caught up once something is. */

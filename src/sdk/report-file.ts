@@ -19,16 +19,16 @@ export async function readReportFile(
   now: number,
   options: CallOptions = {},
 ): Promise<ReportFile> {
-  const run = await client.getRun(runId, options);
+  const run = await client.runs.get(runId, options);
   const histograms: Record<string, Histogram> = {};
-  for (const of of measuresOf(run)) histograms[of] = await client.histogram(runId, { of }, options);
+  for (const of of measuresOf(run)) histograms[of] = await client.runs.histogram(runId, { of }, options);
   const firsts: Record<string, RolloutSummary | null> = {};
   for (const filter of badEnds(run)) {
-    const page = await client.listRollouts(runId, { filter, sort: "ended", limit: 1 }, options);
+    const page = await client.rollouts.list(runId, { filter, sort: "ended", limit: 1 }, options);
     firsts[filter] = page.data[0] === undefined ? null : withoutPrompt(page.data[0]);
   }
   const rollouts: RolloutSummary[] = [];
-  for await (const rollout of client.rollouts(runId, { limit: A_PAGE }, options)) {
+  for await (const rollout of client.rollouts.list(runId, { limit: A_PAGE }, options)) {
     rollouts.push(withoutPrompt(rollout));
     if (rollouts.length === ROLLOUTS) break;
   }

@@ -10,6 +10,9 @@ export interface RowPage<T> {
   readonly next: string | null;
 }
 
+/** Awaited, it is one page. Iterated over, it is every object from that page on; further pages are asked for as needed. */
+export type PagePromise<T, P = Page<T>> = Promise<P> & AsyncIterable<T>;
+
 export interface ClientOptions extends TransportOptions {
   /** The platform's address, without /v1. */
   readonly baseUrl: string;
@@ -33,8 +36,7 @@ export class Requests extends Transport {
     return this.json(path, { ...options, method: "PATCH", headers, body: JSON.stringify(body) });
   }
 
-  /** One whose reply was lost is sent again and may then answer `not_found`. */
-  delete(path: string, options: CallOptions): Promise<Deleted> {
+  delete<T = Deleted>(path: string, options: CallOptions): Promise<T> {
     return this.json(path, { ...options, method: "DELETE" });
   }
 
@@ -42,9 +44,45 @@ export class Requests extends Transport {
     return this.read(path, call, readJson<T>);
   }
 
+  text(path: string, call: Call): Promise<string> {
+    return this.read(path, call, (reply) => reply.text());
+  }
+
   /** What `read` makes of the reply. */
   read<T>(path: string, call: Call, read: Read<T>): Promise<T> {
     return this.request(this.base + path, call, read);
+  }
+
+  /** A list whose next page is asked for by the `last_id` of the page before. */
+  list<T, P extends Page<T> = Page<T>>(
+    path: string,
+    query: PageQuery<unknown>,
+    options: CallOptions,
+  ): PagePromise<T, P> {
+    return this.pages(path, query, options, ({ has_more, last_id }) => {
+      return has_more && last_id !== null ? { after: last_id } : null;
+    });
+  }
+
+  /** `next`: the part of the query that asks for the page after this one; null after the last one. */
+  pages<T, P extends { readonly data: readonly T[] }>(
+    path: string,
+    query: object,
+    options: CallOptions,
+    next: (page: P) => object | null,
+  ): PagePromise<T, P> {
+    const ask = (more: object) => this.json<P>(path + search({ ...query, ...more }), options);
+    const first = ask({});
+    return Object.assign(first, {
+      async *[Symbol.asyncIterator]() {
+        for (let page = await first; ; ) {
+          yield* page.data;
+          const more = next(page);
+          if (more === null) return;
+          page = await ask(more);
+        }
+      },
+    });
   }
 
   /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
@@ -55,15 +93,6 @@ export class Requests extends Transport {
       yield* page.rows;
       url = page.next === null ? null : withSearchOf(page.next, url);
     }
-  }
-}
-
-/** A part of the client: methods that all ask through the same `Requests`. */
-export class ClientPart {
-  protected readonly requests: Requests;
-
-  constructor(requests: Requests) {
-    this.requests = requests;
   }
 }
 
@@ -93,16 +122,14 @@ export function withSearchOf(link: string, url: string): string {
   return next.href;
 }
 
-export async function* eachOf<Q extends PageQuery, T>(
-  query: Q,
-  list: (query: Q) => Promise<Page<T>>,
-): AsyncGenerator<T> {
-  for (let after = query.after; ; ) {
-    const page: Page<T> = await list({ ...query, after });
-    yield* page.data;
-    if (!page.has_more || page.last_id === null) return;
-    after = page.last_id;
-  }
+/** `` pathTo`/runs/${id}/cancel` ``: each value is encoded, so that it stays one segment of the path. */
+export function pathTo(texts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return String.raw({ raw: texts }, ...values.map(encodeURIComponent));
+}
+
+/** An empty filter means none. */
+export function filtered<Q extends { readonly filter?: string | undefined }>(query: Q): Q {
+  return { ...query, filter: query.filter || undefined };
 }
 
 /** `?a=1&metadata[branch]=main`; empty when nothing is asked. */

@@ -17,8 +17,8 @@ import type {
   NackRequestInput,
   Registered,
   RegisterRequestInput,
-  WeightLedger,
   WeightVersionReportInput,
+  WeightVersions,
 } from "../contract/trainer-wire.ts";
 import { BatchOffer } from "../contract/trainer-wire.ts";
 import type { CallOptions } from "./options.ts";
@@ -178,11 +178,11 @@ export class TrainerClient {
   }
 
   /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
-  reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightLedger> {
+  reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightVersions> {
     return this.#requests.post(`${this.#run}/weight-versions`, report, options);
   }
 
-  ledger(options: CallOptions = {}): Promise<WeightLedger> {
+  weightVersions(options: CallOptions = {}): Promise<WeightVersions> {
     return this.#requests.json(`${this.#run}/weight-versions`, options);
   }
 

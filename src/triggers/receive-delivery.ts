@@ -5,10 +5,11 @@ import type { Scope } from "../contract/scope.ts";
 import type { TriggerRow } from "../db/doors-schema.ts";
 import { type Refusal, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
+import { PROCESS_TURNS } from "../runtime/kit/fair-turns.ts";
 import { openSealed } from "../runtime/kit/sealed-values.ts";
 import { readId } from "../runtime/kit/secrets.ts";
-import { resolveRun } from "../runtime/service/accept-run.ts";
 import { notFound } from "../runtime/service/read-run.ts";
+import { resolveRun, wantedBy } from "../runtime/service/resolve/resolve-run.ts";
 import { triggerDisabled } from "./begin-run.ts";
 import { checkWhen, filled, fillingOf } from "./mapping.ts";
 import { findTrigger, triggerAnywhere } from "./queries.ts";
@@ -55,7 +56,7 @@ export async function findHook(
  */
 export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Posted): Promise<Result<TriggerReceipt>> {
   const of = placeOf(trigger);
-  const signed = await verifyDelivery({ ...posted, scheme: trigger.scheme, secret: await secretOf(env, trigger) });
+  const signed = await verified(env, trigger, posted);
   if (!signed.ok) {
     if (!isUnsigned(signed.error)) await noteRefused(env, trigger, signed.error);
     return signed;
@@ -91,8 +92,7 @@ export async function testTrigger(
     if (!json.ok) return { ok: true, value: { ...nothing, would: "refuse", errors: [json.error] } };
     return { ok: true, value: { ...said, ...(await tried(env, trigger, json.value, now)) } };
   }
-  const sent = { headers: new Headers(headers), body: text, now };
-  const signed = await verifyDelivery({ ...sent, scheme: trigger.scheme, secret: await secretOf(env, trigger) });
+  const signed = await verified(env, trigger, { headers: new Headers(headers), body: text, now });
   if (!signed.ok) {
     const verified = !isUnsigned(signed.error);
     return { ok: true, value: { ...nothing, verified, would: "refuse", errors: [signed.error] } };
@@ -118,7 +118,7 @@ async function tried(env: Env, trigger: TriggerRow, payload: Json, now: number):
   const asked = readRun(request.value);
   if (!asked.ok) return refused(within("run", asked.error), request.value);
   const scope = { orgId: trigger.org_id, projectId: trigger.project_id };
-  const resolved = await resolveRun(env, scope, asked.value, { now, idempotencyKey: null, requestHash: "" });
+  const resolved = await resolveRun(env, scope, wantedBy(asked.value), now);
   if (!resolved.ok) return refused(resolved.error, request.value);
   return { would: "begin", when, request: request.value, errors: [] };
 }
@@ -144,6 +144,12 @@ function jsonOf(text: string): Result<Json> {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     return refuse("invalid_request", "the body is not valid JSON", "body");
   }
+}
+
+async function verified(env: Env, trigger: TriggerRow, sent: Omit<Posted, "origin">): Promise<Result<Signed>> {
+  const takeTurn = () => PROCESS_TURNS.take(trigger.org_id);
+  const secret = await secretOf(env, trigger);
+  return await verifyDelivery({ ...sent, scheme: trigger.scheme, secret, takeTurn });
 }
 
 async function secretOf(env: Env, trigger: TriggerRow): Promise<string> {

@@ -14,6 +14,7 @@ import {
 import { Refusal, unwrap } from "../api/errors.ts";
 import { idempotencyKeyOf, readText } from "../api/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
+import { keepPace, RUN_COST_MS } from "../api/pace.ts";
 import { listReply, PageQuery, pageOf } from "../api/page.ts";
 import { isRefused, refuseStranger, sharerOf } from "../api/strangers.ts";
 import { Deleted } from "../contract/endpoint.ts";
@@ -125,6 +126,7 @@ export const triggerOperations: readonly Operation[] = [
   {
     id: "testTrigger",
     route: `POST ${ONE}/test`,
+    costMs: RUN_COST_MS,
     permission: "triggers:write",
     summary: "Tell what a payload would do; nothing is begun",
     description: "With `headers` and the exact `body`, its signature is checked as well.",
@@ -212,6 +214,7 @@ async function receive(context: ApiContext): Promise<Response> {
   }
   const read = readText(context.req.raw, sharerOf(context));
   const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
+  await keepPace(sharerOf(context), RUN_COST_MS);
   const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };
   const received = await deliveries(context).receiveDelivery(context.env, trigger, posted);
   if (!received.ok && UNSIGNED.includes(received.error.code)) {

@@ -15,9 +15,9 @@ import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts
 import { given } from "../runtime/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
 import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
-import { resolveRun } from "../runtime/service/accept-run.ts";
 import { noteProject } from "../runtime/service/note-project.ts";
 import { notFound } from "../runtime/service/read-run.ts";
+import { resolveRun, wantedBy } from "../runtime/service/resolve/resolve-run.ts";
 import {
   deleteTrigger as deleteRow,
   findTrigger,
@@ -146,7 +146,9 @@ async function refuseTemplate(env: Env, scope: Scope, template: Template, now: n
   const checked = checkTemplate(run, map, when);
   if (!checked.ok) return { ok: false, error: checked.error };
   if (checked.sample === null) return null;
-  const resolved = await resolveRun(env, scope, checked.sample, { now, idempotencyKey: null, requestHash: "" });
+  // Whether a cap can be kept is seen when a run begins: its endpoints may get prices until then.
+  const { max_cost_micros: _, ...wanted } = wantedBy(checked.sample);
+  const resolved = await resolveRun(env, scope, wanted, now);
   if (resolved.ok) return null;
   const { error } = resolved;
   const filledIn = Object.keys(map).map((target) => target.split(".")[0] ?? "");

@@ -10,6 +10,7 @@ import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { canonicalJson, isRecord, type Json } from "../contract/json.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { type Refusal, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { type GiveBack, stepsOfJson } from "../runtime/kit/fair-turns.ts";
 import { isSameText, sha256Hex } from "../runtime/kit/secrets.ts";
 import { verifyingKeys } from "../runtime/kit/signing-keys.ts";
 import type { TriggerScheme } from "./wire.ts";
@@ -22,6 +23,8 @@ const ID = /^[\x21-\x7e]{1,255}$/;
 const EVENT_CHARACTERS = 100;
 /** JSON values from which the id of a commit is made, at most: a larger payload may nest too deep to be written. */
 const VALUES_NAMING = 1000;
+/** For each character of a body with numbers that no double holds. */
+const READ_EXACTLY_STEPS = 20;
 /** The scope of Hugging Face's events about what is in a repository. */
 const CONTENT = "repo.content";
 
@@ -45,6 +48,8 @@ interface Received {
   readonly body: string;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Waits for the turn of the trigger's organisation, before the body of a proved sender is read. */
+  readonly takeTurn?: () => Promise<GiveBack>;
 }
 
 /**
@@ -58,11 +63,12 @@ export async function verifyDelivery(received: Received): Promise<Result<Signed>
     case "github":
       return await github(received);
     default:
-      return huggingface(received);
+      return await huggingface(received);
   }
 }
 
-async function standard({ secret, headers, body, now }: Received): Promise<Result<Signed>> {
+async function standard(received: Received): Promise<Result<Signed>> {
+  const { secret, headers, body, now } = received;
   const id = headers.get("webhook-id") ?? "";
   const timestamp = headers.get("webhook-timestamp") ?? "";
   const given = (headers.get("webhook-signature") ?? "").split(" ").slice(0, SIGNATURES);
@@ -76,13 +82,14 @@ async function standard({ secret, headers, body, now }: Received): Promise<Resul
   if (Math.abs(now / 1000 - Number(timestamp)) > SIGNED_S) {
     return refuse("stale_timestamp", `it was signed more than ${SIGNED_S} s from now`, "webhook-timestamp");
   }
-  return read(body, (payload) => {
+  return await read(received, (payload) => {
     const type = isRecord(payload) ? payload["type"] : null;
     return { ids: [id], event: typeof type === "string" ? type : null, ping: false };
   });
 }
 
-async function github({ secret, headers, body }: Received): Promise<Result<Signed>> {
+async function github(received: Received): Promise<Result<Signed>> {
+  const { secret, headers, body } = received;
   const [, hex] = /^sha256=([0-9a-f]{64})$/.exec(headers.get("x-hub-signature-256") ?? "") ?? [];
   const signatures = hex === undefined ? [] : [Buffer.from(hex, "hex")];
   if (!(await isSigned([Buffer.from(secret, "utf8")], body, signatures))) {
@@ -91,14 +98,15 @@ async function github({ secret, headers, body }: Received): Promise<Result<Signe
   const id = headers.get("x-github-delivery") ?? "";
   if (!ID.test(id)) return refuse("invalid_request", "X-GitHub-Delivery does not name a delivery", "X-GitHub-Delivery");
   const event = headers.get("x-github-event");
-  return read(body, () => ({ ids: [id, bodyId(body)], event, ping: event === "ping" }));
+  return await read(received, () => ({ ids: [id, bodyId(body)], event, ping: event === "ping" }));
 }
 
-function huggingface({ secret, headers, body }: Received): Result<Signed> {
+async function huggingface(received: Received): Promise<Result<Signed>> {
+  const { secret, headers, body } = received;
   if (!isSameText(headers.get("x-webhook-secret") ?? "", secret)) {
     return unsigned("X-Webhook-Secret is not the trigger's");
   }
-  return read(body, (payload) => {
+  return await read(received, (payload) => {
     const { scope, action } = isRecord(payload) && isRecord(payload["event"]) ? payload["event"] : {};
     const event = typeof scope === "string" && typeof action === "string" ? `${scope}.${action}` : null;
     return { ids: [commitId(payload) ?? bodyId(body)], event, ping: false };
@@ -130,13 +138,22 @@ function bodyId(body: string): string {
   return `sha256_${sha256Hex(body)}`;
 }
 
-function read(body: string, say: (payload: Json) => Omit<Signed, "payload">): Result<Signed> {
+async function read(
+  { body, takeTurn }: Received,
+  say: (payload: Json) => Omit<Signed, "payload">,
+): Promise<Result<Signed>> {
+  let steps = stepsOfJson(body);
+  const giveBack = await takeTurn?.();
   let payload: Json;
   try {
-    payload = parseKeepingNumbers(body) as Json;
+    payload = parseKeepingNumbers(body, undefined, () => {
+      steps += READ_EXACTLY_STEPS * body.length;
+    }) as Json;
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     return refuse("invalid_request", "the body is not valid JSON", null);
+  } finally {
+    giveBack?.(steps);
   }
   const { event, ...known } = say(payload);
   return { ok: true, value: { ...known, payload, event: event?.slice(0, EVENT_CHARACTERS) ?? null } };

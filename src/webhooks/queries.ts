@@ -37,10 +37,11 @@ export async function webhooksListening(database: D1Database, scope: Scope): Pro
 }
 
 /** All of the project, disabled ones too: for its deletion. */
-export async function webhooksOfProject(database: D1Database, scope: Scope): Promise<string[]> {
+export async function webhooksOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: webhookEndpoints.id }, webhookEndpoints)
-    .limit(LIMITS.webhooksPerProject);
+    .orderBy(sql`${webhookEndpoints.id}`)
+    .limit(limit);
   return rows.map(({ id }) => id);
 }
 

@@ -1,15 +1,18 @@
 /** Webhook endpoints: addresses that are told of events. */
 import type { Slice } from "../api/slice.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import type { OwnedObject } from "../runtime/kit/slice-hooks.ts";
 import { webhookListener } from "./emit.ts";
 import { webhooksOfProject } from "./queries.ts";
 import { webhookOperations } from "./routes.ts";
 import { webhookObject } from "./rpc.ts";
 
-async function freeProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<void> {
-  const ids = await subrequests.fetch(() => webhooksOfProject(env.DB, scope));
-  await subrequests.objectAll(ids, (id) => webhookObject(env, scope, id).free());
+async function objectsOfProject(env: Env, scope: Scope, limit: number): Promise<OwnedObject[]> {
+  const ids = await webhooksOfProject(env.DB, scope, limit);
+  return ids.map((id) => async () => {
+    await webhookObject(env, scope, id).free();
+    return true;
+  });
 }
 
-export const webhooks: Slice = { operations: webhookOperations, hooks: { events: webhookListener, freeProject } };
+export const webhooks: Slice = { operations: webhookOperations, hooks: { events: webhookListener, objectsOfProject } };

@@ -61,7 +61,7 @@ function cutOff(reply: Response, body: ReadableStream<Uint8Array>, cut: Cut): Re
 
 async function collect(client: RollcallClient, after?: number): Promise<RunEvent[]> {
   const events: RunEvent[] = [];
-  for await (const event of client.events(runId, { after })) events.push(event);
+  for await (const event of client.runs.events(runId, { after })) events.push(event);
   return events;
 }
 

@@ -209,8 +209,8 @@ test("only the open routes are documented as needing no key", async () => {
     "/v1/bootstrap",
     "/v1/session",
     "/v1/invitations/accept",
-    "/v1/stripe/webhook",
     "/hooks/{id}",
+    "/v1/stripe/webhook",
   ]);
 });
 

@@ -7,6 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { JsonSchema } from "../../src/api/openapi/json-schema.ts";
 import { type DocumentedOperation, openApiOf, type Parameter } from "../../src/api/openapi/openapi.ts";
 import type { Services } from "../../src/runtime/service/services.ts";
+import { SLICE_SERVICES } from "../../src/slice-services.ts";
 import { OPERATIONS } from "../../src/slices.ts";
 import { admit } from "./accounts.ts";
 import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
@@ -30,16 +31,18 @@ let door: Door;
 /** May do everything, an operator's work included. */
 let token: string;
 beforeAll(async () => {
-  door = await openDoor(everyOne(() => ({ ok: false, error: NOTHING })));
+  const billing = Object.fromEntries(Object.keys(SLICE_SERVICES.billing).map((name) => [name, nothing]));
+  door = await openDoor(everyOne(nothing), { billing });
   token = await admit(door.scope, { project_id: null, scopes: ["admin", "operator"] });
 });
 
 const NOTHING = { code: "not_found", message: "nothing is there", param: null };
+const nothing = async () => ({ ok: false, error: NOTHING });
 
 /** Services that all answer alike: what gets as far as them was not refused. */
-function everyOne(answer: () => unknown): Partial<Services> {
+function everyOne(answer: () => Promise<unknown>): Partial<Services> {
   const named: Partial<Record<keyof Services, () => Promise<unknown>>> = {};
-  for (const name of SERVICE_NAMES) named[name] = async () => answer();
+  for (const name of SERVICE_NAMES) named[name] = answer;
   return named as Partial<Services>;
 }
 

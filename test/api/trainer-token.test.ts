@@ -12,7 +12,7 @@ import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 
 const MINUTE = 60_000;
-const LEDGER = {
+const WEIGHTS = {
   ...{ published: 0, epoch: 0, generation: 0, versions: [] },
   applied: { min: 0, max: 0, by_replica: {} },
 };
@@ -20,7 +20,7 @@ const LEDGER = {
 test("a token that was replaced works for an hour more, the new one from the start", async () => {
   const door = await openDoor({
     rotateTrainerToken,
-    readWeightLedger: async () => ({ ok: true, value: LEDGER }),
+    readWeightVersions: async () => ({ ok: true, value: WEIGHTS }),
   });
   const { scope, clock } = door;
   const id = mintRunId(minting(env, clock.now));
@@ -54,7 +54,7 @@ test("a token that was replaced works for an hour more, the new one from the sta
 test("who serves weights says what it serves, and not that there are new ones", async () => {
   const reported: unknown[] = [];
   const door = await openDoor({
-    readWeightLedger: async () => ({ ok: true, value: { ...LEDGER, published: 3 } }),
+    readWeightVersions: async () => ({ ok: true, value: { ...WEIGHTS, published: 3 } }),
     askTrainer: async (...args: readonly unknown[]) => {
       reported.push(args);
       return { ok: false, error: { code: "conflict", message: "said before", param: null } };

@@ -71,7 +71,7 @@ test("from a quarter of the reward to most of it, exact at the first step, and k
   const numbers = steps.map(({ step }) => step);
   expect(new Set(numbers).size).toBe(numbers.length);
   const { run } = JSON.parse(readFileSync(checkpoint, "utf8"));
-  const view = await clientOf(served).getRun(run);
+  const view = await clientOf(served).runs.get(run);
   expect([view.status, view.training?.steps_trained]).toEqual(["completed", STEPS]);
   const mean = (of: readonly Step[]) => of.reduce((sum, { reward }) => sum + reward, 0) / of.length;
   expect(mean(steps.slice(0, 3))).toBeLessThan(0.45);

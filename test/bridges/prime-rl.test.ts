@@ -99,9 +99,9 @@ test.for([
       expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
       await until(() => training.said("finished"), WITHIN_MS);
       await expectTrainedOnce(training, 2);
-      const ledger = await trainerOf(served, training.created).ledger();
-      expect(ledger).toMatchObject({ published: 2, applied: { by_replica: { "gpu-0": 2 } } });
-      expect(ledger.versions[0]?.location).toMatch(/\/broadcasts\/step_2$/);
+      const weights = await trainerOf(served, training.created).weightVersions();
+      expect(weights).toMatchObject({ published: 2, applied: { by_replica: { "gpu-0": 2 } } });
+      expect(weights.versions[0]?.location).toMatch(/\/broadcasts\/step_2$/);
       expect(engine.asked.slice(0, 3)).toEqual(["/pause", "/update_weights step_0", "/resume"]);
       expect(engine.asked.slice(-3)).toEqual(["/pause", "/update_weights step_2", "/resume"]);
     } finally {
@@ -145,7 +145,7 @@ test("killed at every point between a lease and its last report, it trains no ba
     expect([run.status, run.training?.steps_trained]).toEqual(["completed", steps]);
     await until(() => training.said("finished"), WITHIN_MS);
     await expectTrainedOnce(training, steps);
-    expect((await trainerOf(served, training.created).ledger()).applied.min).toBe(steps);
+    expect((await trainerOf(served, training.created).weightVersions()).applied.min).toBe(steps);
   } finally {
     training.stop();
   }
@@ -205,7 +205,7 @@ test("killed at each step of the handshake, it accepts every version once it is 
     expect([run.status, run.training?.steps_trained]).toEqual(["completed", steps]);
     await until(() => training.said("finished"), WITHIN_MS);
     await expectTrainedOnce(training, steps);
-    expect((await trainerOf(served, training.created).ledger()).applied.min).toBe(steps);
+    expect((await trainerOf(served, training.created).weightVersions()).applied.min).toBe(steps);
   } finally {
     training.stop();
   }
@@ -324,7 +324,7 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
     expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
     await until(() => training.said("finished"), WITHIN_MS);
     expect(training.taken().map(({ step }) => step)).toEqual([1, 2, 1, 2]);
-    const { generation, applied: serving } = await trainerOf(served, training.created).ledger();
+    const { generation, applied: serving } = await trainerOf(served, training.created).weightVersions();
     expect([generation, serving.by_replica]).toEqual([1, { "gpu-0": 2, "gpu-1": 2 }]);
   } finally {
     training.stop();

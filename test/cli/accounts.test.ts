@@ -23,10 +23,10 @@ beforeAll(async () => {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(26), say });
   const operator = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-  const { key } = (await operator.createOrganization({ name: "Example Labs", project: "math" })).key;
+  const { key } = (await operator.organizations.create({ name: "Example Labs", project: "math" })).key;
   if (key === null) throw new Error("the organisation has no key");
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: key, project: "math" });
-  const ofMath = await client.createKey({ name: "math", project: "math", scopes: ["admin"] });
+  const ofMath = await client.keys.create({ name: "math", project: "math", scopes: ["admin"] });
   admin = { key, client, keyOfMath: ofMath.key ?? "" };
 });
 afterAll(async () => {
@@ -162,7 +162,7 @@ test("logging out may revoke the key, and a profile whose key is taken no more s
   const made = await good(type("key create leaving --scope admin --organization"));
   await good(type(`login --profile leaving --platform ${platform.url} --key-stdin`, made.stdout));
   const out = await good(type("logout --profile leaving --revoke --json"));
-  const { revoked_at } = await admin.client.getKey(JSON.parse(out.stdout).revoked);
+  const { revoked_at } = await admin.client.keys.get(JSON.parse(out.stdout).revoked);
   expect(revoked_at).toEqual(expect.any(Number));
   keepProfile(file, "old", { platform: platform.url, key: "rk_old", project: null });
   const old = await type("run list --profile old");
@@ -231,7 +231,7 @@ test("who has a profile of the platform accepts as that person, where the addres
   const { type: invite } = await loggedIn();
   const accept = `invitation accept --platform ${platform.url} --token-stdin`;
   const invited = async (email: string) => (await good(invite(`invitation create ${email} --role viewer`))).stdout;
-  const second = await admin.client.createInvitation({ email: "other@example.com", role: "viewer" });
+  const second = await admin.client.invitations.create({ email: "other@example.com", role: "viewer" });
   const carl = person();
   const first = await good(carl.type(`${accept} --json`, await invited("carl@example.com")));
   const { id } = JSON.parse(first.stdout).person;
@@ -280,16 +280,16 @@ function filesIn(folder: string): string[] {
 
 async function runOf(n: number) {
   const endpoint = { base_url: model.url };
-  const run = await admin.client.createRun({ environment: "calculator", model: "m", endpoint, num_examples: n });
-  for await (const _event of admin.client.events(run.id));
+  const run = await admin.client.runs.create({ environment: "calculator", model: "m", endpoint, num_examples: n });
+  for await (const _event of admin.client.runs.events(run.id));
   return run.id;
 }
 
 test("an organisation is exported whole, and an export that was cut off goes on where it was", async () => {
   const { type, folder } = await loggedIn();
   const id = await runOf(12);
-  await admin.client.createDataset('{"question":"1","answer":"#### 1"}\n', { name: "rows" });
-  await admin.client.createSecret({ name: "HUSH", value: "never-said" });
+  await admin.client.datasets.upload('{"question":"1","answer":"#### 1"}\n', { name: "rows" });
+  await admin.client.secrets.create({ name: "HUSH", value: "never-said" });
   const out = join(folder, "out");
   const done = await good(type(`org export ${out} --json`));
   const said = JSON.parse(done.stdout);

@@ -235,13 +235,13 @@ afterAll(async () => {
 
 async function makeOrganization(): Promise<void> {
   const clientOf = (apiKey: string) => new RollcallClient({ baseUrl: platform.url, apiKey });
-  const made = await clientOf(platform.key).createOrganization({ name: "Example Labs", project: "math" });
+  const made = await clientOf(platform.key).organizations.create({ name: "Example Labs", project: "math" });
   const key = made.key.key ?? "";
   const client = clientOf(key);
-  const leaving = await client.createKey({ name: "leaving", scopes: ["admin"] });
+  const leaving = await client.keys.create({ name: "leaving", scopes: ["admin"] });
   writeTriggers(folder, model.url);
-  const shown = await client.createKey({ name: "shown", scopes: ["runs:write"], requests_per_minute: 60 });
-  const invitation = await client.createInvitation({ email: "eve@example.com", role: "viewer" });
+  const shown = await client.keys.create({ name: "shown", scopes: ["runs:write"], requests_per_minute: 60 });
+  const invitation = await client.invitations.create({ email: "eve@example.com", role: "viewer" });
   writeFileSync(join(folder, "admin-key.txt"), `${key}\n`);
   keepProfile(CONFIG, "leaving", { platform: platform.url, key: leaving.key ?? "", project: null });
   Object.assign(ids, { ORG: made.id, KEY: shown.id, INVITATION: invitation.id });

@@ -39,7 +39,7 @@ function run(line: string) {
 function newRun(limits = {}) {
   const endpoint = { base_url: model.url };
   const request = { environment: "calculator", model: "m", endpoint, num_examples: 2, limits };
-  return client.createRun(request);
+  return client.runs.create(request);
 }
 
 test("what the platform does not know is exit 2 and one object that says so", async () => {
@@ -70,7 +70,7 @@ test("a row that is refused is named by its line and field, and nothing of the f
   const { error } = JSON.parse(stdout);
   expect([code, error.code, error.param]).toEqual([2, "invalid_row", "rows[1].answer"]);
   expect(error.message).toContain("line 3: ");
-  expect((await client.listDatasets()).data).toEqual([]);
+  expect((await client.datasets.list()).data).toEqual([]);
 });
 
 test("an upload that is interrupted exits 130 and leaves nothing", async () => {
@@ -86,7 +86,7 @@ test("an upload that is interrupted exits 130 and leaves nothing", async () => {
   child.kill("SIGINT");
   const [code] = await once(child, "close");
   expect([code, JSON.parse(stdout).error.code]).toEqual([130, "interrupted"]);
-  expect((await client.listDatasets()).data).toEqual([]);
+  expect((await client.datasets.list()).data).toEqual([]);
 });
 
 test("watching several runs ends with 1 when one of them did not complete", async () => {
@@ -105,7 +105,7 @@ test("a run that hangs is watched until the time is up, goes on, and can be canc
   const { id } = await newRun();
   const watched = await run(`run watch ${id} --timeout 0.5 --json`);
   expect([watched.code, JSON.parse(watched.stdout).error.code]).toEqual([1, "timeout"]);
-  expect((await client.getRun(id)).status).toBe("running");
+  expect((await client.runs.get(id)).status).toBe("running");
   const cancelled = await run(`run cancel ${id}`);
   expect([cancelled.code, cancelled.stdout]).toEqual([0, expect.stringContaining(id)]);
   const ended = await run(`run watch ${id}`);
@@ -131,7 +131,7 @@ test("a training that is interrupted is paused, says how it goes on, and goes on
     kill("SIGINT");
   });
   const [, goOn = "", id = ""] = /rollcall (train --resume (run_\w+))\n/.exec(cut.stderr) ?? [];
-  expect([cut.code, (await client.getRun(id)).status]).toEqual([130, "paused"]);
+  expect([cut.code, (await client.runs.get(id)).status]).toEqual([130, "paused"]);
   const second = await command(argv, { env: here });
   expect([second.code, second.stderr]).toEqual([2, expect.stringContaining(`${id} is training this`)]);
   const again = await command([...goOn.split(" "), "--json"], { env: here });
@@ -142,7 +142,7 @@ test("a training that is interrupted is paused, says how it goes on, and goes on
 }, 120_000);
 
 test("a reader that stops reading ends the results without a word", async () => {
-  const { id } = await client.createRun({
+  const { id } = await client.runs.create({
     environment: "calculator",
     model: "m",
     endpoint: { base_url: model.url },
@@ -168,7 +168,7 @@ test("a secret that is set again is replaced, and listed once", async () => {
   const [first, second] = [await set(), await set()];
   expect(JSON.parse(second.stdout).id).toBe(JSON.parse(first.stdout).id);
   expect(first.stdout + second.stdout).not.toContain("hush");
-  expect((await client.listSecrets()).data).toHaveLength(1);
+  expect((await client.secrets.list()).data).toHaveLength(1);
 });
 
 test("an endpoint that is not there is added and says so, and a probe of it exits 4", async () => {

@@ -80,3 +80,27 @@ test("extra_body changes neither the model of a call nor what it is sent, in any
     { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
   ]);
 });
+
+test("a reply is read as JSON once it may be, and whoever says so hears how long it is", async () => {
+  const model = await startScriptedModel({ reply: () => "x".repeat(100_000) });
+  const { signal } = new AbortController();
+  const call = { api_key: null, model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", signal };
+  const asked = Promise.withResolvers<number>();
+  const turn = Promise.withResolvers<void>();
+  const mayRead = (characters: number) => {
+    asked.resolve(characters);
+    return turn.promise;
+  };
+  try {
+    let answered = false;
+    const calling = callModel({ ...call, base_url: model.url, mayRead }).finally(() => {
+      answered = true;
+    });
+    expect(await asked.promise).toBeGreaterThan(100_000);
+    expect(answered).toBe(false);
+    turn.resolve();
+    expect((await calling).kind).toBe("answered");
+  } finally {
+    await model.stop();
+  }
+});

@@ -1,16 +1,17 @@
 /** Each function of src/db about the things of a project or an organisation, asked for those of the tenant with the mark. */
 import { eq, sql } from "drizzle-orm";
+import * as books from "../../src/billing/queries/books.ts";
+import * as budgets from "../../src/billing/queries/budgets.ts";
+import * as usage from "../../src/billing/queries/usage-hours.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
-import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
-import * as ledger from "../../src/db/ledger.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
@@ -20,14 +21,13 @@ import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import { personBehind, whoStillMay } from "../../src/db/standing.ts";
-import * as usage from "../../src/db/usage-hours.ts";
 import * as sessions from "../../src/db/web-sessions.ts";
 import * as reportLinks from "../../src/sharing/queries.ts";
 import * as triggers from "../../src/triggers/queries.ts";
 import * as webhooks from "../../src/webhooks/queries.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
-import { FLEET_CASES } from "./fleet-cases.ts";
+import { FLEET_CASES } from "../fleets/query-cases.ts";
 import { codeRow, linkRow, sessionRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
@@ -148,7 +148,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   findWebhook: (d1, scope, mark) => webhooks.findWebhook(d1, scope, `whe_${mark}`),
   listWebhooks: (d1, scope) => webhooks.listWebhooks(d1, scope, FIRST),
   webhooksListening: (d1, scope) => webhooks.webhooksListening(d1, scope),
-  webhooksOfProject: (d1, scope) => webhooks.webhooksOfProject(d1, scope),
+  webhooksOfProject: (d1, scope) => webhooks.webhooksOfProject(d1, scope, 9),
   insertWebhook: (d1, scope) => {
     const webhook = webhookRow(crypto.randomUUID());
     return webhooks.insertWebhook(
@@ -254,15 +254,15 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   ],
   updateOrganization: (d1, { orgId }) =>
     organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
-  readTerms: async (d1, { orgId }) => Object.values(await ledger.readTerms(d1, orgId)),
+  readTerms: async (d1, { orgId }) => Object.values(await books.readTerms(d1, orgId)),
   ownersOf: async (d1, { orgId }, mark) => {
     const by = await adminOf(d1, orgId);
     await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "owner", by }, 3000);
-    return await ledger.ownersOf(d1, orgId, 5);
+    return await people.ownersOf(d1, orgId, 5);
   },
   writeUsageHours: (d1, { orgId }, mark) => {
     const bucket = { project_id: `pj_${mark}`, hour: 3600, payer: `key_${mark}`, environment: "e", model: "m" };
-    return ledger.writeUsageHours(d1, orgId, [{ ...bucket, kind: "eval", counts: { turns: 7 }, lines: {} }]);
+    return books.writeUsageHours(d1, orgId, [{ ...bucket, kind: "eval", counts: { turns: 7 }, lines: {} }]);
   },
   insertProject: (d1, { orgId }, mark) => {
     const row = {

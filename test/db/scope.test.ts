@@ -6,26 +6,26 @@
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import * as books from "../../src/billing/queries/books.ts";
+import * as budgets from "../../src/billing/queries/budgets.ts";
+import * as priceLists from "../../src/billing/queries/price-lists.ts";
+import * as usage from "../../src/billing/queries/usage-hours.ts";
 import * as allowedHosts from "../../src/db/allowed-hosts.ts";
 import * as apiKeys from "../../src/db/api-keys.ts";
-import * as budgets from "../../src/db/budgets.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as doors from "../../src/db/doors-schema.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
-import * as fleets from "../../src/db/fleets.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
 import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
 import * as keys from "../../src/db/keys.ts";
-import * as ledger from "../../src/db/ledger.ts";
 import * as limits from "../../src/db/organization-limits.ts";
 import * as organizations from "../../src/db/organizations.ts";
 import * as page from "../../src/db/page.ts";
 import * as pages from "../../src/db/page-schema.ts";
 import * as past from "../../src/db/past-runs.ts";
 import * as people from "../../src/db/people.ts";
-import * as priceLists from "../../src/db/price-lists.ts";
 import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
@@ -34,8 +34,8 @@ import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
 import * as standing from "../../src/db/standing.ts";
 import * as totals from "../../src/db/totals.ts";
-import * as usage from "../../src/db/usage-hours.ts";
 import * as sessions from "../../src/db/web-sessions.ts";
+import * as fleets from "../../src/fleets/queries.ts";
 import * as deletions from "../../src/retention/deletion-queries.ts";
 import * as owners from "../../src/retention/owner-queries.ts";
 import * as retention from "../../src/retention/sweep-queries.ts";
@@ -51,7 +51,7 @@ import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenan
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
-  ...{ ...allowedHosts, ...budgets, ...ledger, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
+  ...{ ...allowedHosts, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
   ...{ ...reportLinks, ...sessions },
 };

@@ -26,7 +26,7 @@ import {
 import type { NewTrigger } from "../../src/triggers/queries.ts";
 import { keyRow } from "../api/accounts.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
-import { fleetRow, replicaRow } from "../runtime/fleet-rows.ts";
+import { fleetRow, replicaRow } from "../fleets/rows.ts";
 
 export interface Tenant {
   readonly scope: Scope;

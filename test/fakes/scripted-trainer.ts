@@ -14,8 +14,8 @@ import {
   Leased,
   type LeaseView,
   Registered,
-  WeightLedger,
   type WeightVersionReport,
+  WeightVersions,
 } from "../../src/contract/trainer-wire.ts";
 
 /** Between which two of its acts it dies. */
@@ -150,10 +150,10 @@ export class ScriptedTrainer {
   report(
     state: "pending" | "published" | "applied" | "failed",
     over: Partial<z.input<typeof WeightVersionReport>> = {},
-  ): Promise<WeightLedger> {
+  ): Promise<WeightVersions> {
     const { version } = this.checkpoint;
     const body = { version, state, epoch: this.epoch, ...over };
-    return this.#post("weight-versions", body, WeightLedger);
+    return this.#post("weight-versions", body, WeightVersions);
   }
 
   /** Trains the next batch, or the one that was pushed. False: there was none. */

@@ -97,7 +97,7 @@ async function begin(owners: readonly Owner[], served: Served, billing: boolean)
     const name = `tenant ${begun.length}`;
     const key = begun.length === 0 ? served.key : await keyOfNew(name, served);
     if (billing) await payFor(served, await organizationOf({ url: served.url, key }));
-    const { id } = await client({ url: served.url, key }).createRun(requestOf(owner.plan, owner));
+    const { id } = await client({ url: served.url, key }).runs.create(requestOf(owner.plan, owner));
     begun.push({ run: id, key });
   }
   return begun;
@@ -117,7 +117,7 @@ async function billedOf({ billing }: FaultPlan, { url }: Served, begun: readonly
 }
 
 async function keyOfNew(name: string, served: Served): Promise<string> {
-  const { id, key } = await client(served).createOrganization({ name });
+  const { id, key } = await client(served).organizations.create({ name });
   if (key.key === null) throw new Error(`${id} was made before, and its key is said once`);
   return key.key;
 }
@@ -132,7 +132,7 @@ async function seenOfOthers(served: Served, begun: readonly Begun[], told: reado
     const named = cores.filter((core, index) => index !== at && texts[at]?.includes(core));
     const answered: string[] = [];
     for (const { run } of others) {
-      const found = await rollcall.getRun(run).then(
+      const found = await rollcall.runs.get(run).then(
         () => true,
         (error: unknown) => !(error instanceof ApiRequestError && error.status === 404),
       );
@@ -149,7 +149,7 @@ async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
   const desk = await openDesk(CALM);
   try {
     const rollcall = client(served);
-    const { id } = await rollcall.createRun(requestOf(plan, { model, judge, desk }));
+    const { id } = await rollcall.runs.create(requestOf(plan, { model, judge, desk }));
     return await tell(rollcall, await ended(rollcall, id, 60_000));
   } finally {
     await Promise.all([model.stop(), judge.stop(), desk.stop()]);
@@ -249,10 +249,10 @@ async function askFor({ does, for_ms }: Control, scene: Scene): Promise<Asking[]
 async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Asking> {
   const deadline = Date.now() + HEARS_WITHIN_MS;
   const asks = {
-    pause: (rollcall: RollcallClient) => rollcall.pauseRun(run),
-    resume: (rollcall: RollcallClient) => rollcall.resumeRun(run),
-    retry: (rollcall: RollcallClient) => rollcall.retryRun(run),
-    cancel: (rollcall: RollcallClient) => rollcall.cancelRun(run),
+    pause: (rollcall: RollcallClient) => rollcall.runs.pause(run),
+    resume: (rollcall: RollcallClient) => rollcall.runs.resume(run),
+    retry: (rollcall: RollcallClient) => rollcall.runs.retry(run),
+    cancel: (rollcall: RollcallClient) => rollcall.runs.cancel(run),
   };
   for (;;) {
     try {
@@ -322,7 +322,7 @@ async function tellEnded(boot: Boot, id: string, withinMs: number, key: string):
 async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
   const deadline = Date.now() + withinMs;
   for (;;) {
-    const run = await rollcall.getRun(id);
+    const run = await rollcall.runs.get(id);
     if (run.finished_at !== null || Date.now() > deadline) return run;
     await pause(ASK_EVERY_MS);
   }
@@ -330,14 +330,14 @@ async function ended(rollcall: RollcallClient, id: string, withinMs: number): Pr
 
 async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
   const results: ResultRow[] = [];
-  for await (const row of rollcall.results(run.id)) results.push(row);
+  for await (const row of rollcall.runs.results(run.id)) results.push(row);
   const ids = results.map(({ rollout_id }) => rollout_id);
   const judgements: Judgement[] = [];
   const turns = new Map<string, Said>();
   const timed_out = new Map<string, number[]>();
   const lane = async () => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
-      const rollout = await rollcall.getRollout(id);
+      const rollout = await rollcall.rollouts.get(id);
       judgements.push(...rollout.judgements);
       // What was taken over was sampled, and paid for, where it came from.
       if (rollout.rescored_from !== null) continue;
@@ -375,7 +375,7 @@ function storedOf({ completion, usage }: RolloutView["turns"][number]): Said {
 
 async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[]> {
   const events: RunEvent[] = [];
-  for await (const event of rollcall.events(id)) events.push(event);
+  for await (const event of rollcall.runs.events(id)) events.push(event);
   return events;
 }
 
@@ -386,7 +386,7 @@ async function auditWritten(
 ): Promise<RunAudit> {
   const deadline = Date.now() + (finished_at === null ? 0 : WRITTEN_WITHIN_MS);
   for (;;) {
-    const audit = await rollcall.auditRun(id);
+    const audit = await rollcall.runs.audit(id);
     if (audit.sources.d1.current || Date.now() > deadline) return audit;
     await pause(ASK_EVERY_MS);
   }

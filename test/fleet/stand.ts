@@ -1,6 +1,7 @@
 /** A platform, and training runs on fleets of two fakes: one of them fails, and what the run was told is judged. */
-import type { FleetView, ReplicaView, UpdateMode } from "../../src/contract/fleet.ts";
+import type { UpdateMode } from "../../src/contract/fleet.ts";
 import { decodeRows, type SampleRow } from "../../src/core/training/sample-row.ts";
+import type { FleetView, ReplicaView } from "../../src/fleets/wire.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { ApiRequestError, RollcallClient } from "../../src/sdk/client.ts";
 import { type FakeVllm, startFakeVllm, weightsOf } from "../fakes/fake-vllm.ts";
@@ -112,7 +113,7 @@ class Play {
   async #delete(): Promise<void> {
     for (const until = Date.now() + PATIENCE_MS; ; ) {
       try {
-        await this.#client.deleteFleet(this.#name);
+        await this.#client.fleets.delete(this.#name);
         return;
       } catch (error) {
         if (!(error instanceof ApiRequestError) || error.status !== 409 || Date.now() > until) throw error;
@@ -123,12 +124,12 @@ class Play {
 
   async #begin() {
     const { mode } = this.#case;
-    await this.#client.createFleet({
+    await this.#client.fleets.create({
       name: this.#name,
       update: { mode, adapter: "tuned", pause_s: PHASE_S, update_s: PHASE_S, resume_s: PHASE_S },
       replicas: this.#engines.map(({ base_url }, at) => ({ name: `gpu-${at}`, base_url, max_concurrent: 8 })),
     });
-    return await this.#client.createRun({
+    return await this.#client.runs.create({
       kind: "training",
       ...{ environment: "wordle", environment_args: { max_guesses: 3 }, model: "policy", fleet: this.#name },
       ...{ group_size: 2, batch_size: { rollouts: 6 }, max_steps: STEPS, lead: 1, limits: { call_timeout_s: PHASE_S } },
@@ -139,7 +140,7 @@ class Play {
 
   /** Its replicas in the order of the engines. */
   async #fleet(): Promise<FleetView> {
-    const fleet = await this.#client.getFleet(this.#name);
+    const fleet = await this.#client.fleets.get(this.#name);
     return { ...fleet, replicas: fleet.replicas.toSorted((one, other) => one.name.localeCompare(other.name)) };
   }
 
@@ -268,10 +269,10 @@ class Play {
   }
 
   async #judge(id: string): Promise<Omit<Played, "states" | "shown">> {
-    let run = await this.#client.getRun(id);
+    let run = await this.#client.runs.get(id);
     for (const until = Date.now() + PATIENCE_MS; run.finished_at === null && Date.now() < until; ) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-      run = await this.#client.getRun(id);
+      run = await this.#client.runs.get(id);
     }
     for (
       const until = Date.now() + 20_000;
@@ -282,7 +283,7 @@ class Play {
     const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = run.counts;
     const ends = [unscored, failed, cancelled].flatMap((by) => Object.values(by));
     const ended = ends.reduce((sum, count) => sum + count, scored);
-    const { violations } = await this.#client.auditRun(id);
+    const { violations } = await this.#client.runs.audit(id);
     return {
       status: run.status,
       lost: Math.abs(planned - pending - dispatched) + Math.abs(dispatched - ended) + in_flight,

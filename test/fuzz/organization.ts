@@ -39,18 +39,18 @@ export async function prepare(platform: Platform, caller: CallerName): Promise<T
   const { url: baseUrl, policyUrl } = platform;
   const operator = new RollcallClient({ baseUrl, apiKey: platform.key });
   const limits = { requests_per_minute: null, concurrent_rollouts: AT_ONCE, runs_in_flight: 200 };
-  const own = await operator.createOrganization({ name: caller, limits });
-  const beside = await operator.createOrganization({ name: `beside ${caller}` });
+  const own = await operator.organizations.create({ name: caller, limits });
+  const beside = await operator.organizations.create({ name: `beside ${caller}` });
   const client = new RollcallClient({ baseUrl, apiKey: own.key.key ?? "" });
-  for (const name of ["policy", "spare"]) await client.createEndpoint({ name, base_url: policyUrl });
-  for (const name of ["rows", "spare"]) await client.createDataset([{ question: "1+1", answer: "2" }], { name });
-  for (const name of ["SECRET", "SPARE"]) await client.createSecret({ name, value: "hush" });
-  for (const name of ["spare", "other"]) await client.createProject({ name });
+  for (const name of ["policy", "spare"]) await client.endpoints.create({ name, base_url: policyUrl });
+  for (const name of ["rows", "spare"]) await client.datasets.upload([{ question: "1+1", answer: "2" }], { name });
+  for (const name of ["SECRET", "SPARE"]) await client.secrets.create({ name, value: "hush" });
+  for (const name of ["spare", "other"]) await client.projects.create({ name });
   const scoped = async (by: RollcallClient, scope: "admin" | "operator" | "runs:read", project: string | null = null) =>
-    await by.createKey({ name: scope, scopes: [scope], project });
+    await by.keys.create({ name: scope, scopes: [scope], project });
   const spareKey = await scoped(client, "runs:read");
   const runs = await playRuns(client, baseUrl);
-  const [invited, spare] = [await invite(client, "viewer", "spare"), await client.createInvitation(guest("later"))];
+  const [invited, spare] = [await invite(client, "viewer", "spare"), await client.invitations.create(guest("later"))];
   const keyOf: Record<CallerName, () => Promise<string | null>> = {
     owner: async () => (await invite(client, "owner", "owner")).key,
     developer: async () => (await invite(client, "developer", "developer")).key,
@@ -85,16 +85,19 @@ async function invite(
   role: Role,
   name: string,
 ): Promise<{ key: string | null; person: string }> {
-  const { token } = await client.createInvitation(guest(name, role));
-  const { key, person } = await client.acceptInvitation({ token: token ?? "", name });
+  const { token } = await client.invitations.create(guest(name, role));
+  const { key, person } = await client.invitations.accept({ token: token ?? "", name });
   return { key: key.key, person: person.id };
 }
 
 /** Evals that have ended, and a training run with a batch that is leased. */
 async function playRuns(client: RollcallClient, baseUrl: string) {
-  const asked = ["eval", "spare"].map((name) => client.createRun({ ...RUN, name, num_examples: 4 }));
+  const asked = ["eval", "spare"].map((name) => client.runs.create({ ...RUN, name, num_examples: 4 }));
   const evals = await Promise.all(asked);
-  const [training, deleted] = [await client.createRun(TRAINING), await client.createRun({ ...RUN, num_examples: 1 })];
+  const [training, deleted] = [
+    await client.runs.create(TRAINING),
+    await client.runs.create({ ...RUN, num_examples: 1 }),
+  ];
   const token = training.trainer?.token ?? "";
   const trainer = new TrainerClient({ baseUrl, runId: training.id, apiKey: token });
   const { epoch } = await trainer.register({ trainer_id: "t0", kind: "fuzz", protocol: "rl.batch/1" });
@@ -102,11 +105,12 @@ async function playRuns(client: RollcallClient, baseUrl: string) {
   if (leased === null) throw new Error("no batch came");
   const rollouts: string[] = [];
   for (const { id } of evals) {
-    for await (const { event } of client.events(id)) if (event === "run.failed") throw new Error(`${id} has failed`);
-    for await (const { rollout_id } of client.results(id)) rollouts.push(rollout_id);
+    for await (const { event } of client.runs.events(id))
+      if (event === "run.failed") throw new Error(`${id} has failed`);
+    for await (const { rollout_id } of client.runs.results(id)) rollouts.push(rollout_id);
   }
   const [first = "", second = ""] = evals.map(({ id }) => id);
-  const deletion = await client.deleteRun(deleted.id);
+  const deletion = await client.runs.delete(deleted.id);
   const { lease, manifest } = leased;
   const sha256 = [manifest.sha256, ...manifest.objects.map((object) => object.sha256)];
   return {

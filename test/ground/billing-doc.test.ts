@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { chargedDollars, marginTable } from "../../bench/margin.ts";
-import { DEFAULT_PRICES } from "../../src/core/billing/default-prices.ts";
+import { DEFAULT_PRICES } from "../../src/billing/default-prices.ts";
 
 const page = (name: string) => readFileSync(join(import.meta.dirname, "../../docs", name), "utf8");
 const PAGE = page("billing.md");

@@ -21,14 +21,22 @@ const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
 /** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
-const SLICES = ["src/retention", "src/sharing", "src/telemetry", "src/triggers", "src/webhooks"];
+const SLICES = [
+  "src/billing",
+  "src/fleets",
+  "src/retention",
+  "src/sharing",
+  "src/telemetry",
+  "src/triggers",
+  "src/webhooks",
+];
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
   "src/core": ["src/core", "src/contract", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
-  "src/clients": ["src/clients", "src/contract", "src/core", "openai", "stripe"],
+  "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
   ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_RUNTIME]])),
   ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_RUNTIME]])),
   "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, ...INSIDE_RUN, "hono", "zod"],
@@ -37,7 +45,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       slice,
       [
         ...[slice, "src/contract", "src/core", "src/db", "src/clients", ...ROOMS, ...INSIDE_RUN, "src/api"],
-        ...["zod", "drizzle-orm", "cloudflare:workers"],
+        ...["zod", "drizzle-orm", "cloudflare:workers", ...(slice === "src/billing" ? ["stripe"] : [])],
       ],
     ]),
   ),

@@ -19,7 +19,7 @@ test("1,000 rollouts in flight start no new model call 2 s after their run was c
   const served = await serve(directory, testPort(47));
   const client = new RollcallClient({ baseUrl: served.url, apiKey: served.key });
   try {
-    const run = await client.createRun({
+    const run = await client.runs.create({
       environment: "guess-number",
       environment_args: { max: 1_000_000, max_turns: 1000 },
       model: "m",
@@ -30,10 +30,10 @@ test("1,000 rollouts in flight start no new model call 2 s after their run was c
     // All have begun, and some have an answer to count.
     const begun = () => new Set(model.requests.map((r) => r.idempotency_key?.split(":")[0])).size;
     await until(() => model.requests.length > ROLLOUTS + 100 && begun() === ROLLOUTS, 60_000);
-    await client.cancelRun(run.id);
+    await client.runs.cancel(run.id);
     const at = Date.now();
-    for await (const { event } of client.events(run.id)) if (event === "run.cancelled") break;
-    const { counts, report } = await client.getRun(run.id);
+    for await (const { event } of client.runs.events(run.id)) if (event === "run.cancelled") break;
+    const { counts, report } = await client.runs.get(run.id);
     expect(counts).toMatchObject({ in_flight: 0, cancelled: { user: ROLLOUTS } });
     const last = Math.max(...model.requests.map((request) => request.at));
     expect(last - at).toBeLessThan(WITHIN_MS);

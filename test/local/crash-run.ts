@@ -57,7 +57,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
   let served: Served | null = null;
   try {
     served = await serve(directory, plan.port);
-    const { id } = await client(served).createRun(requestOf(plan, model.url));
+    const { id } = await client(served).runs.create(requestOf(plan, model.url));
     const crashes: Crash[] = [];
     for (const [index, victim] of plan.victims.entries()) {
       await untilUnderWay(plan, model, index);
@@ -67,7 +67,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
     }
     const run = await ended(client(served), id, plan.endsWithinMs);
     const results: ResultRow[] = [];
-    for await (const row of client(served).results(id)) results.push(row);
+    for await (const row of client(served).runs.results(id)) results.push(row);
     return { run, results, model, crashes, d1: await rowInD1(directory) };
   } finally {
     if (served !== null) {
@@ -131,8 +131,8 @@ function requestOf(plan: CrashPlan, url: string) {
 }
 
 async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
-  for await (const _ of rollcall.events(id, { signal: AbortSignal.timeout(withinMs) }));
-  return await rollcall.getRun(id);
+  for await (const _ of rollcall.runs.events(id, { signal: AbortSignal.timeout(withinMs) }));
+  return await rollcall.runs.get(id);
 }
 
 function client({ url, key }: Served): RollcallClient {

@@ -123,16 +123,16 @@ afterAll(async () => {
 });
 
 test("a hook or a row that calls exit, however it comes by it, fails its own rollout and says so", async () => {
-  const run = await client.createRun({
+  const run = await client.runs.create({
     environment: "leaver",
     model: "m",
     endpoint: { base_url: model.url },
     min_scored: 0,
     limits: { setup_timeout_s: 5 },
   });
-  for await (const _ of client.events(run.id));
+  for await (const _ of client.runs.events(run.id));
   const said = new Map<unknown, string>();
-  for await (const { example_id, error } of client.results(run.id)) {
+  for await (const { example_id, error } of client.runs.results(run.id)) {
     said.set(WAYS[Number(example_id)], String(error?.message));
   }
   for (const way of WAYS) {
@@ -148,7 +148,7 @@ test("an environment whose build calls exit is refused, and says so", async () =
     model: "m",
     endpoint: { base_url: model.url },
   };
-  await expect(client.createRun(request)).rejects.toThrow(/process\.exit was called/);
+  await expect(client.runs.create(request)).rejects.toThrow(/process\.exit was called/);
 });
 
 /** The answer, or null where the platform was ended over it. */
@@ -180,10 +180,10 @@ test("a build that hangs behind a route is refused after three deaths, and a run
   expect(ends).toEqual([null, null, null]);
   const message = expect.stringContaining("while maze was built: it is not tried again");
   expect(await startMaze(true)).toMatchObject({ status: 400, body: { error: { message } } });
-  expect((await client.environment("maze")).dataset).toBe("rows");
+  expect((await client.environments.get("maze")).dataset).toBe("rows");
   answer.resolve("one");
-  for await (const _ of client.events(run.id));
-  expect(await client.getRun(run.id)).toMatchObject({
+  for await (const _ of client.runs.events(run.id));
+  expect(await client.runs.get(run.id)).toMatchObject({
     status: "completed",
     counts: { scored: 20 },
   });

@@ -14,7 +14,6 @@ export { AuditObject } from "../../src/runtime/account/audit-object.ts";
 export { AccountObject } from "../../src/runtime/account/object.ts";
 export { RequestsObject } from "../../src/runtime/account/requests-object.ts";
 export { EndpointObject } from "../../src/runtime/endpoint/object.ts";
-export { FleetObject } from "../../src/runtime/fleet/object.ts";
 export { RolloutObject } from "../../src/runtime/rollout/object.ts";
 export { RolloutSqlObject } from "../../src/runtime/rollout/sql-object.ts";
 export { TrainerObject } from "../../src/runtime/trainer/object.ts";

@@ -34,13 +34,13 @@ async function isRefused(key: string): Promise<void> {
 
 test("a local key that was revoked, rotated or changed never comes back: the next boot makes another, and keeps it", async () => {
   const first = await nextBoot();
-  await first.client.revokeKey(first.id);
+  await first.client.keys.revoke(first.id);
   const second = await nextBoot();
   await isRefused(first.key);
-  await second.client.rotateKey(second.id, {});
+  await second.client.keys.rotate(second.id, {});
   const third = await nextBoot();
   await isRefused(second.key);
-  await third.client.updateKey(third.id, { scopes: ["runs:read"] });
+  await third.client.keys.update(third.id, { scopes: ["runs:read"] });
   const fourth = await nextBoot();
   await isRefused(third.key);
   expect(new Set([first, second, third, fourth].map(({ key }) => key)).size).toBe(4);

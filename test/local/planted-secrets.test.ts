@@ -62,9 +62,9 @@ async function startScorer(): Promise<string> {
 async function runEverything({ url, key, policyUrl }: Platform): Promise<string[]> {
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
   const model = await startModel();
-  await client.createSecret({ name: "SCORER", value: PLANTED.secret });
-  await client.createEndpoint({ name: "policy", base_url: model.url, api_key: PLANTED.policy, model: "m" });
-  const judged = await client.createRun({
+  await client.secrets.create({ name: "SCORER", value: PLANTED.secret });
+  await client.endpoints.create({ name: "policy", base_url: model.url, api_key: PLANTED.policy, model: "m" });
+  const judged = await client.runs.create({
     ...{ environment: "judged-qa", model: "m", endpoint: "policy" },
     dataset: ["Who wrote Frankenstein?", "Whose book is Mathilda?"].map((question) => ({
       question,
@@ -73,26 +73,26 @@ async function runEverything({ url, key, policyUrl }: Platform): Promise<string[
     judges: { default: { model: "j", endpoint: { base_url: model.url, api_key: PLANTED.judge } } },
   });
   const scorer = { type: "http" as const, name: "mine", url: await startScorer(), secret: "SCORER" };
-  const graded = await client.createRun({
+  const graded = await client.runs.create({
     ...{ environment: "graded-dataset", environment_args: { graders: [scorer] }, model: "m", endpoint: "policy" },
     dataset: [{ prompt: "Who wrote Frankenstein?" }],
   });
-  const trained = await client.createRun({
+  const trained = await client.runs.create({
     ...calculator(policyUrl ?? ""),
     endpoint: { base_url: policyUrl ?? "", api_key: PLANTED.engine },
     trainer: { delivery: "push" as const, url: await startScorer() },
     ...{ group_size: 2, batch_size: { rollouts: 4 }, max_steps: 1, filters: { zero_variance: "keep" as const } },
   });
   const { push_secret = null, token = "" } = trained.trainer ?? {};
-  for await (const { event, data } of client.events(trained.id)) {
+  for await (const { event, data } of client.runs.events(trained.id)) {
     // By then a batch was offered, and with it all that signs an offer was used.
     if (event === "run.progress" && data.counts.scored >= 4) break;
   }
-  await client.cancelRun(trained.id);
+  await client.runs.cancel(trained.id);
   const scores: number[] = [];
   for (const { id } of [judged, graded]) {
-    for await (const event of client.events(id)) void event;
-    scores.push((await client.getRun(id)).counts.scored);
+    for await (const event of client.runs.events(id)) void event;
+    scores.push((await client.runs.get(id)).counts.scored);
   }
   expect(scores).toEqual([2, 1]);
   expect(push_secret).toMatch(/^whsec_/);

@@ -56,7 +56,7 @@ async function held(directory: string) {
   const ready = readReadyFile(directory);
   if (ready === null) throw new Error("no platform runs");
   const { url, key } = ready;
-  const environments = await new RollcallClient({ baseUrl: url, apiKey: key }).environments();
+  const { data: environments } = await new RollcallClient({ baseUrl: url, apiKey: key }).environments.list();
   return { url, key, digest: environments.find(({ id }) => id === "letters")?.digest };
 }
 

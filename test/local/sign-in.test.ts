@@ -32,7 +32,7 @@ beforeAll(async () => {
   platform = await bootPlatform({ directory: null, port: testPort(71), atRest: true, say: () => undefined });
   port = Number(new URL(platform.url).port);
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-  const { code, url } = await client.createSignInCode();
+  const { code, url } = await client.sessions.createCode();
   expect(url).toBe(`${own()}/sign-in#code=${code}`);
   const foreign = await send("POST", "/v1/session", { origin: "http://127.0.0.1:3000" }, { code });
   expect([foreign.status, foreign.set]).toEqual([403, ""]);

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const COPIED = ["src", "environments", "packages", "migrations", "tsconfig.json", "tsconfig.web.json"];
 const WORKER = "test/local/kernel-worker.ts";
 /** Objects of slices, by binding and class. */
-const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject" };
+const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject", FLEET: "FleetObject" };
 
 let root: string;
 let platform: Platform;
@@ -50,19 +50,51 @@ test("an eval is played and scored, and scored once more", async () => {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const dataset = Array.from({ length: 3 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" }));
   const common = { environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url }, dataset };
-  const { id } = await client.createRun(common);
-  for await (const _event of client.events(id));
-  const run = await client.getRun(id);
+  const { id } = await client.runs.create(common);
+  for await (const _event of client.runs.events(id));
+  const run = await client.runs.get(id);
   expect(run).toMatchObject({ status: "completed", counts: { scored: 3 }, report: { reward: { mean: 1 } } });
-  const rescored = await client.rescoreRun(id, {});
-  for await (const _event of client.events(rescored.id));
-  expect(await client.getRun(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
+  const rescored = await client.runs.rescore(id, {});
+  for await (const _event of client.runs.events(rescored.id));
+  expect(await client.runs.get(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
+});
+
+test("nothing is charged, and a cap holds by the prices of the endpoint", async () => {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
+  const capped = {
+    ...{ environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url, prices }, min_scored: 0 },
+    ...{ sampling: { max_tokens: 100 }, max_concurrent: 2, max_cost_micros: 2500 },
+    dataset: Array.from({ length: 40 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" })),
+  };
+  const { id } = await client.runs.create(capped);
+  for await (const _event of client.runs.events(id));
+  const { counts, report } = await client.runs.get(id);
+  expect(report).toMatchObject({ usage: { charged_micros: 0 } });
+  expect(report?.counted_micros).toBeGreaterThan(0);
+  expect(report?.counted_micros).toBeLessThanOrEqual(capped.max_cost_micros);
+  expect([counts.scored > 0, counts.pending > 0]).toEqual([true, true]);
+});
+
+test("a run that names a fleet is refused", async () => {
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const dataset = [{ question: "What is 4 + 4?", answer: "#### 8" }];
+  const run = client.runs.create({ environment: "gsm8k", model: "scripted", fleet: "trained", dataset });
+  await expect(run).rejects.toMatchObject({
+    status: 400,
+    code: "invalid_request",
+    param: "fleet",
+    message: expect.stringContaining("this platform has no fleets: name an endpoint"),
+  });
 });
 
 test("what only a slice serves is not found, and the reference does not tell of it", async () => {
   const headers = { authorization: `Bearer ${platform.key}` };
   const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;
-  const paths = ["/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"];
+  const paths = [
+    ...["/v1/fleets", "/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"],
+    ...["/v1/prices", "/v1/balance", "/v1/budgets", "/v1/usage"],
+  ];
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 404));
   const document: { paths: object } = await (await fetch(`${platform.url}/openapi.json`)).json();
   expect(Object.keys(document.paths).filter((path) => paths.includes(path))).toEqual([]);

@@ -3,13 +3,13 @@ import { type Edit, editsOf } from "./edit.ts";
 
 export const BOUNDS_EDITS: readonly Edit[] = [
   ...editsOf(
-    "src/core/billing/run-costs.ts",
-    ["core/billing/run-costs"],
+    "src/core/costs/run-costs.ts",
+    ["core/costs/run-costs"],
     [["Math.max(fresh, cached)", "Math.min(fresh, cached)"]],
   ),
   ...editsOf(
-    "src/core/billing/charge.ts",
-    ["core/billing/charge"],
+    "src/billing/charge.ts",
+    ["billing/charge"],
     [
       ["one.effective_from >= last", "one.effective_from > last"],
       ["effective_from * 1000 <= now", "effective_from * 1000 < now"],
@@ -29,34 +29,34 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/account/archive.ts",
-    ["runtime/account/archive"],
+    "src/billing/books/archive.ts",
+    ["billing/books/archive"],
     [["+ 1 >= kept + entriesAFile", "+ 1 > kept + entriesAFile"]],
   ),
   ...editsOf(
-    "src/runtime/account/budgets.ts",
-    ["runtime/account/budgets.node"],
+    "src/billing/books/budgets.ts",
+    ["billing/books/budgets.node"],
     [
       ["spent * 100 >= percent", "spent * 100 > percent"],
       ["and delivered_at is not null", "and delivered_at is null"],
     ],
   ),
   ...editsOf(
-    "src/runtime/account/holds.ts",
-    ["runtime/account/holds.node"],
+    "src/billing/books/holds.ts",
+    ["billing/books/holds.node"],
     [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
   ),
   ...editsOf(
-    "src/runtime/account/usage.ts",
-    ["runtime/account/usage.node"],
+    "src/billing/books/usage.ts",
+    ["billing/books/usage.node"],
     [
       ["before.version + 1;", "before.version + 0;"],
       ["before.copied < before.version", "before.copied <= before.version"],
     ],
   ),
   ...editsOf(
-    "src/runtime/account/verify.ts",
-    ["runtime/account/archive"],
+    "src/billing/books/verify.ts",
+    ["billing/books/archive"],
     [["else move(sums, archived, -1);", "else move(sums, archived, 1);"]],
   ),
   ...editsOf(
@@ -65,21 +65,21 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["(outcomes.ok_at ?? 0) > outage.since", "(outcomes.ok_at ?? 0) >= outage.since"]],
   ),
   ...editsOf(
-    "src/runtime/fleet/choose.ts",
-    ["runtime/fleet/rules.node"],
+    "src/fleets/choose.ts",
+    ["fleets/rules.node"],
     [["inFlight(replica.id) / replica", "inFlight(replica.id) * replica"]],
   ),
   ...editsOf(
-    "src/runtime/fleet/served.ts",
-    ["runtime/fleet/rules.node"],
+    "src/fleets/served.ts",
+    ["fleets/rules.node"],
     [
       ["loads_start === true && replica", "loads_start !== true && replica"],
       ["order?.loads_start === true ? null", "order?.loads_start !== true ? null"],
     ],
   ),
   ...editsOf(
-    "src/runtime/fleet/stretches.ts",
-    ["runtime/fleet/stretches.node"],
+    "src/fleets/stretches.ts",
+    ["fleets/stretches.node"],
     [
       ["from < number && end", "from <= number && end"],
       ["end < (to ?? Number", "end <= (to ?? Number"],
@@ -87,23 +87,15 @@ export const BOUNDS_EDITS: readonly Edit[] = [
       ["current ? weights.version", "current ? weights.generation"],
     ],
   ),
+  ...editsOf("src/fleets/waiting.ts", ["fleets/waiting.node"], [["(now - from) / 2", "(now - from) * 2"]]),
   ...editsOf(
-    "src/runtime/fleet/waiting.ts",
-    ["runtime/fleet/waiting.node"],
-    [["(now - from) / 2", "(now - from) * 2"]],
-  ),
-  ...editsOf(
-    "src/runtime/fleet/driving.ts",
-    ["runtime/fleet/waiting.node"],
+    "src/fleets/driving.ts",
+    ["fleets/waiting.node"],
     [["FIRST_WAIT_MS * 2 ** phase.misses", "FIRST_WAIT_MS * 1 ** phase.misses"]],
   ),
+  ...editsOf("src/billing/charging.ts", ["billing/charging.node"], [["at: carried ? now :", "at: !carried ? now :"]]),
   ...editsOf(
-    "src/runtime/run/charging.ts",
-    ["runtime/run/charging.node"],
-    [["at: carried ? now :", "at: !carried ? now :"]],
-  ),
-  ...editsOf(
-    "src/runtime/run/ledger.ts",
+    "src/runtime/run/accounting.ts",
     ["runtime/run/answered"],
     [["ended === null && report.record", "ended !== null && report.record"]],
   ),

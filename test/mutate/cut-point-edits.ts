@@ -7,8 +7,8 @@ import { type Edit, editsOf } from "./edit.ts";
 
 const TRAINER: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/trainer/ledger.ts",
-    ["runtime/trainer/ledger.node"],
+    "src/runtime/trainer/batch-state.ts",
+    ["runtime/trainer/batch-state.node"],
     [
       ["return epoch === current ? null", "return epoch <= current ? null"],
       ["generation === state.generation && step", "generation === generation && step"],
@@ -27,8 +27,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/push-ledger.ts",
-    ["runtime/trainer/push-ledger.node"],
+    "src/runtime/trainer/offers.ts",
+    ["runtime/trainer/offers.node"],
     [
       ["const offer: Offer = state.offer ?? {", "const offer: Offer = null ?? {"],
       ["const serials = Math.max(", "const serials = Math.min("],
@@ -40,8 +40,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/weight-ledger.ts",
-    ["runtime/trainer/ledger.node"],
+    "src/runtime/trainer/weight-versions.ts",
+    ["runtime/trainer/batch-state.node"],
     [
       ["if (told) return grant(state, false);", "if (!told) return grant(state, false);"],
       ["version < served && served <= published", "version < 0 && served <= published"],
@@ -50,7 +50,7 @@ const TRAINER: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/trainer/registration.ts",
-    ["runtime/trainer/ledger.node"],
+    ["runtime/trainer/batch-state.node"],
     [
       ["epoch: back.epoch + 1,", "epoch: back.epoch + 0,"],
       ["if (batch.step <= acked_step) return", "if (batch.step < acked_step) return"],
@@ -92,7 +92,7 @@ const ENDPOINT: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/account/ledger.ts",
+    "src/runtime/account/lease-state.ts",
     ["runtime/account/shares.node"],
     [
       [
@@ -105,7 +105,7 @@ const ENDPOINT: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/endpoint/ledger.ts",
+    "src/runtime/endpoint/lease-state.ts",
     ["runtime/endpoint/permits.node"],
     [
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
@@ -147,7 +147,7 @@ const RUN: readonly Edit[] = [
     [["const changed = { ...known, ...columns };", "const changed = { ...columns, ...known };"]],
   ),
   ...editsOf(
-    "src/runtime/run/ledger.ts",
+    "src/runtime/run/accounting.ts",
     ["runtime/run/said-twice"],
     [
       ['if (row.status !== "running") {', "if (row.status !== row.status) {"],
@@ -238,7 +238,7 @@ const RUN: readonly Edit[] = [
 
 const JUDGING: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/run/judging/ledger.ts",
+    "src/runtime/run/judging/unit-state.ts",
     ["runtime/run/judging/faults"],
     [
       ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
@@ -252,7 +252,7 @@ const JUDGING: readonly Edit[] = [
     [["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"]],
   ),
   ...editsOf(
-    "src/runtime/run/judging/ledger.ts",
+    "src/runtime/run/judging/unit-state.ts",
     ["runtime/run/interleavings"],
     [["Math.max(entry.claim + 1, now);", "Math.max(entry.claim + 1, 0);"]],
   ),
@@ -280,7 +280,7 @@ const JUDGING: readonly Edit[] = [
 const TRAINING: readonly Edit[] = [
   ...editsOf(
     "src/runtime/run/training/groups.ts",
-    ["runtime/run/training/said-twice", "runtime/run/training/ledger"],
+    ["runtime/run/training/said-twice", "runtime/run/training/steps"],
     [
       [
         "group === null || group.position !== null) return;",
@@ -292,7 +292,7 @@ const TRAINING: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/run/training/batches.ts",
-    ["runtime/run/training/ledger"],
+    ["runtime/run/training/steps"],
     [
       ["buffered: withGroup(training.buffered, group, -1),", "buffered: withGroup(training.buffered, group, 1),"],
       [
@@ -304,7 +304,7 @@ const TRAINING: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/run/training/news.ts",
-    ["runtime/run/training/said-twice", "runtime/run/training/ledger"],
+    ["runtime/run/training/said-twice", "runtime/run/training/steps"],
     [
       ["snapshot.generation > before.generation;", "snapshot.generation >= before.generation;"],
       ["if (newest > version) dropBuffered(", "if (newest >= version) dropBuffered("],
@@ -338,7 +338,7 @@ const TRAINING: readonly Edit[] = [
   ),
   ...editsOf(
     "src/runtime/run/training/stale.ts",
-    ["runtime/run/training/ledger"],
+    ["runtime/run/training/steps"],
     [
       ["const groups_open = training.groups_open - 1;", "const groups_open = training.groups_open - 2;"],
       [

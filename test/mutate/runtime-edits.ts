@@ -8,12 +8,12 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["policy_version === undefined", "policy_version !== undefined"]],
   ),
   ...editsOf(
-    "src/runtime/service/check-training.ts",
+    "src/runtime/service/resolve/training.ts",
     ["runtime/run/training/requests"],
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),
   ...editsOf(
-    "src/runtime/run/judging/ledger.ts",
+    "src/runtime/run/judging/unit-state.ts",
     ["runtime/run/judging/faults"],
     [
       ["if (before.verdict !== null ||", "if (before.verdict !== before.verdict ||"],
@@ -29,7 +29,7 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/judging/ledger.ts",
+    "src/runtime/run/judging/unit-state.ts",
     ["runtime/run/retried-groups"],
     [["whose === null || members", "whose !== null || members"]],
   ),
@@ -39,12 +39,12 @@ export const RUNTIME_EDITS: readonly Edit[] = [
     [["first) === null ? [] : rows;", "first) === undefined ? [] : rows;"]],
   ),
   ...editsOf(
-    "src/runtime/run/ledger.ts",
+    "src/runtime/run/accounting.ts",
     ["runtime/run/retried-groups"],
     [["if (whole_groups) store.suspects", "if (!whole_groups) store.suspects"]],
   ),
   ...editsOf(
-    "src/runtime/trainer/weight-ledger.ts",
+    "src/runtime/trainer/weight-versions.ts",
     ["runtime/trainer/served-weights"],
     [
       ["appliedOf(state).min : published", "appliedOf(state).max : published"],

@@ -1,11 +1,11 @@
 /** The deletion of a whole project and of a whole organisation: nobody gets in from the first moment, and nothing stays. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { booksObject } from "../../src/billing/rpc.ts";
 import { ApiError } from "../../src/contract/api-error.ts";
 import { DeletionView } from "../../src/contract/deletion.ts";
 import { PERMISSIONS } from "../../src/contract/identity.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
-import { accountObject } from "../../src/runtime/kit/names.ts";
 import { admit } from "../api/accounts.ts";
 import { alarm, inProject, keysUnder, kill, LATER_MS } from "../runtime/deleting.ts";
 import { type Door, inside, openPlatform } from "../runtime/platform.ts";
@@ -133,8 +133,8 @@ test("an organisation goes under its own name alone, with all of its projects, a
     against: "paid_in/operator",
     note: null,
   } as const;
-  await accountObject(env, orgId).post({ ...books, source_id: "top_1", amount_micros: 700 });
-  await accountObject(env, orgId).post({ ...books, kind: "dispute", source_id: "dp_1", amount_micros: -900 });
+  await booksObject(env, orgId).post({ ...books, source_id: "top_1", amount_micros: 700 });
+  await booksObject(env, orgId).post({ ...books, kind: "dispute", source_id: "dp_1", amount_micros: -900 });
   const token = await admin(door);
   const wrong = await remove(door, token, "/v1/organization", { confirm: "somebody else" });
   expect(wrong.status).toBe(400);
@@ -154,7 +154,7 @@ test("an organisation goes under its own name alone, with all of its projects, a
   });
   expect(receipt).toMatchObject({ kind: "organization", target_id: orgId, counts: { projects: 2, runs: 2 } });
   expect(receipt.counts).toMatchObject({ ledger_entries: 2, owed_micros: 200 });
-  expect(await accountObject(env, orgId).balance(orgId)).toMatchObject({ entries: 0, balance_micros: 0 });
+  expect(await booksObject(env, orgId).balance(orgId)).toMatchObject({ entries: 0, balance_micros: 0 });
   expect(await rowsOf(orgId)).toEqual({});
   for (const table of [
     "projects where org_id",

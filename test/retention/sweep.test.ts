@@ -1,9 +1,10 @@
 /** The daily sweep of a project, by a clock of the test's: what is older than is kept goes, and nothing else. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { booksObject } from "../../src/billing/rpc.ts";
 import type { Retention } from "../../src/contract/identity.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
-import { accountObject, uploadKeys } from "../../src/runtime/kit/names.ts";
+import { uploadKeys } from "../../src/runtime/kit/names.ts";
 import { expectGone, inProject, keysUnder, projectStub } from "../runtime/deleting.ts";
 import { openPaying } from "../runtime/paying.ts";
 import { type Door, inside, openPlatform } from "../runtime/platform.ts";
@@ -167,7 +168,7 @@ test("what a project stores is posted once a day, and days that were missed are 
   await inProject(door, (project) => project.note(door.scope));
   const posted = async () => {
     const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
-    return (await accountObject(env, door.scope.orgId).entries(query)).entries;
+    return (await booksObject(env, door.scope.orgId).entries(query)).entries;
   };
   await after(door, 1);
   const [first] = await posted();
@@ -194,7 +195,7 @@ test("a project that stored nothing for weeks pays for the days from then on, no
   };
   const days = async () => {
     const query = { before: null, limit: 1000, kind: "storage", source_id: null, run_id: null } as const;
-    return (await accountObject(env, orgId).entries(query)).entries.map(({ period }) => period);
+    return (await booksObject(env, orgId).entries(query)).entries.map(({ period }) => period);
   };
   const dataset = await store(0);
   await after(door, 1);

@@ -7,7 +7,7 @@ import worker, { RunObject } from "../../src/index.ts";
 import type { RunMessage, RunSpec } from "../../src/runtime/contract/wire.ts";
 import { segmentKey } from "../../src/runtime/kit/names.ts";
 import { idMac } from "../../src/runtime/kit/secrets.ts";
-import { newRun } from "../../src/runtime/service/accept-run.ts";
+import { newRun } from "../../src/runtime/service/begin-run.ts";
 import type { SegmentLine } from "../../src/runtime/trajectory/store.ts";
 import { endpointRow } from "../api/run-rows.ts";
 import type { Door } from "./platform.ts";

@@ -1,9 +1,9 @@
 /** Organisations that pay: billing turned on before anything of theirs is read, money paid in, and their books. */
 import { env } from "cloudflare:workers";
+import { booksObject } from "../../src/billing/rpc.ts";
 import type { BillingMode, LedgerEntry } from "../../src/contract/money.ts";
-import { accountObject } from "../../src/runtime/kit/names.ts";
 import type { RunObject } from "../../src/runtime/run/object.ts";
-import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { type Door, openPlatform } from "./platform.ts";
 
@@ -12,13 +12,13 @@ export async function openPaying(micros: number, billing: BillingMode = "prepaid
   const door = await openPlatform();
   const { orgId } = door.scope;
   await env.DB.prepare("update organizations set billing = ? where id = ?").bind(billing, orgId).run();
-  await accountObject(env, orgId).changed();
+  await booksObject(env, orgId).changed();
   if (micros > 0) await payIn(door, micros);
   return door;
 }
 
 export async function payIn({ scope }: Door, amount_micros: number): Promise<void> {
-  await accountObject(env, scope.orgId).post({
+  await booksObject(env, scope.orgId).post({
     ...{ orgId: scope.orgId, kind: "top_up", source_id: crypto.randomUUID(), period: "", project_id: null },
     ...{ amount_micros, against: "paid_in/test", note: null },
   });
@@ -27,12 +27,12 @@ export async function payIn({ scope }: Door, amount_micros: number): Promise<voi
 /** Entries of the run, the oldest first. */
 export async function entriesOf({ scope }: Door, run_id: string): Promise<LedgerEntry[]> {
   const query = { before: null, limit: 1000, kind: null, source_id: null, run_id };
-  const { entries } = await accountObject(env, scope.orgId).entries(query);
+  const { entries } = await booksObject(env, scope.orgId).entries(query);
   return entries.toSorted((one, other) => one.number - other.number);
 }
 
 export function balanceOf({ scope }: Door) {
-  return accountObject(env, scope.orgId).balance(scope.orgId);
+  return booksObject(env, scope.orgId).balance(scope.orgId);
 }
 
 /** Lets the run tell the books what it has, as often as it takes. Afterwards its clock is the real one again. */
@@ -53,6 +53,6 @@ export async function settleIn(run: RunObject, storage: DurableObjectStorage, tr
 }
 
 function isSettled(storage: DurableObjectStorage): boolean {
-  const { books, finished } = new RunStore(storage, LEDGER_HOOKS).head();
+  const { books, finished } = new RunStore(storage, ACCOUNTING_HOOKS).head();
   return books.ends === finished && books.pushes === books.pushed;
 }

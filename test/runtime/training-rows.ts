@@ -1,4 +1,4 @@
-/** A training run's ledger by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
+/** A training run by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
 
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../src/index.ts";
@@ -6,8 +6,8 @@ import type { RolloutEntry } from "../../src/runtime/contract/run-records.ts";
 import { NO_TIME, sharesOf } from "../../src/runtime/contract/trainer-time.ts";
 import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/runtime/contract/training-wire.ts";
 import type { RolloutReport, RunSpec } from "../../src/runtime/contract/wire.ts";
-import { answer, dispatch, score } from "../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
+import { answer, dispatch, score } from "../../src/runtime/run/accounting.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
 import { pendingOf } from "../../src/runtime/run/standing.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { cutBatches } from "../../src/runtime/run/training/batches.ts";
@@ -15,8 +15,8 @@ import { takeNews } from "../../src/runtime/run/training/news.ts";
 import { openable, openGroups, TaskOrder } from "../../src/runtime/run/training/plan.ts";
 import { voidStale } from "../../src/runtime/run/training/stale.ts";
 import type { TrainingState } from "../../src/runtime/run/training-state.ts";
-import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "./ledger-rows.ts";
 import { inside } from "./platform.ts";
+import { idOf, RUN_SPEC, reportOf, scoreOf } from "./run-rows.ts";
 
 export const TRAINING: TrainingSpec = {
   trainer: { delivery: "pull", encoding: "jsonl", max_attempts: 3, lease_s: 900 },
@@ -27,7 +27,7 @@ export const TRAINING: TrainingSpec = {
 
 export const RIGHT = { failure: null, cancelled: null } as const;
 
-export class TrainingLedger {
+export class TrainingByHand {
   store: RunStore;
   readonly spec: RunSpec;
   readonly storage: DurableObjectStorage;
@@ -38,10 +38,10 @@ export class TrainingLedger {
 
   constructor(storage: DurableObjectStorage, training: Partial<TrainingSpec> = {}, given: Partial<RunSpec> = {}) {
     this.storage = storage;
-    this.store = new RunStore(storage, LEDGER_HOOKS);
+    this.store = new RunStore(storage, ACCOUNTING_HOOKS);
     this.#tasks = new TaskOrder(this.store);
     const group = { rollouts_per_example: 2, whole_groups: true, min_scored: 0 };
-    this.spec = { ...LEDGER_SPEC, ...group, training: { ...TRAINING, ...training }, ...given };
+    this.spec = { ...RUN_SPEC, ...group, training: { ...TRAINING, ...training }, ...given };
     this.store.create(this.spec);
   }
 
@@ -52,7 +52,7 @@ export class TrainingLedger {
   }
 
   restart(): void {
-    this.store = new RunStore(this.storage, LEDGER_HOOKS);
+    this.store = new RunStore(this.storage, ACCOUNTING_HOOKS);
     this.#tasks = new TaskOrder(this.store);
   }
 
@@ -161,15 +161,19 @@ export class TrainingLedger {
 }
 
 /** Groups of two, batches of four, three steps, unless the test says otherwise. */
-export function ledger(training: Partial<TrainingSpec>, use: (run: TrainingLedger) => void, group = 2): Promise<void> {
+export function trainingByHand(
+  training: Partial<TrainingSpec>,
+  use: (run: TrainingByHand) => void,
+  group = 2,
+): Promise<void> {
   const stub = env.RUN.getByName(crypto.randomUUID());
   return inside(stub, RunObject, (_, { storage }) =>
-    use(new TrainingLedger(storage, training, { rollouts_per_example: group })),
+    use(new TrainingByHand(storage, training, { rollouts_per_example: group })),
   );
 }
 
 /** So many groups, whole and scored. */
-export function fill(run: TrainingLedger, groups: number, rewards: readonly (number | null)[] = [0, 1]): void {
+export function fill(run: TrainingByHand, groups: number, rewards: readonly (number | null)[] = [0, 1]): void {
   run.dispatch(groups * run.spec.rollouts_per_example);
   run.settleGroups(rewards);
 }

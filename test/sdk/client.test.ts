@@ -42,8 +42,8 @@ test("a run is created with the key, the body and an idempotency key of its own"
     response.writeHead(202, { "content-type": "application/json" }).end('{"id":"run_1"}');
   });
   const request = { environment: "e", model: "m", endpoint: { base_url: "http://x/v1" } };
-  expect(await client.createRun(request)).toEqual({ id: "run_1" });
-  await client.createRun(request, { idempotencyKey: "mine" });
+  expect(await client.runs.create(request)).toEqual({ id: "run_1" });
+  await client.runs.create(request, { idempotencyKey: "mine" });
   const body = JSON.stringify(request);
   expect(seen).toEqual([
     ["POST", "/v1/runs", "Bearer rk_test", expect.stringMatching(/^[\w-]{36}$/), body],
@@ -57,8 +57,8 @@ test("a shared report is asked for by its link's token alone, which no address h
     seen.push([request.url, request.headers.authorization]);
     response.end("{}");
   });
-  await client.sharedReport("rkr_a1");
-  await client.sharedReport("\u2028 of a broken link");
+  await client.reportLinks.read("rkr_a1");
+  await client.reportLinks.read("\u2028 of a broken link");
   expect(seen).toEqual([
     ["/v1/shared-report", "Bearer rkr_a1"],
     ["/v1/shared-report", "Bearer %E2%80%A8%20of%20a%20broken%20link"],
@@ -75,7 +75,7 @@ test("an error of the API carries its code, field and status", async () => {
     };
     response.writeHead(400).end(JSON.stringify({ error }));
   });
-  const thrown = await client.getRun("run_1").catch((error: unknown) => error);
+  const thrown = await client.runs.get("run_1").catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(ApiRequestError);
   expect(thrown).toMatchObject({
     status: 400,
@@ -89,7 +89,7 @@ test("an error that is no JSON still says its status", async () => {
   const client = await serve((_request, response) => {
     response.writeHead(502).end("<h1>bad gateway</h1>");
   });
-  await expect(client.getRun("run_1")).rejects.toMatchObject({
+  await expect(client.runs.get("run_1")).rejects.toMatchObject({
     status: 502,
     code: "unreadable",
     message: "status 502: <h1>bad gateway</h1>",
@@ -110,7 +110,7 @@ test("an event stream cut in the middle of an event goes on behind the last whol
       response.end("id: 3\nevent: run.completed\ndata: {}\n\n");
     }
   });
-  expect(await collect<RunEvent>(client.events("run_1"))).toEqual([
+  expect(await collect<RunEvent>(client.runs.events("run_1"))).toEqual([
     { id: 1, event: "rollout.finished", data: { turns: 1 } },
     { id: 2, event: "rollout.finished", data: { turns: 2 } },
     { id: 3, event: "run.completed", data: {} },
@@ -120,7 +120,7 @@ test("an event stream cut in the middle of an event goes on behind the last whol
 
 test("a stream with nothing more to come ends at once", async () => {
   const client = await serve((_request, response) => response.writeHead(204).end());
-  expect(await collect(client.events("run_1", { after: 9 }))).toEqual([]);
+  expect(await collect(client.runs.events("run_1", { after: 9 }))).toEqual([]);
 });
 
 test("a run that is not there ends the stream with its error, without a second try", async () => {
@@ -129,7 +129,7 @@ test("a run that is not there ends the stream with its error, without a second t
     asked += 1;
     response.writeHead(404).end('{"error":{"code":"not_found","message":"no such run"}}');
   });
-  await expect(collect(client.events("run_1"))).rejects.toMatchObject({ code: "not_found" });
+  await expect(collect(client.runs.events("run_1"))).rejects.toMatchObject({ code: "not_found" });
   expect(asked).toBe(1);
 });
 
@@ -139,7 +139,7 @@ test("an aborted stream throws the reason of the abort", async () => {
     response.writeHead(200);
     response.write(": here\n\n", () => controller.abort(new Error("enough")));
   });
-  const events = collect(client.events("run_1", { signal: controller.signal }));
+  const events = collect(client.runs.events("run_1", { signal: controller.signal }));
   await expect(events).rejects.toThrow("enough");
 });
 
@@ -152,7 +152,7 @@ test("results go on over every page", async () => {
     response.writeHead(200, after < 2 ? { link: next } : {});
     response.end(`{"rollout_id":"ro_${after}"}\n{"rollout_id":"ro_${after + 1}"}\n`);
   });
-  const rows = await collect(client.results("run_1", { outcome: "scored" }));
+  const rows = await collect(client.runs.results("run_1", { outcome: "scored" }));
   expect(rows.map((row) => row.rollout_id)).toEqual(["ro_0", "ro_1", "ro_2", "ro_3"]);
 });
 
@@ -176,7 +176,7 @@ test("a file is sent as it is read, and what was sent is not kept", async () => 
       if (sent % 8 === 7) held.push(heldBytes());
     }
   }
-  expect(await client.createDataset(file())).toEqual({ id: "ds_1" });
+  expect(await client.datasets.upload(file())).toEqual({ id: "ds_1" });
   // Kept, it would be 8 MiB more at every look; what else lives in this process comes and goes.
   const grown = held.slice(1).map((bytes, at) => bytes - (held[at] ?? 0));
   expect(grown).toHaveLength(7);

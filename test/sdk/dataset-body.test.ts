@@ -21,7 +21,7 @@ test.each<[string, DatasetSource]>([
 ])("%s goes up as JSON lines", async (_what, source) => {
   const { client, asked } = recorded(() => Response.json({ id: "ds_1" }, { status: 201 }));
   const environmentArgs = { split: "test" };
-  await client.createDataset(source, { name: "n", environment: "e@1", environmentArgs });
+  await client.datasets.upload(source, { name: "n", environment: "e@1", environmentArgs });
   const [request] = asked;
   expect(await new Response(request?.body).text()).toBe(LINES);
   expect(request?.headers.get("content-type")).toBe("application/jsonl");
@@ -45,7 +45,7 @@ test("an upload that ends early ends the iteration it was read from", async () =
     await reader?.cancel();
     throw new TypeError("fetch failed");
   });
-  await expect(client.createDataset(endless())).rejects.toThrow("fetch failed");
+  await expect(client.datasets.upload(endless())).rejects.toThrow("fetch failed");
   expect(ended).toBe(true);
 });
 
@@ -56,6 +56,6 @@ test("an upload that is aborted throws the reason", async () => {
     signal?.throwIfAborted();
     return Response.json({});
   });
-  const upload = client.createDataset(LINES, { signal: controller.signal });
+  const upload = client.datasets.upload(LINES, { signal: controller.signal });
   await expect(upload).rejects.toThrow("enough");
 });

@@ -76,7 +76,7 @@ test("a stream cut at any byte, broken or ended, goes on behind the last whole e
       const rest = wires[lastSeen(headers)];
       return rest === undefined ? new Response(null, { status: 204 }) : new Response(rest.slice());
     });
-    expect(await collect<RunEvent>(client.events("run_1")), `cut at ${cut}`).toEqual(events);
+    expect(await collect<RunEvent>(client.runs.events("run_1")), `cut at ${cut}`).toEqual(events);
   }
 });
 
@@ -100,7 +100,7 @@ test("whatever becomes of the connections to a run under way, every event comes 
         happened = plan === undefined ? count : Math.min(count, happened + plan.grows);
         return await answerOf(plan, after(lastSeen(headers), happened), happened === count);
       });
-      expect(await collect<RunEvent>(client.events("run_1"))).toEqual(events);
+      expect(await collect<RunEvent>(client.runs.events("run_1"))).toEqual(events);
       expect(waits.length).toBeLessThanOrEqual(connections.length);
     },
   );
@@ -120,7 +120,7 @@ test("a client further behind than what is kept gets a snapshot for what it miss
         return await answerOf(plan, after(lastSeen(headers), happened), happened === count);
       });
       let last = 0;
-      for await (const event of client.events("run_1")) {
+      for await (const event of client.runs.events("run_1")) {
         if (event.event === "snapshot") expect(event.id).toBeGreaterThan(last);
         else expect([event.id, event]).toEqual([last + 1, events[last]]);
         last = event.id;
@@ -163,7 +163,7 @@ test("a stream that falls silent is opened again", async () => {
       ? await silent(request, 0)
       : new Response(bodyOf(await wireOf(after(lastSeen(request.headers), 3), true), 50, false)),
   );
-  expect(await collect(client.events("run_1", { timeoutMs: 5 }))).toEqual(events);
+  expect(await collect(client.runs.events("run_1", { timeoutMs: 5 }))).toEqual(events);
   expect(asked.map(({ headers }) => lastSeen(headers))).toEqual([0, 2]);
 });
 
@@ -173,7 +173,7 @@ test("the wait before the next connection is the one the server asks for", async
       ? new Response(": here\n\nretry: 40\n\n")
       : new Response('id: 1\nevent: run.cancelled\ndata: {"status":"cancelled","error":null}\n\n'),
   );
-  expect((await collect(client.events("run_1"))).map(({ event }) => event)).toEqual(["run.cancelled"]);
+  expect((await collect(client.runs.events("run_1"))).map(({ event }) => event)).toEqual(["run.cancelled"]);
   expect(waits).toEqual([40]);
 });
 
@@ -181,7 +181,7 @@ test("a platform that brings nothing for 30 connections is given up", async () =
   const { client, asked } = recorded(() => {
     throw new TypeError("fetch failed");
   });
-  await expect(collect(client.events("run_1"))).rejects.toMatchObject({
+  await expect(collect(client.runs.events("run_1"))).rejects.toMatchObject({
     name: "TimeoutError",
     message: expect.stringContaining("stays silent"),
   });

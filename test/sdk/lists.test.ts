@@ -21,7 +21,7 @@ const paged = () =>
 
 test("an iterator goes on over every page, and keeps what it was asked", async () => {
   const { client, asked } = paged();
-  const runs = await collect(client.runs({ status: "running", metadata: { branch: "a b" } }));
+  const runs = await collect(client.runs.list({ status: "running", metadata: { branch: "a b" } }));
   expect(runs.map(({ id }) => id)).toEqual(IDS);
   const queries = asked.map(({ path }) => new URL(path, "http://x").searchParams);
   expect(queries.map((query) => query.get("after"))).toEqual([null, "b", "d", "f"]);
@@ -35,26 +35,64 @@ test("an iterator goes on behind a page that is empty and not the last", async (
     { data: [{ number: 3 }], last_id: "3", has_more: false },
   ];
   const { client, asked } = recorded(() => Response.json({ object: "list", first_id: null, ...pages.shift() }));
-  const entries = await collect(client.ledgerEntries({ kind: "refund" }));
+  const entries = await collect(client.ledger.list({ kind: "refund" }));
   expect(entries.map(({ number }) => number)).toEqual([900, 3]);
   const afters = asked.map(({ path }) => new URL(path, "http://x").searchParams.get("after"));
   expect(afters).toEqual([null, "900", "500"]);
 });
 
-test("every list has an iterator, which reads no page before it is needed", async () => {
+test("an iteration that ends early reads no further page", async () => {
   const { client, asked } = paged();
-  for (const items of [client.datasets(), client.endpoints(), client.secrets(), client.runs()]) {
-    const { value } = await items.next();
-    expect(value).toEqual({ id: "a" });
-    await items.return(undefined);
+  for await (const { id } of client.runs.list()) {
+    if (id === "c") break;
   }
-  expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets", "/v1/endpoints", "/v1/secrets", "/v1/runs"]);
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/runs", "/v1/runs?after=b"]);
+});
+
+test("a list can be awaited for its first page and then iterated over from there, in one request a page", async () => {
+  const { client, asked } = paged();
+  const list = client.datasets.list({ after: "c" });
+  expect((await list).data).toEqual([{ id: "d" }, { id: "e" }]);
+  expect(await collect(list)).toEqual([{ id: "d" }, { id: "e" }, { id: "f" }, { id: "g" }]);
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets?after=c", "/v1/datasets?after=e"]);
+});
+
+test("an iteration throws what the API refused", async () => {
+  const { client } = recorded(() => {
+    return Response.json({ error: { code: "not_found", message: "no such run" } }, { status: 404 });
+  });
+  await expect(collect(client.runs.groups.list("r"))).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("statements go on behind the last month of a page", async () => {
+  const pages = [
+    { data: [{ month: "2026-10" }, { month: "2026-09" }], has_more: true },
+    { data: [{ month: "2026-08" }], has_more: false },
+  ];
+  const { client, asked } = recorded(() => Response.json({ object: "list", ...pages.shift() }));
+  const months = await collect(client.statements.list({ limit: 2 }));
+  expect(months.map(({ month }) => month)).toEqual(["2026-10", "2026-09", "2026-08"]);
+  expect(asked.map(({ path }) => path)).toEqual(["/v1/statements?limit=2", "/v1/statements?limit=2&after=2026-09"]);
+});
+
+test("the last turns before one are a single page, and turns behind one go on", async () => {
+  const { client, asked } = recorded(({ path }) => {
+    const has_more = path.includes("before") || !path.includes("after=3");
+    return Response.json({ object: "list", data: [{ index: 3 }], first_id: "3", last_id: "3", has_more });
+  });
+  await collect(client.rollouts.turns.list("ro", { before: 4 }));
+  expect(await collect(client.rollouts.turns.list("ro", { limit: 1 }))).toHaveLength(2);
+  expect(asked.map(({ path }) => path)).toEqual([
+    "/v1/rollouts/ro/turns?before=4",
+    "/v1/rollouts/ro/turns?limit=1",
+    "/v1/rollouts/ro/turns?limit=1&after=3",
+  ]);
 });
 
 test("an iterator starts where it is told, and one page is read by itself", async () => {
   const { client, asked } = paged();
-  expect(await collect(client.datasets({ after: "e" }))).toEqual([{ id: "f" }, { id: "g" }]);
-  expect(await client.listEndpoints({ limit: 2, order: "asc" })).toMatchObject({ has_more: true });
+  expect(await collect(client.datasets.list({ after: "e" }))).toEqual([{ id: "f" }, { id: "g" }]);
+  expect(await client.endpoints.list({ limit: 2, order: "asc" })).toMatchObject({ has_more: true });
   expect(asked.at(-1)?.path).toBe("/v1/endpoints?limit=2&order=asc");
 });
 
@@ -67,7 +105,7 @@ test("an export goes on over a page that holds nothing", async () => {
     return new Response("", { headers: { link } });
   });
   const query = { format: "sft", min_reward: 1, dedupe: true } as const;
-  expect(await collect(client.exportRun("r", query))).toEqual([{ reward: 1 }]);
+  expect(await collect(client.runs.export("r", query))).toEqual([{ reward: 1 }]);
   expect(asked.map(({ path }) => path)).toEqual([
     "/v1/runs/r/export?format=sft&min_reward=1&dedupe=true",
     "/v1/runs/r/export?format=sft&min_reward=1&dedupe=true&after=9-10000-0",
@@ -82,7 +120,7 @@ test("an export tells of each page what it left out", async () => {
     return new Response("", { headers: { link, "x-left-out": JSON.stringify(note) } });
   });
   const told: object[] = [];
-  const rows = client.exportRun("r", {}, { onLeftOut: (left) => told.push(left) });
+  const rows = client.runs.export("r", {}, { onLeftOut: (left) => told.push(left) });
   expect(await collect(rows)).toEqual([{}]);
   expect(told).toEqual([note]);
 });
@@ -96,7 +134,7 @@ test("rows go on by the link, whose query alone counts: the key goes to no other
     const link = '<http://elsewhere.test/v1/datasets/d/rows?after=1&limit=2>; rel="next"';
     return new Response(more ? rowsOf(0, 1) : rowsOf(2), { headers: more ? { link } : {} });
   });
-  const rows = await collect(client.datasetRows("d", { limit: 2 }));
+  const rows = await collect(client.datasets.rows("d", { limit: 2 }));
   expect(rows.map(({ index }) => index)).toEqual([0, 1, 2]);
   expect(rows[0]?.row).toEqual({ text: "ü" });
   expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets/d/rows?limit=2", "/v1/datasets/d/rows?after=1&limit=2"]);
@@ -106,11 +144,11 @@ test("a page of rows that is cut short is read again, and no row comes twice", a
   const { client } = recorded((_asked, index) =>
     index === 0 ? new Response(rowsOf(0, 1).slice(0, -5)) : new Response(rowsOf(0, 1)),
   );
-  const rows = await collect(client.datasetRows("d"));
+  const rows = await collect(client.datasets.rows("d"));
   expect(rows.map(({ index }) => index)).toEqual([0, 1]);
 });
 
 test("a page without rows ends the iteration", async () => {
   const { client } = recorded(() => new Response(""));
-  expect(await collect(client.results("run_1"))).toEqual([]);
+  expect(await collect(client.runs.results("run_1"))).toEqual([]);
 });

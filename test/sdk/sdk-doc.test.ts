@@ -6,17 +6,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { rollcallName } from "../../src/local/package-root.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
-import { AccountsClient } from "../../src/sdk/accounts-client.ts";
-import { BillingClient } from "../../src/sdk/billing-client.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
-import { EndpointsClient } from "../../src/sdk/endpoints-client.ts";
-import { FleetsClient } from "../../src/sdk/fleets-client.ts";
-import { LedgerClient } from "../../src/sdk/ledger-client.ts";
-import { RolloutsClient } from "../../src/sdk/rollouts-client.ts";
-import { SessionsClient } from "../../src/sdk/sessions-client.ts";
-import { TriggersClient } from "../../src/sdk/triggers-client.ts";
-import { TurnsClient } from "../../src/sdk/turns-client.ts";
-import { WebhooksClient } from "../../src/sdk/webhooks-client.ts";
+import { Resource } from "../../src/sdk/resource.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { deathOf, endGroup, serve } from "../local/served-platform.ts";
 import { testPort } from "../local/test-port.ts";
@@ -57,22 +48,26 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
   }
 });
 
+/** `runs.create`, `runs.groups.list`, …: what the resources of a client, and those within them, can be asked. */
+function methodsOf(resource: Resource, prefix = ""): string[] {
+  const within = Object.entries(resource).flatMap(([name, value]) => {
+    return value instanceof Resource ? methodsOf(value, `${prefix}${name}.`) : [];
+  });
+  const own = new Set<string>();
+  for (let proto: object = Object.getPrototypeOf(resource); proto !== Resource.prototype; ) {
+    for (const name of Object.getOwnPropertyNames(proto)) own.add(name);
+    proto = Object.getPrototypeOf(proto);
+  }
+  const methods = [...own].filter((name) => name !== "constructor" && name !== "at");
+  return [...methods.map((name) => prefix + name), ...within];
+}
+
 test("the page names every method of the client, and no other", () => {
-  const parts = [
-    SessionsClient,
-    EndpointsClient,
-    RolloutsClient,
-    BillingClient,
-    LedgerClient,
-    AccountsClient,
-    FleetsClient,
-    TriggersClient,
-    TurnsClient,
-    WebhooksClient,
-  ];
-  const classes = [RollcallClient, ...parts].map(({ prototype }) => prototype);
-  const methods = classes.flatMap((one: object) => Object.getOwnPropertyNames(one));
-  const [, table = ""] = /## Methods\n([\s\S]*?)\n\n`list/.exec(PAGE) ?? [];
-  const named = Array.from(table.matchAll(/`(\w+)`/g), ([, name]) => name);
-  expect(named.sort()).toEqual(methods.filter((name) => name !== "constructor").sort());
+  const methods = methodsOf(new RollcallClient({ baseUrl: "http://rollcall.test" }));
+  const [, table = ""] = /## Methods\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(PAGE) ?? [];
+  const rows = Array.from(table.matchAll(/^\| `client\.?([\w.]*)` \| (.*) \|$/gm));
+  const named = rows.flatMap(([, resource = "", cell = ""]) => {
+    return Array.from(cell.matchAll(/`(\w+)`/g), ([, name]) => (resource === "" ? name : `${resource}.${name}`));
+  });
+  expect(named.sort()).toEqual(methods.sort());
 });

@@ -26,7 +26,7 @@ test.each<[string, Answer]>([
   ],
 ])("after %s a call is made again", async (_what, answer) => {
   const { client, asked, waits } = recorded(first(answer));
-  expect(await client.getRun("run_1")).toEqual({ id: "run_1" });
+  expect(await client.runs.get("run_1")).toEqual({ id: "run_1" });
   expect(asked.length).toBe(2);
   expect(waits).toEqual([250]);
 });
@@ -40,45 +40,45 @@ test.each([
   [500, "internal"],
 ])("after %i %s it is not", async (status, code) => {
   const { client, asked } = recorded(() => refusal(status, code));
-  await expect(client.getRun("run_1")).rejects.toMatchObject({ status, code });
+  await expect(client.runs.get("run_1")).rejects.toMatchObject({ status, code });
   expect(asked.length).toBe(1);
 });
 
 test.each(["<h1>hello</h1>\n", ""])("a reply that is no JSON (%j) is unreadable", async (text) => {
   const { client, asked } = recorded(() => new Response(text));
-  await expect(client.getRun("run_1")).rejects.toMatchObject({ status: 200, code: "unreadable" });
+  await expect(client.runs.get("run_1")).rejects.toMatchObject({ status: 200, code: "unreadable" });
   expect(asked.length).toBe(1);
 });
 
 test("a line of results that is no JSON is unreadable", async () => {
   const { client } = recorded(() => new Response("<h1>hello</h1>\n"));
-  await expect(client.results("run_1").next()).rejects.toMatchObject({ code: "unreadable" });
+  await expect(client.runs.results("run_1").next()).rejects.toMatchObject({ code: "unreadable" });
 });
 
 test("waits double, are spread by chance, and end with the error of the last attempt", async () => {
   const options = { maxRetries: 6, random: () => 0.5 };
   const { client, asked, waits } = recorded(() => refusal(503, "internal"), options);
-  await expect(client.getRun("run_1")).rejects.toMatchObject({ status: 503 });
+  await expect(client.runs.get("run_1")).rejects.toMatchObject({ status: 503 });
   expect(waits).toEqual([375, 750, 1500, 3000, 6000, 6000]);
   expect(asked.length).toBe(7);
 });
 
 test("a client that may not try again does not", async () => {
   const { client, asked } = recorded(broken, { maxRetries: 0 });
-  await expect(client.getRun("run_1")).rejects.toThrow("fetch failed");
+  await expect(client.runs.get("run_1")).rejects.toThrow("fetch failed");
   expect(asked.length).toBe(1);
 });
 
 test("the wait the server asks for is the wait, in seconds or to a date", async () => {
   const inTwoMinutes = new Date(Date.now() + 120_000).toUTCString();
   const soon = recorded(first(() => refusal(429, "rate_limited", { "retry-after": "7" })));
-  await soon.client.getRun("run_1");
+  await soon.client.runs.get("run_1");
   expect(soon.waits).toEqual([7000]);
   const past = recorded(first(() => refusal(503, "internal", { "retry-after": new Date(0).toUTCString() })));
-  await past.client.getRun("run_1");
+  await past.client.runs.get("run_1");
   expect(past.waits).toEqual([0]);
   const late = recorded(() => refusal(429, "rate_limited", { "retry-after": inTwoMinutes }));
-  const thrown: unknown = await late.client.getRun("run_1").catch((error: unknown) => error);
+  const thrown: unknown = await late.client.runs.get("run_1").catch((error: unknown) => error);
   expect(late.waits).toEqual([]);
   if (!(thrown instanceof ApiRequestError)) throw thrown;
   expect(thrown.retryAfterMs).toBeGreaterThan(60_000);
@@ -86,7 +86,7 @@ test("the wait the server asks for is the wait, in seconds or to a date", async 
 
 test("a POST is sent again with the same key and the same body", async () => {
   const { client, asked } = recorded(first(broken, () => refusal(503, "internal")));
-  await client.createRun(REQUEST);
+  await client.runs.create(REQUEST);
   const keys = asked.map(({ headers }) => headers.get("idempotency-key"));
   expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[\w-]{36}$/)));
   expect(new Set(keys).size).toBe(1);
@@ -98,10 +98,10 @@ test("an upload from a stream is not sent again, one from text is", async () => 
     yield { question: "?" };
   }
   const streamed = recorded(broken);
-  await expect(streamed.client.createDataset(rows())).rejects.toThrow("fetch failed");
+  await expect(streamed.client.datasets.upload(rows())).rejects.toThrow("fetch failed");
   expect(streamed.asked.length).toBe(1);
   const text = recorded(first(broken));
-  await text.client.createDataset('{"question":"?"}\n');
+  await text.client.datasets.upload('{"question":"?"}\n');
   expect(text.asked.map(({ body }) => body)).toEqual(Array(2).fill('{"question":"?"}\n'));
 });
 
@@ -109,7 +109,7 @@ test("a platform that stays silent ends the call with a TimeoutError, after it w
   const silent: Answer = ({ signal }) =>
     new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   const { client, asked } = recorded(silent, { maxRetries: 1 });
-  const call = client.getRun("run_1", { timeoutMs: 1 });
+  const call = client.runs.get("run_1", { timeoutMs: 1 });
   await expect(call).rejects.toMatchObject({ name: "TimeoutError" });
   expect(asked.length).toBe(2);
 });
@@ -122,7 +122,7 @@ test("the caller's signal ends a call under way, and the wait before the next at
     given?.throwIfAborted();
     return run();
   });
-  await expect(open.client.getRun("run_1", { signal })).rejects.toThrow("enough");
+  await expect(open.client.runs.get("run_1", { signal })).rejects.toThrow("enough");
   expect(open.asked.length).toBe(1);
   const later = new AbortController();
   const waiting = recorded(broken, {
@@ -131,11 +131,11 @@ test("the caller's signal ends a call under way, and the wait before the next at
       given?.throwIfAborted();
     },
   });
-  await expect(waiting.client.getRun("r", { signal: later.signal })).rejects.toThrow("no more");
+  await expect(waiting.client.runs.get("r", { signal: later.signal })).rejects.toThrow("no more");
   expect(waiting.asked.length).toBe(1);
 });
 
 test("an error names the request, for whoever runs the platform", async () => {
   const { client } = recorded(() => refusal(404, "not_found", { "x-request-id": "ci-42" }));
-  await expect(client.getRun("run_1")).rejects.toMatchObject({ requestId: "ci-42" });
+  await expect(client.runs.get("run_1")).rejects.toMatchObject({ requestId: "ci-42" });
 });

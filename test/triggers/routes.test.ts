@@ -358,6 +358,14 @@ test("a test of a payload says what it would do, and begins nothing", async () =
   expect(await logOf(door, trigger)).toEqual([]);
 });
 
+test("a trigger may have a cap, and a test of a payload says that its endpoint lacks the prices for it", async () => {
+  const door = await opened();
+  const run = { ...onPush.run, ...GAME, sampling: { max_tokens: 8 }, max_cost_micros: 5 };
+  const trigger = await make(door, { ...onPush, run });
+  const { body } = await asked(door.post(`/v1/triggers/${trigger.id}/test`, { payload: push.body }));
+  expect(body).toMatchObject({ would: "refuse", errors: [{ code: "prices_required", param: "endpoint" }] });
+});
+
 test("whoever may not begin runs opens no trigger, and whoever changes what or who begins them is whose runs they are", async () => {
   const { call, keyWith, admin, scope } = await openTenant();
   const limited = await keyWith({ scopes: ["triggers:write"] });

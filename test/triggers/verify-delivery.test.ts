@@ -36,6 +36,20 @@ test("what the standard's own vector signs is taken, under its own id and type, 
   ).toBe(true);
 });
 
+test("reading the body of a proved sender takes a turn and is counted, with more where numbers are kept as written", async () => {
+  const counted: number[] = [];
+  const takeTurn = async () => (steps: number) => void counted.push(steps);
+  const ask = (text: string, headers: Record<string, string>) =>
+    verifyDelivery({ scheme: "standard", secret, headers: new Headers(headers), body: text, now: NOW, takeTurn });
+  const large = `[${"1e400,".repeat(1000)}1]`;
+  expect((await ask(body, SIGNED)).ok).toBe(true);
+  expect((await ask(large, standardHeaders(secret, "m1", large, NOW))).ok).toBe(true);
+  expect(counted[0]).toBeLessThan(1000);
+  expect(counted[1]).toBeGreaterThan(20 * large.length);
+  await ask(large, SIGNED);
+  expect(counted).toHaveLength(2);
+});
+
 const KEY = secret.slice("whsec_".length);
 const OTHER = `whsec_${"B".repeat(43)}=`;
 

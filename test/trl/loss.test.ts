@@ -86,7 +86,7 @@ afterAll(async () => {
 async function scoredBatch(): Promise<string> {
   platform = await bootPlatform({ directory: null, port: testPort(31), say: () => undefined });
   const options = { baseUrl: platform.url, apiKey: platform.key };
-  const { id } = await new RollcallClient(options).createRun({
+  const { id } = await new RollcallClient(options).runs.create({
     kind: "training",
     environment: "guess-number",
     environment_args: { max: 15, max_turns: 5 },

@@ -102,14 +102,14 @@ async function exportedRows() {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const endpoint = { base_url: model.url };
   const request = { environment: "calculator", model: "m", endpoint, num_examples: 3 };
-  const { id } = await client.createRun({ ...request, rollouts_per_example: 4 });
-  for await (const _ of client.events(id)) {
+  const { id } = await client.runs.create({ ...request, rollouts_per_example: 4 });
+  for await (const _ of client.runs.events(id)) {
     // Until the one that ends the run.
   }
   const options = { onLeftOut: () => expect.unreachable("nothing is to be left out") };
   return {
-    sft: await collect(client.exportRun(id, {}, options)),
-    dpo: await collect(client.exportRun(id, { format: "dpo" }, options)),
+    sft: await collect(client.runs.export(id, {}, options)),
+    dpo: await collect(client.runs.export(id, { format: "dpo" }, options)),
   };
 }
 

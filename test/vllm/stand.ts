@@ -78,7 +78,7 @@ export class Stand {
 
   /** Probed as it is added. */
   attach(name: string, url: string): Promise<EndpointView> {
-    return this.client.createEndpoint({ name, base_url: `${url}/v1`, api_key: KEY });
+    return this.client.endpoints.create({ name, base_url: `${url}/v1`, api_key: KEY });
   }
 
   /** A training run to its end, from the first weights on; what was found goes into the table. */
@@ -86,7 +86,7 @@ export class Stand {
     const { engine, keep_prefix_cache = false } = rest;
     const serving = { engine, weights: this.#vllm.model, keep_prefix_cache };
     await this.#judge.serve(serving);
-    const { id, trainer } = await this.client.createRun(this.request({ play, temperature, endpoint, steps }));
+    const { id, trainer } = await this.client.runs.create(this.request({ play, temperature, endpoint, steps }));
     const batches = await this.#judge.train({
       ...serving,
       ...(rest.reset_after !== undefined && { reset_after: rest.reset_after }),

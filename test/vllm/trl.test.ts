@@ -41,7 +41,7 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
   /** What TRL said of each step of a run, none of whose rollouts came to nothing. */
   async function train(fleet: string, { model, folder }: Vllm): Promise<readonly Step[]> {
     const { endpoint: _, ...request } = stand.request({ play: "once", temperature: 1, endpoint: "", steps: STEPS });
-    const { id, trainer } = await stand.client.createRun({ ...request, fleet, lead: 1, max_off_policy_steps: 2 });
+    const { id, trainer } = await stand.client.runs.create({ ...request, fleet, lead: 1, max_off_policy_steps: 2 });
     const given = { url: stand.url, run: id, model, weights: join(folder, id), steps: STEPS, rows: 19 };
     const flags = Object.entries({ ...given, "learning-rate": 3e-4 }).flatMap(([name, is]) => [
       `--${name}`,
@@ -63,9 +63,9 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
 
   async function failuresOf(run: string): Promise<readonly object[]> {
     const failures: object[] = [];
-    for await (const { event, data } of stand.client.events(run)) {
+    for await (const { event, data } of stand.client.runs.events(run)) {
       if (event !== "rollout.finished" || data.outcome !== "failed") continue;
-      const { error, failed_calls } = await stand.client.getRollout(data.rollout_id);
+      const { error, failed_calls } = await stand.client.rollouts.get(data.rollout_id);
       failures.push({ ...data, error, failed_calls });
     }
     return failures;
@@ -77,14 +77,14 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
     if (vllm === null || python === null) return skip();
     for (const name of ["first", "second"]) {
       const replica = { name: "cpu-0", base_url: `${engine.url}/v1`, api_key: KEY };
-      await stand.client.createFleet({ name, update: { mode: "reload" }, replicas: [replica] });
+      await stand.client.fleets.create({ name, update: { mode: "reload" }, replicas: [replica] });
       const steps = await train(name, vllm);
       expect(steps.map(({ step }) => step)).toEqual([1, 2, 3]);
       const [first] = steps;
       expect(Math.abs((first?.ratio ?? 0) - 1)).toBeLessThan(1e-5);
       expect(Math.abs(first?.kl ?? 1)).toBeLessThan(1e-6);
       // Asked anew: how fast it answered when it was attached tells of the machine.
-      const { capabilities } = await stand.client.probeReplica(name, "cpu-0");
+      const { capabilities } = await stand.client.fleets.replicas.probe(name, "cpu-0");
       expect(capabilities).toMatchObject({ error: null, exactness: { refused: null } });
     }
   });

@@ -145,7 +145,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
   });
 
   test("the probe proves what can be proven of it", async () => {
-    const { capabilities } = await stand.client.getEndpoint("direct");
+    const { capabilities } = await stand.client.endpoints.get("direct");
     expect(capabilities).toMatchObject({ probed_model: "tiny", tools: true, error: null });
     expect(capabilities?.exactness).toEqual({
       logprobs_mode: "processed",
@@ -184,7 +184,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
   /** Nothing is played. */
   async function expectRefused(endpoint: string, words: string): Promise<void> {
     const asked = stand.request({ play: "once", temperature: 0.7, endpoint });
-    await expect(stand.client.createRun(asked)).rejects.toMatchObject({
+    await expect(stand.client.runs.create(asked)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(words),
     });

@@ -84,7 +84,7 @@ export async function signIn(
 ): Promise<WatchedPage> {
   const tab = await openTab(browser, platform.url, setting);
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-  const { code } = await client.createSignInCode();
+  const { code } = await client.sessions.createCode();
   await tab.page.goto(`${platform.url}/sign-in#code=${code}&to=${encodeURIComponent(path)}`);
   await tab.page.waitForSelector(".side");
   return tab;

@@ -74,7 +74,7 @@ test("the bins of the histogram hold what the API counts, and each leads to its 
   const bins = page.locator(".histogram li button");
   await bins.first().waitFor();
   const texts = await bins.allInnerTexts();
-  const { bins: known } = await client.histogram(before, { of: "reward" });
+  const { bins: known } = await client.runs.histogram(before, { of: "reward" });
   expect(texts.map((text) => Number(/: ([\d,]+)/.exec(text)?.[1]))).toEqual(known.map(({ n }) => n));
   // Rewards of 0 and 1 only.
   expect(texts.map((text) => text.split(":")[0])).toEqual(["0", "1"]);

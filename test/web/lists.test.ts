@@ -42,8 +42,8 @@ test("a rollout whose answer hit its limit of tokens says so in the list, in its
   try {
     const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
     const request = { environment: "calculator", model: "m", endpoint: { base_url: model.url }, num_examples: 1 };
-    const { id } = await client.createRun(request);
-    for await (const _ of client.events(id));
+    const { id } = await client.runs.create(request);
+    for await (const _ of client.runs.events(id));
     const { page, wrong } = await tabAt(`/runs/${id}/rollouts`);
     const mark = page.locator("[data-row] .badge", { hasText: "cut off" });
     await mark.waitFor();

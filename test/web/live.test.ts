@@ -30,7 +30,7 @@ async function startHeldModel() {
 }
 
 async function startRun(url: string, num_examples = ALL) {
-  return await client.createRun({
+  return await client.runs.create({
     ...{ environment: "reverse-text", model: "m", endpoint: { base_url: url }, max_concurrent: 40 },
     num_examples,
   });
@@ -96,15 +96,15 @@ test("a run page goes on by itself where it was scrolled to; its stream begins w
       asked.push(route.request().headers()["last-event-id"]);
       if (asked.length > 1) return await route.continue();
       const events = [];
-      for await (const event of client.events(id, { after: Number(asked[0]) })) {
+      for await (const event of client.runs.events(id, { after: Number(asked[0]) })) {
         events.push(`id: ${event.id}\nevent: ${event.event}\nretry: 50\ndata: ${JSON.stringify(event.data)}\n\n`);
         if (events.length === 5) break;
       }
       await route.fulfill({ contentType: "text/event-stream", body: events.join("") });
     });
     model.release(10);
-    await expect.poll(async () => (await client.getRun(id)).counts.scored, { timeout: 20_000 }).toBe(10);
-    const { last_event = 0 } = await client.getRun(id);
+    await expect.poll(async () => (await client.runs.get(id)).counts.scored, { timeout: 20_000 }).toBe(10);
+    const { last_event = 0 } = await client.runs.get(id);
     await page.goto(`${stage.url}/runs/${id}`);
     await expect.poll(() => asked.length, { timeout: 20_000 }).toBe(1);
     expect(Number(asked[0])).toBeGreaterThanOrEqual(last_event);

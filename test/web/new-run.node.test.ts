@@ -158,6 +158,6 @@ test("a training's command brings a trainer of one's own, as the request does", 
 test("the TypeScript is a program whose request is the form's", () => {
   const { request } = build(WRITTEN);
   const text = snippetOf("TypeScript", { ...request, metadata: { "a-b": "1" } }, "http://x");
-  const literal = /createRun\(([\s\S]*?)\);\n\nfor/.exec(text)?.[1] ?? "";
+  const literal = /runs\.create\(([\s\S]*?)\);\n\nfor/.exec(text)?.[1] ?? "";
   expect(new Function(`return ${literal}`)()).toEqual({ ...request, metadata: { "a-b": "1" } });
 });

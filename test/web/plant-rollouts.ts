@@ -1,14 +1,14 @@
-/** Puts made-up rollouts in place of those that an ended run has played, as if its ledger had counted each. */
+/** Puts made-up rollouts in place of those that an ended run has played, as if the run had counted each. */
 import { rolloutId } from "../../src/core/ids.ts";
 import type { RunSpec } from "../../src/runtime/contract/wire.ts";
 import { macWithin } from "../../src/runtime/kit/secrets.ts";
-import { LEDGER_HOOKS } from "../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
 import { RunStore } from "../../src/runtime/run/store.ts";
 import { makeUpRows } from "../runtime/run/lists/made-up-rows.ts";
 
 /** False: the run has not ended. Only another instance of its object knows of them. */
 export function plantRollouts(storage: DurableObjectStorage, env: Env, rollouts: number): boolean {
-  const store = new RunStore(storage, LEDGER_HOOKS);
+  const store = new RunStore(storage, ACCOUNTING_HOOKS);
   const spec = store.spec();
   if (spec === null || store.head().settled_at === null) return false;
   const { sql } = storage;

@@ -10,7 +10,7 @@ useBrowser();
 const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
 
 test("the step that is pointed at is named with the values of its series, by mouse and by arrow keys, and Enter opens its rollouts", async () => {
-  const { data } = await client.runMetrics(stage.training);
+  const { data } = await client.runs.metrics(stage.training);
   const rewards = new Map(data.map(({ step, values }) => [step, values["train/agg/all/reward/mean"]]));
   const { page, wrong } = await tabAt(`/runs/${stage.training}`);
   const chart = page.getByRole("slider").first();

@@ -84,14 +84,14 @@ class Setting {
       await this.#long(),
       await this.#training(),
     ];
-    const { url: report } = await this.#client.createReportLink(before);
+    const { url: report } = await this.#client.reportLinks.create(before);
     if (report === null) throw new Error("the link to the report has no address");
     return { before, after, hostile, ...long, training, ...(await this.#things()), report };
   }
 
   async #played(request: RunRequestInput): Promise<string> {
-    const { id } = await this.#client.createRun(request);
-    for await (const _ of this.#client.events(id));
+    const { id } = await this.#client.runs.create(request);
+    for await (const _ of this.#client.runs.events(id));
     return id;
   }
 
@@ -121,7 +121,7 @@ class Setting {
   }
 
   async #training(): Promise<string> {
-    const { id, trainer } = await this.#client.createRun({
+    const { id, trainer } = await this.#client.runs.create({
       kind: "training",
       ...{ name: "a training", environment: "calculator", environment_args: { steps: 1, max: 9 } },
       ...{ model: "rollcall-policy", endpoint: { base_url: this.#policy } },
@@ -130,7 +130,7 @@ class Setting {
       filters: { zero_variance: "keep" },
     });
     await new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" }).work();
-    for await (const _ of this.#client.events(id));
+    for await (const _ of this.#client.runs.events(id));
     return id;
   }
 
@@ -138,14 +138,14 @@ class Setting {
     const client = this.#client;
     const base_url = this.#model;
     const [dataset, endpoint, fleet, trigger, webhook] = [
-      await client.createDataset(TASKS, { name: "items" }),
-      await client.createEndpoint({ name: "actors", base_url }),
-      await client.createFleet({ name: "gpus", replicas: [{ name: "gpu-0", base_url }] }),
-      await client.createTrigger({
+      await client.datasets.upload(TASKS, { name: "items" }),
+      await client.endpoints.create({ name: "actors", base_url }),
+      await client.fleets.create({ name: "gpus", replicas: [{ name: "gpu-0", base_url }] }),
+      await client.triggers.create({
         ...{ name: "nightly", verify: { scheme: "standard" } },
         run: { environment: "calculator", model: "old", endpoint: { base_url }, num_examples: 4 },
       }),
-      await client.createWebhookEndpoint({ url: `${base_url}/hook` }),
+      await client.webhookEndpoints.create({ url: `${base_url}/hook` }),
     ];
     return { dataset: dataset.id, endpoint: endpoint.id, fleet: fleet.id, trigger: trigger.id, webhook: webhook.id };
   }

@@ -1,12 +1,12 @@
 /** What a run tells, however it is killed, and what it costs where nobody listens. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { AccountObject } from "../../src/runtime/account/object.ts";
-import { accountObject } from "../../src/runtime/kit/names.ts";
+import { AccountObject } from "../../src/billing/object.ts";
+import { booksObject } from "../../src/billing/rpc.ts";
 import { emitEvents, emitOrganizationEvents } from "../../src/runtime/kit/slice-hooks.ts";
 import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
 import { admit } from "../api/accounts.ts";
-import { endsOf, orderOf } from "../runtime/account/booking.ts";
+import { endsOf, orderOf } from "../billing/books/booking.ts";
 import { type Door, inside, openPlatform } from "../runtime/platform.ts";
 import { questions, RIGHT } from "../runtime/rows.ts";
 import { script } from "../runtime/script.ts";
@@ -72,7 +72,7 @@ test("a budget that a run uses up is told to the endpoints of its project, once 
   await one.in(() => undefined);
   const insert = env.DB.prepare("insert into budgets values (?, ?, 'project', ?, 100, 1, 1)");
   await insert.bind(`bud_${projectId}`, orgId, projectId).run();
-  const books = accountObject(env, orgId);
+  const books = booksObject(env, orgId);
   await books.changed();
   const order = orderOf({ id: orgId }, "run_1", endsOf("run_1", 1, [85]), 0);
   await books.settle({ ...order, run: { ...order.run, scope: paying.scope } });

@@ -29,7 +29,7 @@ export const AUDIT_LOG = command({
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       // One more than is shown tells that there are more.
       const query = { ...asked, limit: Math.min(PAGE, limit + 1) };
-      const page = await gather(client.auditLog(query, { signal }), limit);
+      const page = await gather(client.auditLog.list(query, { signal }), limit);
       const more = page.has_more ? "\n\nThere are more: --limit N" : "";
       const none = "Nothing was changed.";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) + more };

@@ -19,7 +19,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.budgets({ limit: 100 }, { signal }));
+      const page = await gather(client.budgets.list({ limit: 100 }, { signal }));
       const none = "No budgets. Make one with: rollcall budget create organization --limit DOLLARS";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -46,7 +46,7 @@ const CREATE = command({
     }
     const request = { target_kind, ...defined({ target_id }), limit_micros: microsOf(line, "limit") };
     return onPlatform(line, async ({ client, signal }) => {
-      const budget = await client.createBudget(request, { signal });
+      const budget = await client.budgets.create(request, { signal });
       return { json: budget, text: () => budgetText(budget) };
     });
   },
@@ -58,7 +58,7 @@ const SHOW = question({
   reads: true,
   says: "a budget, and what is spent of it this month",
   what: "a budget, by its id",
-  ask: (client, id, options) => client.getBudget(id, options),
+  ask: (client, id, options) => client.budgets.get(id, options),
   text: budgetText,
 });
 
@@ -71,7 +71,7 @@ const SET = command({
     const id = line.one("a budget, by its id");
     const patch = { limit_micros: microsOf(line, "limit") };
     return onPlatform(line, async ({ client, signal }) => {
-      const budget = await client.updateBudget(id, patch, { signal });
+      const budget = await client.budgets.update(id, patch, { signal });
       return { json: budget, text: () => budgetText(budget) };
     });
   },
@@ -82,7 +82,7 @@ const DELETE = question({
   takes: "<budget>",
   says: "delete a budget: nothing is held back by it any more",
   what: "a budget, by its id",
-  ask: (client, id, options) => client.deleteBudget(id, options),
+  ask: (client, id, options) => client.budgets.delete(id, options),
   text: ({ id }) => `${id} is deleted`,
 });
 

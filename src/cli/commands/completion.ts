@@ -44,8 +44,8 @@ async function environmentIds(): Promise<string[]> {
   const { RollcallClient } = await import("../../sdk/client.ts");
   const client = new RollcallClient(platform);
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const environments = await client.environments({ signal }).catch(() => []);
-  return environments.map(({ id }) => id);
+  const page = await client.environments.list({ signal }).catch(() => ({ data: [] }));
+  return page.data.map(({ id }) => id);
 }
 
 function platformAtHand(): { baseUrl: string; apiKey: string; project?: string | undefined } | null {

@@ -37,7 +37,7 @@ named by its line.`,
     const bytes = file === "-" ? null : sizeOf(file);
     return onPlatform(line, async ({ client, signal, term }) => {
       const source = file === "-" ? process.stdin : createReadStream(file);
-      const dataset = await client.createDataset(showProgress(source, bytes, term), {
+      const dataset = await client.datasets.upload(showProgress(source, bytes, term), {
         name: line.text("name"),
         environment,
         ...(environment !== undefined && { environmentArgs: args }),
@@ -82,7 +82,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.datasets({}, { signal }));
+      const page = await gather(client.datasets.list({}, { signal }));
       const none = "No datasets. Upload one with: rollcall dataset push FILE.jsonl";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -120,10 +120,10 @@ const SHOW = command({
       throw usageError(`--num-rows: at most ${LIMITS.resultsPerPage}`, "num-rows");
     }
     return onPlatform(line, async ({ client, signal }) => {
-      const dataset = await client.getDataset(id, { signal });
+      const dataset = await client.datasets.get(id, { signal });
       const head: DatasetRow[] = [];
       // A row more than is wanted is never read: the page is as long as the head.
-      const rows = client.datasetRows(dataset.id, { limit: Math.max(1, count) }, { signal });
+      const rows = client.datasets.rows(dataset.id, { limit: Math.max(1, count) }, { signal });
       if (count > 0) {
         for await (const row of rows) if (head.push(row) >= count) break;
       }
@@ -162,7 +162,7 @@ const DELETE = question({
   takes: "<dataset>",
   says: "delete a dataset no unfinished run needs",
   what: "a dataset",
-  ask: (client, id, options) => client.deleteDataset(id, options),
+  ask: (client, id, options) => client.datasets.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 

@@ -33,7 +33,7 @@ minutes after its end. On a terminal it asks first; without one it takes --yes. 
     let show = "list";
     const work = async (session: Session) => {
       if (!sure) await confirm(id, session);
-      const begun = await session.client.deleteRun(id, { signal: session.signal });
+      const begun = await session.client.runs.delete(id, { signal: session.signal });
       show = `show ${begun.id}${session.flags}`;
       if (begun.state !== "done") session.term.say(`${begun.id} has begun. ${GOES_ON}: rollcall deletion ${show}`);
       const deletion = waits ? await follow(begun, session) : begun;
@@ -54,7 +54,7 @@ async function follow(begun: DeletionView, { client, signal, term }: Session): P
     const shown = deletion;
     term.redraw(() => [`${shown.target_id}: ${shown.state}${goneText(shown) && `, ${goneText(shown)} gone`}`]);
     await sleep(LOOK_EVERY_MS, undefined, { signal });
-    deletion = await client.getDeletion(begun.id, { signal });
+    deletion = await client.deletions.get(begun.id, { signal });
   }
   term.redraw(() => []);
   return deletion;
@@ -85,7 +85,7 @@ const SHOW = question({
   takes: "<deletion>",
   says: "how far a deletion is, or its receipt",
   what: "a deletion",
-  ask: (client, id, options) => client.getDeletion(id, options),
+  ask: (client, id, options) => client.deletions.get(id, options),
   text: deletionText,
 });
 
@@ -96,7 +96,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.deletions({}, { signal }));
+      const page = await gather(client.deletions.list({}, { signal }));
       const none = "No deletions. Delete a run with: rollcall run delete RUN";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });

@@ -50,7 +50,7 @@ const ADD = command({
     const model = defined({ model: line.text("model") });
     const request = { name, base_url, ...rest, ...model, probe: !line.on("no-probe") };
     return onPlatform(line, async ({ client, signal }) => {
-      const endpoint = await client.createEndpoint(request, { signal });
+      const endpoint = await client.endpoints.create(request, { signal });
       return { json: endpoint, text: () => endpointText(endpoint) };
     });
   },
@@ -64,7 +64,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.endpoints({}, { signal }));
+      const page = await gather(client.endpoints.list({}, { signal }));
       const none = "No endpoints. Name one with: rollcall endpoint add NAME -b URL";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -77,7 +77,7 @@ const SHOW = question({
   reads: true,
   says: "one endpoint and what it supports",
   what: "an endpoint",
-  ask: (client, name, options) => client.getEndpoint(name, options),
+  ask: (client, name, options) => client.endpoints.get(name, options),
   text: endpointText,
 });
 
@@ -104,7 +104,7 @@ const UPDATE = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const endpoint = await client.updateEndpoint(endpointName, patch, { signal });
+      const endpoint = await client.endpoints.update(endpointName, patch, { signal });
       return { json: endpoint, text: () => endpointText(endpoint) };
     });
   },
@@ -147,7 +147,7 @@ const DELETE = question({
   takes: "<endpoint>",
   says: "delete an endpoint no unfinished run needs",
   what: "an endpoint",
-  ask: (client, name, options) => client.deleteEndpoint(name, options),
+  ask: (client, name, options) => client.endpoints.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 
@@ -156,7 +156,7 @@ const PROBE = question({
   takes: "<endpoint>",
   says: "ask an endpoint again what it supports; exit 4 if it does not answer",
   what: "an endpoint",
-  ask: (client, name, options) => client.probeEndpoint(name, options),
+  ask: (client, name, options) => client.endpoints.probe(name, options),
   text: endpointText,
   exit: ({ capabilities }) => (capabilities?.error ? EXIT.unreachable : EXIT.good),
 });

@@ -18,16 +18,12 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(inOrder(await client.environments({ signal })));
+      const page = await gather(client.environments.list({ signal }));
       const none = "This platform has no environments.";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
 });
-
-async function* inOrder<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
-}
 
 function rowOf({ id, version, dataset, args, judges, needs }: EnvironmentView): string[] {
   return [id, version, dataset ?? "–", argsText(args), judges.join(", "), needs.join(", ")];

@@ -54,7 +54,7 @@ const COMPARE = command({
     };
     return onPlatform(line, async ({ client, signal, term }) => {
       const { comparisonText } = await import("../eval/summary.ts");
-      const comparison = await client.compareRuns(run, query, { signal });
+      const comparison = await client.runs.compare(run, query, { signal });
       return { json: comparison, text: () => comparisonText(comparison, term.room) };
     });
   },

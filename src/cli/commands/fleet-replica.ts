@@ -1,5 +1,5 @@
 /** `rollcall fleet replica …`: the engines of a fleet. Keys are read from variables, never from the command line. */
-import type { ReplicaPatch, ReplicaView } from "../../contract/fleet.ts";
+import type { ReplicaPatch, ReplicaView } from "../../fleets/wire.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
@@ -28,7 +28,9 @@ const ADD = command({
     const [fleet, name] = both(line);
     const { base_url, ...rest } = settingsOf(line);
     if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
-    return replicaReply(line, (client, options) => client.addReplica(fleet, { name, base_url, ...rest }, options));
+    return replicaReply(line, (client, options) =>
+      client.fleets.replicas.add(fleet, { name, base_url, ...rest }, options),
+    );
   },
 });
 
@@ -41,7 +43,7 @@ const LIST = command({
   run(line) {
     const fleet = line.one("a fleet");
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await client.listReplicas(fleet, { signal });
+      const page = await client.fleets.replicas.list(fleet, { signal });
       const none = `No replicas. Add one with: rollcall fleet replica add ${fleet} NAME -b URL`;
       const text = () => listText(page.data, { header: REPLICA_HEADER, rowOf: replicaRow, none, room });
       return { json: page, text };
@@ -57,7 +59,7 @@ const SHOW = command({
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
-    return replicaReply(line, (client, options) => client.getReplica(fleet, name, options));
+    return replicaReply(line, (client, options) => client.fleets.replicas.get(fleet, name, options));
   },
 });
 
@@ -81,7 +83,7 @@ const UPDATE = command({
       ...(line.on("no-control-key") && { control_key: null }),
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
-    return replicaReply(line, (client, options) => client.updateReplica(fleet, name, patch, options));
+    return replicaReply(line, (client, options) => client.fleets.replicas.update(fleet, name, patch, options));
   },
 });
 
@@ -93,7 +95,7 @@ const DRAIN = command({
   run(line) {
     const [fleet, name] = both(line);
     const patch = { draining: !line.on("off") };
-    return replicaReply(line, (client, options) => client.updateReplica(fleet, name, patch, options));
+    return replicaReply(line, (client, options) => client.fleets.replicas.update(fleet, name, patch, options));
   },
 });
 
@@ -105,7 +107,7 @@ const REMOVE = command({
   run(line) {
     const [fleet, name] = both(line);
     return onPlatform(line, async ({ client, signal }) => {
-      const removed = await client.removeReplica(fleet, name, { signal });
+      const removed = await client.fleets.replicas.remove(fleet, name, { signal });
       return { json: removed, text: () => `Removed ${removed.id}` };
     });
   },
@@ -120,7 +122,7 @@ const PROBE = command({
     const [fleet, name] = both(line);
     return replicaReply(
       line,
-      (client, options) => client.probeReplica(fleet, name, options),
+      (client, options) => client.fleets.replicas.probe(fleet, name, options),
       ({ capabilities }) => (capabilities?.error ? EXIT.unreachable : EXIT.good),
     );
   },

@@ -1,5 +1,6 @@
 /** `rollcall fleet …`: fleets of engines, and how weights get onto them. Their replicas: fleet-replica.ts. */
-import { type FleetPatch, type FleetView, LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
+import { LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
+import type { FleetPatch, FleetView } from "../../fleets/wire.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -33,7 +34,7 @@ const CREATE = command({
   run(line) {
     const request = { name: line.one("the fleet"), ...settingsOf(line) };
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const fleet = await client.createFleet(request, { signal });
+      const fleet = await client.fleets.create(request, { signal });
       return { json: fleet, text: () => fleetText(fleet, room) };
     });
   },
@@ -47,7 +48,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.fleets({}, { signal }));
+      const page = await gather(client.fleets.list({}, { signal }));
       const none = "No fleets. Name one with: rollcall fleet create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -60,7 +61,7 @@ const SHOW = question({
   reads: true,
   says: "one fleet, what it serves, and how each replica is",
   what: "a fleet",
-  ask: (client, name, options) => client.getFleet(name, options),
+  ask: (client, name, options) => client.fleets.get(name, options),
   text: (fleet, { room }) => fleetText(fleet, room),
 });
 
@@ -87,9 +88,9 @@ const UPDATE = command({
     if (update === undefined && Object.keys(plain).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       // The API takes all of `update` or none of it.
-      const before = update === undefined ? undefined : (await client.getFleet(fleetName, { signal })).update;
+      const before = update === undefined ? undefined : (await client.fleets.get(fleetName, { signal })).update;
       const patch = { ...plain, ...(before !== undefined && { update: { ...before, ...update } }) } as FleetPatch;
-      const fleet = await client.updateFleet(fleetName, patch, { signal });
+      const fleet = await client.fleets.update(fleetName, patch, { signal });
       return { json: fleet, text: () => fleetText(fleet, room) };
     });
   },
@@ -100,7 +101,7 @@ const DELETE = question({
   takes: "<fleet>",
   says: "delete a fleet no unfinished run needs, with its replicas",
   what: "a fleet",
-  ask: (client, name, options) => client.deleteFleet(name, options),
+  ask: (client, name, options) => client.fleets.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 

@@ -27,7 +27,7 @@ const CREATE = command({
     const role = ROLES.find((known) => known === line.text("role"));
     if (role === undefined) throw usageError(`--role: say what they may do: ${ROLES.join(", ")}`, "role");
     return onPlatform(line, async ({ client, url, signal, term }) => {
-      const made = await client.createInvitation({ email, role }, { signal });
+      const made = await client.invitations.create({ email, role }, { signal });
       const { id, url: link, expires_at } = made;
       if (link === null) term.say(`${id} was made by an earlier try, and its link was said to nobody: delete it.`);
       else {
@@ -47,7 +47,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.invitations({ limit: 100 }, { signal }));
+      const page = await gather(client.invitations.list({ limit: 100 }, { signal }));
       const none = "No invitations. Make one with: rollcall invitation create EMAIL --role developer";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -59,7 +59,7 @@ const DELETE = question({
   takes: "<invitation>",
   says: "take an invitation back",
   what: "an invitation, by its id",
-  ask: (client, id, options) => client.deleteInvitation(id, options),
+  ask: (client, id, options) => client.invitations.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 
@@ -90,7 +90,7 @@ key of --as is sent along.`,
     const term = terminal(line.on("json"));
     if (known !== null) term.say(`Accepted with the key of ${known.of}`);
     await keepNewKey(profile, { platform, project: null }, async () => {
-      const accepted = await client.acceptInvitation(request).catch((thrown: unknown) => {
+      const accepted = await client.invitations.accept(request).catch((thrown: unknown) => {
         throw failedOn({ url: platform, profile: null }, thrown);
       });
       const { organization, person } = accepted;

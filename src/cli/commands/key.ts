@@ -23,7 +23,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.keys({ limit: 100 }, { signal }));
+      const page = await gather(client.keys.list({ limit: 100 }, { signal }));
       const none = "No keys. Make one with: rollcall key create NAME --scope runs:write";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -58,7 +58,7 @@ the key that makes it; with --organization for any.`,
       const project = organization ? null : await projectOfNewKey(line, session);
       const expires_at = lifetime === undefined ? null : Math.floor(Date.now() / 1000) + lifetime;
       const request = { name, scopes, project, expires_at, ...rpm };
-      const made = await session.client.createKey(request, { signal: session.signal });
+      const made = await session.client.keys.create(request, { signal: session.signal });
       session.term.say(`${made.id} is for ${project === null ? "the whole organisation" : `the project ${project}`}.`);
       return newKeyReply(made, made.key, session);
     });
@@ -86,7 +86,7 @@ const SHOW = question({
   reads: true,
   says: "what a key may do, where, and until when",
   what: "a key, by its id",
-  ask: (client, id, options) => client.getKey(id, options),
+  ask: (client, id, options) => client.keys.get(id, options),
   text: keyText,
 });
 
@@ -112,7 +112,7 @@ const UPDATE = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const key = await client.updateKey(id, patch, { signal });
+      const key = await client.keys.update(id, patch, { signal });
       return { json: key, text: () => keyText(key) };
     });
   },
@@ -128,7 +128,7 @@ const ROTATE = command({
     const id = line.one("a key, by its id");
     const request = defined({ overlap_s: secondsOf("overlap", line.text("overlap")) });
     return onPlatform(line, async (session) => {
-      const made = await session.client.rotateKey(id, request, { signal: session.signal });
+      const made = await session.client.keys.rotate(id, request, { signal: session.signal });
       session.term.say(`${made.id} takes the place of ${id}.`);
       return newKeyReply(made, made.key, session);
     });
@@ -140,7 +140,7 @@ const REVOKE = question({
   takes: "<key>",
   says: "revoke a key: within 5 seconds it is refused everywhere",
   what: "a key, by its id",
-  ask: (client, id, options) => client.revokeKey(id, options),
+  ask: (client, id, options) => client.keys.revoke(id, options),
   text: ({ id, name }) => `${id} (${name}) is revoked`,
 });
 

@@ -24,7 +24,7 @@ const PRICES = command({
     line.none();
     const query = { version: line.text("version") };
     return onPlatform(line, async ({ client, signal }) => {
-      const lists = await client.listPrices(query, { signal });
+      const lists = await client.prices.list(query, { signal });
       return { json: lists, text: () => lists.data.map(pricesText).join("\n\n") };
     });
   },
@@ -39,7 +39,7 @@ const BALANCE = command({
     line.none();
     const query = { organization: line.text("org") };
     return onPlatform(line, async ({ client, signal }) => {
-      const balance = await client.getBalance(query, { signal });
+      const balance = await client.balance.get(query, { signal });
       return { json: balance, text: () => balanceText(balance) };
     });
   },
@@ -64,7 +64,7 @@ const LIST = command({
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const data: LedgerEntry[] = [];
       let more = false;
-      for await (const entry of client.ledgerEntries(query, { signal })) {
+      for await (const entry of client.ledger.list(query, { signal })) {
         more = data.length >= most;
         if (more) break;
         data.push(entry);
@@ -118,7 +118,7 @@ const TOP_UP = command({
     const organization = line.one("an organisation, by its id");
     const request = { organization, amount_micros: microsOf(line, "amount"), ...defined({ note: line.text("note") }) };
     return onPlatform(line, async ({ client, signal }) => {
-      const posted = await client.createTopUp(request, { signal, idempotencyKey: line.text("once") ?? randomUUID() });
+      const posted = await client.ledger.topUp(request, { signal, idempotencyKey: line.text("once") ?? randomUUID() });
       return { json: posted, text: () => postedText(posted) };
     });
   },
@@ -144,7 +144,7 @@ const ADJUST = command({
     const kind = ADJUSTMENT_KINDS.find((one) => one === line.text("kind")) ?? "correction";
     const request = { organization, kind, amount_micros: microsOf(line, "amount"), source, note };
     return onPlatform(line, async ({ client, signal }) => {
-      const posted = await client.createAdjustment(request, {
+      const posted = await client.ledger.adjust(request, {
         signal,
         idempotencyKey: line.text("once") ?? randomUUID(),
       });

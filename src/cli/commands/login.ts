@@ -54,7 +54,7 @@ function checkLogin(project: string | null) {
     if (who.project !== null && project !== who.project.id && project !== who.project.name) {
       throw usageError(`--project: the key is for the project ${who.project.name} alone`, "project");
     }
-    if (permits(who.scopes, "runs:read")) await client.getProject(project, { signal });
+    if (permits(who.scopes, "runs:read")) await client.projects.get(project, { signal });
     return who;
   };
 }
@@ -101,7 +101,7 @@ const LOGOUT = command({
 /** The id of the key. */
 async function revokeOwn(client: RollcallClient, signal: AbortSignal | undefined): Promise<string> {
   const { who } = await client.whoAmI({ signal });
-  return (await client.revokeKey(who, { signal })).id;
+  return (await client.keys.revoke(who, { signal })).id;
 }
 
 const WHOAMI = command({

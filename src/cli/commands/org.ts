@@ -30,7 +30,7 @@ const SHOW = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal }) => {
-      const organization = await client.getOrganization({ signal });
+      const organization = await client.organization.get({ signal });
       return { json: organization, text: () => organizationText(organization) };
     });
   },
@@ -60,7 +60,7 @@ const UPDATE = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const organization = await client.updateOrganization(patch, { signal });
+      const organization = await client.organization.update(patch, { signal });
       return { json: organization, text: () => organizationText(organization) };
     });
   },
@@ -79,7 +79,7 @@ const CREATE = command({
     const name = line.one("the organisation");
     const request = { name, ...defined({ project: line.text("first-project") }), limits: limitsOf(line) };
     return onPlatform(line, async (session) => {
-      const made = await session.client.createOrganization(request, { signal: session.signal });
+      const made = await session.client.organizations.create(request, { signal: session.signal });
       session.term.say(`${made.name} is ${made.id}, with the project ${made.project.name}.`);
       return newKeyReply(made, made.key.key, session);
     });
@@ -94,7 +94,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.organizations({ limit: 100 }, { signal }));
+      const page = await gather(client.organizations.list({ limit: 100 }, { signal }));
       const none = "No organisations. Make one with: rollcall org create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -111,7 +111,7 @@ const LIMITS = command({
     const limits = limitsOf(line);
     if (Object.keys(limits).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const organization = await client.updateLimits(id, limits, { signal });
+      const organization = await client.organizations.update(id, { limits }, { signal });
       return { json: organization, text: () => organizationText(organization) };
     });
   },
@@ -137,7 +137,7 @@ const SET = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const organization = await client.updateBilling(id, patch, { signal });
+      const organization = await client.organizations.update(id, patch, { signal });
       return { json: organization, text: () => organizationText(organization) };
     });
   },
@@ -181,7 +181,7 @@ of the deployment can read how far it is.`,
     const name = line.text("confirm");
     if (name === undefined) throw usageError("--confirm: say the organisation's name: --confirm NAME", "confirm");
     return onPlatform(line, async ({ client, signal }) => {
-      const deletion = await client.deleteOrganization(name, { signal });
+      const deletion = await client.organization.delete(name, { signal });
       return { json: deletion, text: () => deletionText(deletion) };
     });
   },

@@ -17,7 +17,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.people({ limit: 100 }, { signal }));
+      const page = await gather(client.people.list({ limit: 100 }, { signal }));
       const none = "No people: only keys. Invite somebody with: rollcall invitation create EMAIL --role developer";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -36,7 +36,7 @@ const ROLE = command({
       throw usageError(`name a person, by id or e-mail address, and a role: ${ROLES.join(", ")}`);
     }
     return onPlatform(line, async (session) => {
-      const after = await session.client.updatePerson(
+      const after = await session.client.people.update(
         await idOf(person, session),
         { role },
         { signal: session.signal },
@@ -55,7 +55,7 @@ const REMOVE = command({
   run(line) {
     const person = line.one("a person, by id or e-mail address");
     return onPlatform(line, async (session) => {
-      const removed = await session.client.deletePerson(await idOf(person, session), { signal: session.signal });
+      const removed = await session.client.people.delete(await idOf(person, session), { signal: session.signal });
       return { json: removed, text: () => `${person} is no member any more` };
     });
   },
@@ -65,7 +65,7 @@ const REMOVE = command({
 async function idOf(person: string, { client, signal }: Session): Promise<string> {
   if (!person.includes("@")) return person;
   const wanted = person.toLowerCase();
-  for await (const { id, email } of client.people({ limit: 100 }, { signal })) {
+  for await (const { id, email } of client.people.list({ limit: 100 }, { signal })) {
     if (email.toLowerCase() === wanted) return id;
   }
   throw usageError(`no person of the organisation has the address ${person}`);

@@ -26,7 +26,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.projects({ limit: 100 }, { signal }));
+      const page = await gather(client.projects.list({ limit: 100 }, { signal }));
       const none = "No projects. Make one with: rollcall project create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -41,7 +41,7 @@ const CREATE = command({
   run(line) {
     const request = { name: line.one("the project"), retention: retentionOf(line) };
     return onPlatform(line, async ({ client, signal }) => {
-      const project = await client.createProject(request, { signal });
+      const project = await client.projects.create(request, { signal });
       return { json: project, text: () => projectText(project) };
     });
   },
@@ -53,7 +53,7 @@ const SHOW = question({
   reads: true,
   says: "one project, and how long it keeps things",
   what: "a project",
-  ask: (client, name, options) => client.getProject(name, options),
+  ask: (client, name, options) => client.projects.get(name, options),
   text: projectText,
 });
 
@@ -69,7 +69,7 @@ const UPDATE = command({
     const patch = defined({ name: line.text("name"), retention: kept });
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const after = await client.updateProject(project, patch, { signal });
+      const after = await client.projects.update(project, patch, { signal });
       return { json: after, text: () => projectText(after) };
     });
   },
@@ -92,7 +92,7 @@ it asks for the project once more; without one it takes --confirm.`,
     return onPlatform(line, async ({ client, signal }) => {
       const question = `Delete ${project} with everything in it? It cannot be undone. Its name once more: `;
       if (said === undefined && (await askAloud(question, signal)) !== project) throw notConfirmed();
-      const deletion = await client.deleteProject(project, { signal });
+      const deletion = await client.projects.delete(project, { signal });
       return { json: deletion, text: () => deletionText(deletion) };
     });
   },

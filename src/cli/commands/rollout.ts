@@ -15,7 +15,7 @@ const SHOW = question({
   says: "the transcript of one rollout",
   more: "Long messages are cut on screen; --json has everything.",
   what: "a rollout",
-  ask: (client, id, options) => client.getRollout(id, options),
+  ask: (client, id, options) => client.rollouts.get(id, options),
   text: transcript,
 });
 
@@ -24,7 +24,7 @@ const CANCEL = question({
   takes: "<rollout>",
   says: "end one rollout early; its run goes on",
   what: "a rollout",
-  ask: (client, id, options) => client.cancelRollout(id, options),
+  ask: (client, id, options) => client.rollouts.cancel(id, options),
   text: (rollout) => `${rollout.id}: ${statusText(rollout)}`,
 });
 
@@ -62,7 +62,7 @@ const FORK = command({
       }),
     };
     return onPlatform(line, async ({ client, signal }) => {
-      const run = await client.forkRollout(id, request, { signal });
+      const run = await client.rollouts.fork(id, request, { signal });
       return { json: run, text: () => `${run.id} goes on behind turn ${turn} of ${id}` };
     });
   },

@@ -31,7 +31,7 @@ const ROLLOUTS = command({
     const limit = line.count("limit", 1) ?? SHOWN;
     const query = { filter: line.text("filter"), sort: line.text("sort"), matched: true };
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const first = await client.listRollouts(
+      const first = await client.rollouts.list(
         id,
         { ...query, limit: Math.min(limit, LIMITS.rolloutsPerPage) },
         { signal },
@@ -39,7 +39,7 @@ const ROLLOUTS = command({
       const data = [...first.data];
       for (let page = first; page.has_more && page.last_id !== null && data.length < limit; ) {
         const room = Math.min(limit - data.length, LIMITS.rolloutsPerPage);
-        page = await client.listRollouts(
+        page = await client.rollouts.list(
           id,
           { ...query, matched: false, after: page.last_id, limit: room },
           { signal },

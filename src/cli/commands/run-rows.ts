@@ -29,8 +29,8 @@ const RESULTS = command({
     const file = line.text("output");
     return onPlatform(line, async ({ client, signal }) => {
       // Read first: a run nobody knows leaves no empty file behind.
-      const run = await client.getRun(id, { signal });
-      const rows = client.results(run.id, { outcome }, { signal });
+      const run = await client.runs.get(id, { signal });
+      const rows = client.runs.results(run.id, { outcome }, { signal });
       if (file === undefined) {
         await printLines(rows, line.on("json"));
         return {};
@@ -62,10 +62,10 @@ the numbers of the run's page. It is written to <run>.html, or where -o says.`,
     const file = line.text("output");
     return onPlatform(line, async ({ client, signal, term }) => {
       // Read first: a run nobody knows leaves no empty file behind.
-      const run = await client.getRun(id, { signal });
+      const run = await client.runs.get(id, { signal });
       const left = new LeftOutTally();
       const onLeftOut = (note: LeftOutNote) => left.add(note);
-      const rows = client.exportRun(run.id, query, { signal, onLeftOut });
+      const rows = client.runs.export(run.id, query, { signal, onLeftOut });
       if (file === undefined) {
         await printLines(rows, line.on("json"));
         left.lines().forEach(term.say);

@@ -22,7 +22,7 @@ const SHARE = command({
     const days = line.count("days", 1);
     if (line.on("list")) {
       return onPlatform(line, async ({ client, signal, term: { room } }) => {
-        const page = await client.listReportLinks(id, { limit: 100 }, { signal });
+        const page = await client.reportLinks.list(id, { limit: 100 }, { signal });
         const header = ["link", "made by", "made", "ends"];
         const rowOf = (link: (typeof page.data)[number]) => {
           return [link.id, link.created_by, timeText(link.created_at), timeText(link.expires_at)];
@@ -32,7 +32,7 @@ const SHARE = command({
     }
     const request = defined({ expires_in_s: days === undefined ? undefined : days * DAY_S });
     return onPlatform(line, async ({ client, signal }) => {
-      const link = await client.createReportLink(id, request, { signal });
+      const link = await client.reportLinks.create(id, request, { signal });
       const how = `${link.id}, until ${timeText(link.expires_at)}; take it back with: rollcall run unshare ${link.id}`;
       return { json: link, text: () => `${link.url}\n${how}` };
     });
@@ -44,7 +44,7 @@ const UNSHARE = question({
   takes: "<link>",
   says: "take a link to a report back",
   what: "a link",
-  ask: (client, id, options) => client.deleteReportLink(id, options),
+  ask: (client, id, options) => client.reportLinks.delete(id, options),
   text: ({ id }) => `${id} is taken back`,
 });
 

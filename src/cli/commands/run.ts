@@ -44,7 +44,7 @@ const LIST = command({
     const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
     const none = asked === undefined ? "No runs. Start one with: rollcall eval" : "No such runs.";
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.runs(query, { signal }), limit);
+      const page = await gather(client.runs.list(query, { signal }), limit);
       const more = page.has_more ? "\nThere are more: --limit N" : "";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) + more };
     });
@@ -70,7 +70,7 @@ const SHOW = question({
   reads: true,
   says: "one run: counts, scores, what went wrong",
   what: "a run",
-  ask: (client, id, options) => client.getRun(id, options),
+  ask: (client, id, options) => client.runs.get(id, options),
   text: (run, { room }) => runText(run, room),
 });
 
@@ -143,7 +143,7 @@ const WATCH = command({
 async function watchRuns(ids: readonly string[], { client, signal, term }: Session): Promise<EndedRun[]> {
   const display = new Display(term, () => performance.now());
   // An id that is wrong is said before anything is drawn.
-  for (const run of await Promise.all(ids.map((id) => client.getRun(id, { signal })))) {
+  for (const run of await Promise.all(ids.map((id) => client.runs.get(id, { signal })))) {
     display.show(run);
   }
   const follow = async (id: string) => {
@@ -163,7 +163,7 @@ const CANCEL = question({
   takes: "<run>",
   says: "end a run early",
   what: "a run",
-  ask: (client, id, options) => client.cancelRun(id, options),
+  ask: (client, id, options) => client.runs.cancel(id, options),
   text: (run) => {
     const { id, status, counts } = run;
     return hasEnded(run) ? `${id}: ${status}` : `${id}: cancelling ${countText(counts.in_flight)} rollouts in flight`;
@@ -176,7 +176,7 @@ const PAUSE = question({
   says: "dispatch nothing more until it is resumed",
   more: "What runs finishes.",
   what: "a run",
-  ask: (client, id, options) => client.pauseRun(id, options),
+  ask: (client, id, options) => client.runs.pause(id, options),
   text: changedText,
 });
 
@@ -185,7 +185,7 @@ const RESUME = question({
   takes: "<run>",
   says: "go on with a paused run",
   what: "a run",
-  ask: (client, id, options) => client.resumeRun(id, options),
+  ask: (client, id, options) => client.runs.resume(id, options),
   text: changedText,
 });
 
@@ -195,7 +195,7 @@ const RELEASE = question({
   says: "release what a run's cap holds for lost calls",
   more: "For owners. The audit log says who released how much.",
   what: "a run",
-  ask: (client, id, options) => client.releaseLostCalls(id, options),
+  ask: (client, id, options) => client.runs.releaseLostCalls(id, options),
   text: (run) => `${run.id}: ${capText(run) || "it has no cap"}`,
 });
 
@@ -216,7 +216,7 @@ const UPDATE = command({
       metadata: line.all("metadata").length === 0 ? undefined : line.pairs("metadata"),
     });
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
-    return change(line, (client, id, options) => client.updateRun(id, patch, options));
+    return change(line, (client, id, options) => client.runs.update(id, patch, options));
   },
 });
 
@@ -237,7 +237,7 @@ const RETRY = command({
   run(line) {
     const classes = line.all("class");
     const request = RetryRequest.parse(classes.length === 0 ? {} : { classes });
-    return change(line, (client, id, options) => client.retryRun(id, request, options));
+    return change(line, (client, id, options) => client.runs.retry(id, request, options));
   },
 });
 
@@ -264,7 +264,7 @@ const AUDIT = question({
   reads: true,
   says: "compare what four records say of it; exit 1 if they differ",
   what: "a run",
-  ask: (client, id, options) => client.auditRun(id, options),
+  ask: (client, id, options) => client.runs.audit(id, options),
   text: auditText,
   exit: ({ holds }) => (holds ? EXIT.good : EXIT.bad),
 });

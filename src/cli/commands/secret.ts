@@ -41,10 +41,10 @@ async function valueFromStdin({ term }: Session): Promise<string> {
 
 async function createOrReplace(name: string, value: string, { client, signal }: Session): Promise<SecretView> {
   try {
-    return await client.createSecret({ name, value }, { signal });
+    return await client.secrets.create({ name, value }, { signal });
   } catch (error) {
     if (!(error instanceof ApiRequestError) || error.code !== "conflict") throw error;
-    return client.updateSecret(name, { value }, { signal });
+    return client.secrets.update(name, { value }, { signal });
   }
 }
 
@@ -56,7 +56,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.secrets({}, { signal }));
+      const page = await gather(client.secrets.list({}, { signal }));
       const none = "No secrets. Keep one with: rollcall secret set NAME < file";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -72,7 +72,7 @@ const DELETE = question({
   takes: "<name>",
   says: "delete a secret",
   what: "the secret",
-  ask: (client, name, options) => client.deleteSecret(name, options),
+  ask: (client, name, options) => client.secrets.delete(name, options),
   text: (_deleted, _term, name) => `Deleted ${name}`,
 });
 

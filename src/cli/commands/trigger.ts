@@ -60,7 +60,7 @@ const CREATE = command({
     };
     return onPlatform(line, async ({ client, signal }) => {
       // The API says what is wrong with it.
-      const made = await client.createTrigger(request as TriggerRequestInput, { signal });
+      const made = await client.triggers.create(request as TriggerRequestInput, { signal });
       return { json: made, text: () => createdText(made) };
     });
   },
@@ -74,7 +74,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.triggers({}, { signal }));
+      const page = await gather(client.triggers.list({}, { signal }));
       const none = "No triggers. Make one with: rollcall trigger create NAME -f trigger.json";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -87,7 +87,7 @@ const SHOW = question({
   reads: true,
   says: "one trigger: its address, and what it begins",
   what: "a trigger",
-  ask: (client, name, options) => client.getTrigger(name, options),
+  ask: (client, name, options) => client.triggers.get(name, options),
   text: triggerText,
 });
 
@@ -116,7 +116,7 @@ const UPDATE = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const changed = await client.updateTrigger(trigger, patch as TriggerPatch, { signal });
+      const changed = await client.triggers.update(trigger, patch as TriggerPatch, { signal });
       return { json: changed, text: () => triggerText(changed) };
     });
   },
@@ -133,7 +133,7 @@ const DELIVERIES = command({
     const limit = line.count("limit", 1) ?? USUAL;
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const query = { limit: Math.min(100, limit + 1) };
-      const page = await gather(client.triggerDeliveries(trigger, query, { signal }), limit);
+      const page = await gather(client.triggers.deliveries.list(trigger, query, { signal }), limit);
       const more = page.has_more ? "\n\nThere are more: --limit N" : "";
       const none = "Nothing came yet.";
       const table = { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room };
@@ -161,7 +161,7 @@ const TEST = command({
     // As its text: a number in it may have more digits than JSON's readers keep.
     const request: TriggerTestRequestInput = { body: text, ...(signed && { headers }) };
     return onPlatform(line, async ({ client, signal }) => {
-      const found = await client.testTrigger(trigger, request, { signal });
+      const found = await client.triggers.test(trigger, request, { signal });
       return { json: found, text: () => testText(found), exit: found.would === "begin" ? EXIT.good : EXIT.bad };
     });
   },
@@ -172,7 +172,7 @@ const DELETE = question({
   takes: "<trigger>",
   says: "delete a trigger and its log; runs that it began go on",
   what: "a trigger",
-  ask: (client, name, options) => client.deleteTrigger(name, options),
+  ask: (client, name, options) => client.triggers.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 

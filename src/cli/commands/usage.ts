@@ -1,7 +1,7 @@
 /** `rollcall usage` and `rollcall statement`: what was used, and what was charged for it. */
 import type { StatementView } from "../../contract/statement.ts";
 import { USAGE_GROUPS, type UsageBucket, type UsageGroup, type UsageResult } from "../../contract/usage.ts";
-import { statementCsv, usageCsv } from "../../core/billing/csv.ts";
+import { statementCsv, usageCsv } from "../../contract/usage-csv.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
@@ -44,7 +44,7 @@ and --json they are micro-dollars, and every count is there.`,
         group_by,
       } as const;
       const data: UsageBucket[] = [];
-      for await (const bucket of client.usage(asked, { signal })) data.push(bucket);
+      for await (const bucket of client.usage.list(asked, { signal })) data.push(bucket);
       const rows = data.flatMap((bucket) => bucket.results.map((result) => ({ bucket, result })));
       const header = [hours ? "hour" : "day", ...group_by, ...COUNTED];
       const table = { header, rowOf: (row: UsageRow) => rowOf(row, group_by, hours), none: "Nothing was used.", room };
@@ -94,7 +94,7 @@ const STATEMENTS = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await client.listStatements({ limit: 100 }, { signal });
+      const page = await client.statements.list({ limit: 100 }, { signal });
       const header = ["month", "opening", "closing", "entries"];
       const row = ({ month, opening_micros, closing_micros, entries }: StatementView) => {
         return [month, dollarsText(opening_micros), dollarsText(closing_micros), countText(entries)];
@@ -116,7 +116,7 @@ const STATEMENT = command({
     const month = line.one("a month");
     const csv = line.on("csv");
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const statement = await client.getStatement(month, { signal });
+      const statement = await client.statements.get(month, { signal });
       return {
         json: statement,
         text: () => (csv ? statementCsv(statement).trimEnd() : statementText(statement, room)),

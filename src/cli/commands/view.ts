@@ -25,7 +25,7 @@ platform runs on the state directory it starts one that plays nothing, and stays
     return await withConnection(asked, term.say, async (connection, ends) => {
       const { client, kind, lost } = connection;
       const signal = firstOf(ends);
-      if (id?.startsWith("run_")) await client.getRun(id, { signal });
+      if (id?.startsWith("run_")) await client.runs.get(id, { signal });
       const link = await pageLink(client, path, { signal });
       term.print(link.url);
       if (json) printJson({ object: "page_link", ...link });

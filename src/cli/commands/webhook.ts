@@ -32,7 +32,7 @@ const CREATE = command({
     const url = urlOf("url", line.one("the address")) ?? "";
     const request = { url, ...settingsOf(line) };
     return onPlatform(line, async (session) => {
-      const made = await session.client.createWebhookEndpoint(request, { signal: session.signal });
+      const made = await session.client.webhookEndpoints.create(request, { signal: session.signal });
       session.term.say(`${made.id} is told of ${eventsText(made)}.`);
       return secretReply(made, made.secret, session);
     });
@@ -47,7 +47,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.webhookEndpoints({ limit: 100 }, { signal }));
+      const page = await gather(client.webhookEndpoints.list({ limit: 100 }, { signal }));
       const none = "No webhook endpoints. Make one with: rollcall webhook create URL";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
@@ -60,7 +60,7 @@ const SHOW = question({
   reads: true,
   says: "one address, and what waits for it",
   what: A_WEBHOOK,
-  ask: (client, id, options) => client.getWebhookEndpoint(id, options),
+  ask: (client, id, options) => client.webhookEndpoints.get(id, options),
   text: webhookText,
 });
 
@@ -90,7 +90,7 @@ const UPDATE = command({
     };
     if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
-      const webhook = await client.updateWebhookEndpoint(id, patch, { signal });
+      const webhook = await client.webhookEndpoints.update(id, patch, { signal });
       return { json: webhook, text: () => webhookText(webhook) };
     });
   },
@@ -101,7 +101,7 @@ const DELETE = question({
   takes: "<webhook>",
   says: "delete an address, with what waits for it and its log",
   what: A_WEBHOOK,
-  ask: (client, id, options) => client.deleteWebhookEndpoint(id, options),
+  ask: (client, id, options) => client.webhookEndpoints.delete(id, options),
   text: ({ id }) => `${id} is deleted`,
 });
 
@@ -117,7 +117,7 @@ const ROTATE = command({
     const id = line.one(A_WEBHOOK);
     const request = defined({ overlap_s: line.count("overlap", 0) });
     return onPlatform(line, async (session) => {
-      const made = await session.client.rotateWebhookSecret(id, request, { signal: session.signal });
+      const made = await session.client.webhookEndpoints.rotateSecret(id, request, { signal: session.signal });
       return secretReply(made, made.secret, session);
     });
   },
@@ -143,7 +143,7 @@ const DELIVERIES = command({
     const limit = line.count("limit", 1) ?? 50;
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const query = { ...defined({ state }), limit: Math.min(limit, 100) };
-      const page = await gather(client.webhookDeliveries(id, query, { signal }), limit);
+      const page = await gather(client.webhookEndpoints.deliveries.list(id, query, { signal }), limit);
       const none = "Nothing was delivered. Send a test with: rollcall webhook test WEBHOOK";
       return {
         json: page,
@@ -174,10 +174,10 @@ const REPLAY = command({
     const states = line.on("delivered") ? (["failed", "delivered"] as const) : (["failed"] as const);
     return onPlatform(line, async ({ client, signal }) => {
       if (delivery === undefined) {
-        const replay = await client.replayWebhookDeliveries(id, { after, states: [...states] }, { signal });
+        const replay = await client.webhookEndpoints.replay(id, { after, states: [...states] }, { signal });
         return { json: replay, text: () => `${replay.replayed} are delivered again` };
       }
-      const one = await client.replayWebhookDelivery(id, delivery, { signal });
+      const one = await client.webhookEndpoints.deliveries.replay(id, delivery, { signal });
       return { json: one, text: () => deliveryText(one) };
     });
   },
@@ -188,7 +188,7 @@ const TEST = question({
   takes: "<webhook>",
   says: "send an event of the type webhook.test; webhook deliveries says what came of it",
   what: A_WEBHOOK,
-  ask: (client, id, options) => client.testWebhookEndpoint(id, options),
+  ask: (client, id, options) => client.webhookEndpoints.test(id, options),
   text: deliveryText,
 });
 

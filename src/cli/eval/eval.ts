@@ -34,7 +34,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);
     const judgement = await judge(client, run, gates, baseline);
     if (junit !== null) {
-      await writeJunit(junit, run, client.results(run.id), { ...judgement, metric: gates.metric });
+      await writeJunit(junit, run, client.runs.results(run.id), { ...judgement, metric: gates.metric });
     }
     term.print(resultsText([ended], term));
     if (path !== null) term.print(`Results: ${path}`);
@@ -95,7 +95,7 @@ export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAG
     const started = performance.now();
     const { client, environment, url } = connection;
     const named = defined({ environment: environment?.name });
-    const begun = await client.rescoreRun(source, { ...request, ...named }, { signal: ends.interrupt });
+    const begun = await client.runs.rescore(source, { ...request, ...named }, { signal: ends.interrupt });
     term.say(`Run ${begun.id} scores what ${source} left behind, on ${url}`);
     const ended = await followToEnd(begun, connection, term, ends, "rollcall eval");
     term.print(resultsText([ended], term));

@@ -92,7 +92,7 @@ async function comparison(
 ): Promise<RunComparison | string> {
   const query = { baseline: baseline.id, metric: metric ?? undefined, limit: FLIPPED };
   try {
-    return await client.compareRuns(run.id, query);
+    return await client.runs.compare(run.id, query);
   } catch (error) {
     if (error instanceof ApiRequestError && error.status < 500) return error.message;
     throw error;
@@ -172,7 +172,7 @@ export async function findBaseline(
   argument: BaselineArgument,
   { environment, apart }: { readonly environment: string; readonly apart: string | null },
 ): Promise<Baseline> {
-  if ("run" in argument) return namedBaseline(await client.getRun(argument.run));
+  if ("run" in argument) return namedBaseline(await client.runs.get(argument.run));
   const { metadata } = argument;
   const carried = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
   const found = await newestCompleted(client, { environment, metadata }, apart);
@@ -193,10 +193,10 @@ async function newestCompleted(
   query: { readonly environment: string; readonly metadata: Readonly<Record<string, string>> },
   apart: string | null,
 ): Promise<RunView | null> {
-  for await (const listed of client.runs(query)) {
+  for await (const listed of client.runs.list(query)) {
     // A run that goes on from the middle of another's rollout plays no tasks from their start.
     if (listed.id === apart || listed.forked_from !== null) continue;
-    const run = hasEnded(listed) ? listed : await client.getRun(listed.id);
+    const run = hasEnded(listed) ? listed : await client.runs.get(listed.id);
     if (run.status === "completed") return run;
   }
   return null;

@@ -27,13 +27,15 @@ export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FL
   return await withConnection(args.connect, term.say, async (connection, ends) => {
     const { client } = connection;
     const begun =
-      args.resume === null ? await startRun(args, connection, term, ends.interrupt) : await client.getRun(args.resume);
+      args.resume === null
+        ? await startRun(args, connection, term, ends.interrupt)
+        : await client.runs.get(args.resume);
     const again = `rollcall generate${line.asGiven(CHOSEN)}`;
     const ended = await followToEnd(begun, connection, term, ends, again);
     const { run } = ended;
     const left = new LeftOutTally();
     const onLeftOut = (note: LeftOutNote) => left.add(note);
-    const rows = client.exportRun(run.id, query, { signal: ends.interrupt, onLeftOut });
+    const rows = client.runs.export(run.id, query, { signal: ends.interrupt, onLeftOut });
     const written = await writeLines(rows, out, "out");
     term.print(resultsText([ended], term));
     term.print([`${countText(written)} rows in ${out}`, ...left.lines()].join("\n"));

@@ -26,7 +26,7 @@ export async function startRun(
   const draft = dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
   const complete = await completeRequest(draft, connection, { force: args.force, say });
   const request = await withUploadedRows(complete, dataset, { client, say, signal });
-  const run = await client.createRun(request);
+  const run = await client.runs.create(request);
   say(`Run ${run.id} on ${connection.url}`);
   return run;
 }
@@ -61,7 +61,7 @@ export async function followToEnd(
     if (interrupt.aborted) throw interruption(`; ${goOn}`);
     if (timeout === null || !timeout.aborted) throw error;
     term.say("The time is up: cancelling the run.");
-    await connection.client.cancelRun(run.id);
+    await connection.client.runs.cancel(run.id);
     return await follow(AbortSignal.any([interrupt, AbortSignal.timeout(CANCELLED_WITHIN_MS)]));
   }
 }

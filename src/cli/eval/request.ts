@@ -11,6 +11,7 @@ import {
 } from "@rollcall/policy/known-environments";
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
+import type { Page } from "../../sdk/options.ts";
 import type { Connection, NamedEnvironment } from "../connect.ts";
 import { unreachable, usageError } from "../exit.ts";
 import type { DraftRequest } from "./arguments.ts";
@@ -73,13 +74,13 @@ async function findEnvironment(
   connection: Connection,
 ): Promise<EnvironmentView> {
   const [id] = name.split("@");
-  const all: unknown = await connection.client.environments();
-  if (!isList(all)) {
+  const page: unknown = await connection.client.environments.list();
+  if (!isPage(page)) {
     throw unreachable(`${connection.url} answers, but is no Rollcall platform`, undefined);
   }
-  const found = all.find((environment) => environment.id === id);
+  const found = page.data.find((environment) => environment.id === id);
   if (found !== undefined) return found;
-  const known = all.map((environment) => environment.id).join(", ");
+  const known = page.data.map((environment) => environment.id).join(", ");
   if (own !== null) {
     throw usageError(
       `${connection.url} does not hold ${id}, and code is not sent to a platform elsewhere: play ` +
@@ -94,8 +95,8 @@ async function findEnvironment(
 }
 
 /** A server of another kind may answer 200 with anything. */
-function isList(answer: unknown): answer is readonly EnvironmentView[] {
-  return Array.isArray(answer);
+function isPage(answer: unknown): answer is Pick<Page<EnvironmentView>, "data"> {
+  return typeof answer === "object" && answer !== null && "data" in answer && Array.isArray(answer.data);
 }
 
 function examplesFor(draft: DraftRequest, environment: EnvironmentView): number {

@@ -28,7 +28,7 @@ export async function writeResults(
   makeFolder(folder);
   const file = createWriteStream(join(folder, "results.jsonl"));
   const metadata = new VerifiersMetadata();
-  const rows = counted(client.results(run.id), metadata);
+  const rows = counted(client.runs.results(run.id), metadata);
   for await (const row of withState(rows, stateColumns, client)) {
     if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, "drain");
   }
@@ -75,7 +75,7 @@ async function* withState(
   const reading: Promise<Record<string, unknown>>[] = [];
   const read = async (row: ResultRow) => {
     if (names.length === 0) return verifiersRow(row);
-    const { state } = await client.getRollout(row.rollout_id);
+    const { state } = await client.rollouts.get(row.rollout_id);
     return verifiersRow(row, Object.fromEntries(names.map((name) => [name, state[name] ?? null])));
   };
   for await (const row of rows) {

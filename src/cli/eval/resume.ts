@@ -25,12 +25,12 @@ export async function resumeRun(
   draft: DraftRequest,
   { client, say, signal }: Resuming,
 ): Promise<RunView> {
-  const run = asked === LAST ? await lastRun(client, draft, signal) : await client.getRun(asked, { signal });
+  const run = asked === LAST ? await lastRun(client, draft, signal) : await client.runs.get(asked, { signal });
   refuseChanges(run, draft);
-  if (run.status === "paused") return await client.resumeRun(run.id, { signal });
+  if (run.status === "paused") return await client.runs.resume(run.id, { signal });
   const left = withoutScore(run);
   if (!hasEnded(run) || left === 0) return run;
-  const again = await client.retryRun(run.id, {}, { signal });
+  const again = await client.runs.retry(run.id, {}, { signal });
   say(`Run ${run.id} goes on: ${countText(left)} of ${countText(slotsIn(run))} rollouts are owed`);
   return again;
 }
@@ -45,9 +45,9 @@ function slotsIn({ num_examples, rollouts_per_example }: RunView): number {
 }
 
 async function lastRun(client: RollcallClient, { environment }: DraftRequest, signal: AbortSignal): Promise<RunView> {
-  for await (const listed of client.runs({ environment }, { signal })) {
+  for await (const listed of client.runs.list({ environment }, { signal })) {
     // What a list says of a run that has just ended may lag behind.
-    const run = hasEnded(listed) ? listed : await client.getRun(listed.id, { signal });
+    const run = hasEnded(listed) ? listed : await client.runs.get(listed.id, { signal });
     if (run.status !== "cancelled" && (!hasEnded(run) || withoutScore(run) > 0)) return run;
   }
   const of = environment === undefined ? "" : ` of ${environment}`;

@@ -50,22 +50,22 @@ export async function exportOrganization({ client, inProject, url, signal, term 
 
 async function exportAccount(client: RollcallClient, { folder, signal, counts, show }: Exporting): Promise<void> {
   show("the organisation");
-  folder.writeJson("organization.json", await client.getOrganization({ signal }));
-  const people = await all(client.people({ limit: PAGE }, { signal }));
-  const keys = await all(client.keys({ limit: PAGE }, { signal }));
+  folder.writeJson("organization.json", await client.organization.get({ signal }));
+  const people = await all(client.people.list({ limit: PAGE }, { signal }));
+  const keys = await all(client.keys.list({ limit: PAGE }, { signal }));
   folder.writeJson("people.json", people);
   folder.writeJson("keys.json", keys);
-  folder.writeJson("invitations.json", await all(client.invitations({ limit: PAGE }, { signal })));
-  folder.writeJson("deletions.json", await all(client.deletions({ limit: PAGE }, { signal })));
+  folder.writeJson("invitations.json", await all(client.invitations.list({ limit: PAGE }, { signal })));
+  folder.writeJson("deletions.json", await all(client.deletions.list({ limit: PAGE }, { signal })));
   counts.people = people.length;
   counts.keys = keys.length;
   show("the audit log");
-  counts.audit_entries = await folder.writeLines("audit-log.jsonl", client.auditLog({ limit: PAGE }, { signal }));
+  counts.audit_entries = await folder.writeLines("audit-log.jsonl", client.auditLog.list({ limit: PAGE }, { signal }));
 }
 
 async function* projectsOf(client: RollcallClient, { project }: WhoAmI, signal: AbortSignal) {
-  if (project === null) yield* client.projects({ limit: PAGE, order: "asc" }, { signal });
-  else yield await client.getProject(project.id, { signal });
+  if (project === null) yield* client.projects.list({ limit: PAGE, order: "asc" }, { signal });
+  else yield await client.projects.get(project.id, { signal });
 }
 
 /** `client` works in the project. */
@@ -73,15 +73,15 @@ async function exportProject(client: RollcallClient, project: ProjectView, share
   const { folder, signal, counts, show } = shared;
   const place = `projects/${project.name}`;
   folder.writeJson(`${place}/project.json`, project);
-  const endpoints = await all(client.endpoints({ limit: PAGE }, { signal }));
-  const secrets = await all(client.secrets({ limit: PAGE }, { signal }));
+  const endpoints = await all(client.endpoints.list({ limit: PAGE }, { signal }));
+  const secrets = await all(client.secrets.list({ limit: PAGE }, { signal }));
   folder.writeJson(`${place}/endpoints.json`, endpoints);
   folder.writeJson(`${place}/secrets.json`, secrets);
-  for await (const dataset of client.datasets({ limit: PAGE, order: "asc" }, { signal })) {
+  for await (const dataset of client.datasets.list({ limit: PAGE, order: "asc" }, { signal })) {
     show(`${project.name}: dataset ${dataset.name ?? dataset.id}`);
     await exportDataset(client, dataset, `${place}/datasets/${dataset.id}`, shared);
   }
-  for await (const { id } of client.runs({ limit: PAGE, order: "asc" }, { signal })) {
+  for await (const { id } of client.runs.list({ limit: PAGE, order: "asc" }, { signal })) {
     await exportRun(client, id, `${place}/runs/${id}`, shared);
     counts.runs += 1;
   }
@@ -105,7 +105,7 @@ async function exportDataset(
 
 /** As they were uploaded. */
 async function* rowsOf(client: RollcallClient, id: string, signal: AbortSignal): AsyncGenerator<object> {
-  for await (const { row } of client.datasetRows(id, {}, { signal })) yield row;
+  for await (const { row } of client.datasets.rows(id, {}, { signal })) yield row;
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {

@@ -18,13 +18,13 @@ const SHOWN_EVERY = 100;
 export async function exportRun(client: RollcallClient, id: string, path: string, shared: Exporting): Promise<void> {
   const { folder, signal, show, unfinished } = shared;
   show(`run ${id}`);
-  const run = await client.getRun(id, { signal });
+  const run = await client.runs.get(id, { signal });
   if (!folder.holds(`${path}/run.json`, run)) {
     folder.remove(`${path}/`);
     folder.writeJson(`${path}/run.json`, run);
   }
   const results = `${path}/results.jsonl`;
-  if (!folder.keeps(results)) await folder.writeLines(results, client.results(id, {}, { signal }));
+  if (!folder.keeps(results)) await folder.writeLines(results, client.runs.results(id, {}, { signal }));
   if (run.kind === "training" && !folder.keeps(`${path}/metrics.json`)) {
     folder.writeJson(`${path}/metrics.json`, await metricsOf(client, id, signal));
   }
@@ -53,7 +53,7 @@ async function exportRollouts(client: RollcallClient, run: RunView, path: string
     if (written % SHOWN_EVERY === 0) {
       show(`run ${run.id}: ${countText(written)} of ${countText(ids.length)} rollouts`);
     }
-    return client.getRollout(id, { signal });
+    return client.rollouts.get(id, { signal });
   };
   await folder.goOnWithLines(file, inOrder(ids.slice(from), get));
 }
@@ -90,7 +90,7 @@ async function* inOrder<T>(ids: readonly string[], get: (id: string) => Promise<
 async function* eventsOf(client: RollcallClient, id: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
   for (let after: number | undefined, more = true; more; ) {
     more = false;
-    for await (const event of client.events(id, { after, signal })) {
+    for await (const event of client.runs.events(id, { after, signal })) {
       yield event;
       [after, more] = [event.id, true];
     }
@@ -100,7 +100,7 @@ async function* eventsOf(client: RollcallClient, id: string, signal: AbortSignal
 async function metricsOf(client: RollcallClient, id: string, signal: AbortSignal): Promise<StepMetrics[]> {
   const steps: StepMetrics[] = [];
   for (let after: number | undefined; ; ) {
-    const page = await client.runMetrics(id, { after_step: after, limit: 1000 }, { signal });
+    const page = await client.runs.metrics(id, { after_step: after, limit: 1000 }, { signal });
     steps.push(...page.data);
     if (!page.has_more || page.last_id === null) return steps;
     after = Number(page.last_id);

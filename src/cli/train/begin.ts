@@ -74,7 +74,7 @@ export async function refuseSecondTraining(client: RollcallClient, policyUrl: st
 /** The newest one on this policy that is not done with. */
 export async function unfinishedTraining(client: RollcallClient, policyUrl: string): Promise<RunView | null> {
   for (const status of ["running", "paused", "queued"] as const) {
-    for await (const run of client.runs({ status })) {
+    for await (const run of client.runs.list({ status })) {
       if (run.kind === "training" && run.endpoint?.base_url === policyUrl) return run;
     }
   }
@@ -108,14 +108,14 @@ function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<st
 async function createRun(request: TrainingRequestInput, { connection, term, signal }: TrainingContext) {
   const { client } = connection;
   try {
-    return await client.createRun(request, { signal });
+    return await client.runs.create(request, { signal });
   } catch (error) {
     const allHeldOut = error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
     if (!allHeldOut) throw error;
     term.say(
       `${request.environment} has too few tasks to hold some out: before and after ask tasks that are trained on.`,
     );
-    return await client.createRun({ ...request, holdout: 0 }, { signal });
+    return await client.runs.create({ ...request, holdout: 0 }, { signal });
   }
 }
 
@@ -123,12 +123,12 @@ async function createRun(request: TrainingRequestInput, { connection, term, sign
 export async function resumeTraining(runId: string, context: TrainingContext): Promise<Begun> {
   const { connection, signal, trainer } = context;
   const { client } = connection;
-  const found = await client.getRun(runId, { signal });
+  const found = await client.runs.get(runId, { signal });
   trainingOf(found);
-  const run = found.status === "paused" ? await client.resumeRun(runId, { signal }) : found;
+  const run = found.status === "paused" ? await client.runs.resume(runId, { signal }) : found;
   const beforeId = run.metadata[BEFORE];
-  const before = beforeId === undefined ? null : await client.getRun(beforeId, { signal });
-  const token = trainer.kind === "embedded" ? (await client.rotateTrainerToken(runId, { signal })).token : null;
+  const before = beforeId === undefined ? null : await client.runs.get(beforeId, { signal });
+  const token = trainer.kind === "embedded" ? (await client.runs.rotateTrainerToken(runId, { signal })).token : null;
   return { run, before, evaluation: before && sameEval(run, before, context), token };
 }
 
@@ -198,7 +198,7 @@ export async function evaluate(
   const { client } = connection;
   term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
   const display = new Display(term, () => performance.now());
-  const started = await client.createRun(
+  const started = await client.runs.create(
     { ...request, name: `${when} training`, metadata: { ...request.metadata, ...metadata } },
     { signal },
   );

@@ -125,7 +125,7 @@ async function lastWeights(
   const { steps_trained } = training;
   const until = performance.now() + (process === null ? LAST_WEIGHTS_WITHIN_MS : 0);
   for (;;) {
-    const now = trainingOf(await connection.client.getRun(run.id, { signal }));
+    const now = trainingOf(await connection.client.runs.get(run.id, { signal }));
     if (servedOf(now) >= steps_trained) return now;
     if (performance.now() >= until) {
       term.say(`The last weights are not served: after is of version ${servedOf(now)}.`);
@@ -156,7 +156,7 @@ function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
 async function cancelTraining({ run, before }: Begun, context: TrainingContext): Promise<Played> {
   const { client } = context.connection;
   context.term.say("The time is up: cancelling the run.");
-  await client.cancelRun(run.id);
+  await client.runs.cancel(run.id);
   const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
   const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
   return { ...progress, before, after: null };
@@ -165,8 +165,8 @@ async function cancelTraining({ run, before }: Begun, context: TrainingContext):
 /** Pauses what would go on for nobody, and says how to go on. A platform that is gone needs no telling. */
 async function withTheWayOn(error: unknown, { run }: Begun, { connection, trainer, ends }: Training): Promise<unknown> {
   const { client } = connection;
-  const now = await client.getRun(run.id).catch(() => run);
-  if (trainer.kind === "embedded" && !hasEnded(now)) await client.pauseRun(run.id).catch(() => now);
+  const now = await client.runs.get(run.id).catch(() => run);
+  if (trainer.kind === "embedded" && !hasEnded(now)) await client.runs.pause(run.id).catch(() => now);
   const goOn = howToGoOn(run, connection, trainer);
   if (ends.interrupt.aborted) return interruption(`; ${goOn}`);
   if (!(error instanceof CommandError)) return error;
@@ -223,10 +223,10 @@ async function followTraining(
 }
 
 async function readTraining(client: RollcallClient, runId: string, trained: number) {
-  const run = await client.getRun(runId);
+  const run = await client.runs.get(runId);
   const steps: StepMetrics[] = [];
   for (let after = trained; ; ) {
-    const page = await client.runMetrics(runId, { after_step: after });
+    const page = await client.runs.metrics(runId, { after_step: after });
     steps.push(...page.data);
     const last = page.data.at(-1);
     if (!page.has_more || last === undefined) return { run, steps, training: trainingOf(run) };

@@ -51,6 +51,6 @@ export async function continueTraining(runId: string, training: Training): Promi
   if (policyUrl === null) {
     throw usageError("--resume: its trainer is not here: name it with --trainer", "resume");
   }
-  const learning = learningOf(await client.getRun(runId, { signal: ends.interrupt }));
+  const learning = learningOf(await client.runs.get(runId, { signal: ends.interrupt }));
   return await playTraining(training, embeddedTrainer(training, policyUrl, learning), begin);
 }

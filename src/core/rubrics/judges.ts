@@ -5,11 +5,14 @@
  * rejects. Whoever scores gets those verdicts, keeps them, and runs the functions again; a verdict that is known is
  * answered at once. So functions may run several times, and must ask the same again: an ask is known by its content
  * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the
- * score is null, never 0. The policy's endpoint is no judge.
+ * score is null, never 0. The policy's endpoint is no judge. Asks are held until they are answered, so they have a size, one
+ * by one (`LIMITS.askCharacters`) and together: what would be more is asked in a later pass.
  */
 import { cloneJson } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Messages } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
+import { charactersOf } from "../size.ts";
 import { NoScoreError } from "./score-value.ts";
 import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 
@@ -100,6 +103,8 @@ export interface AskCollectorOptions {
 export class AskCollector implements Judges {
   readonly #options: AskCollectorOptions;
   readonly #pending = new Map<string, JudgeAsk>();
+  /** Of those that are pending. */
+  #characters = 0;
 
   constructor(options: AskCollectorOptions) {
     this.#options = options;
@@ -107,6 +112,11 @@ export class AskCollector implements Judges {
 
   get pending(): JudgeAsk[] {
     return [...this.#pending.values()];
+  }
+
+  /** What those that are pending take (UTF-16 units). */
+  get characters(): number {
+    return this.#characters;
   }
 
   of(rolloutId: string | null): Judge {
@@ -127,11 +137,20 @@ export class AskCollector implements Judges {
         const advice = "a function that asks must ask the same when it runs again";
         throw new UnjudgedError(`more than ${most} verdicts were asked for; ${advice}`, false);
       }
-      if (!this.#pending.has(ask.key)) this.#pending.set(ask.key, ask);
+      this.#keep(ask);
       throw new UnjudgedError(`the judge "${judge}" has not answered yet`, true);
     }
     if (verdict.value === null) throw new UnjudgedError(verdict.error, verdict.retryable);
     return verdict.value;
+  }
+
+  /** One for which no room is left is asked in a later pass: this one is void. */
+  #keep(ask: JudgeAsk): void {
+    const characters = this.#characters + charactersOf(ask.messages);
+    const fits = characters <= LIMITS.unitAskCharacters || this.#pending.size === 0;
+    if (!fits || this.#pending.has(ask.key)) return;
+    this.#pending.set(ask.key, ask);
+    this.#characters = characters;
   }
 }
 
@@ -174,14 +193,19 @@ function askOf(
 ): JudgeAsk {
   const { sampling = {}, pass = 0, leftOut = 0, seed = null } = options;
   const menu = menuOf(options);
+  const messages = askedMessages(prompt, menu);
+  const characters = charactersOf(messages);
+  if (characters > LIMITS.askCharacters) {
+    const most = `a judge is asked at most ${LIMITS.askCharacters} characters at once`;
+    throw new UnjudgedError(`the question to the judge "${judge}" has ${characters} characters; ${most}`, false);
+  }
   // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read
   // again.
   const asked = cloneJson({
-    ...{ judge, messages: askedMessages(prompt, menu), menu, sampling, pass },
+    ...{ judge, messages, menu, sampling, pass },
     ...{ left_out: leftOut, seed },
   });
-  const { messages } = asked;
-  const key = hash(JSON.stringify([judge, messages, asked.menu, asked.sampling, asked.pass]));
+  const key = hash(JSON.stringify([judge, asked.messages, asked.menu, asked.sampling, asked.pass]));
   return { key, rollout_id, ...asked };
 }
 

@@ -9,6 +9,7 @@
 import {
   extractMathAnswer,
   extractMathTarget,
+  MATH_LIMITS,
   type MathEqualOptions,
   mathEqual,
   NoVerdictError,
@@ -88,6 +89,8 @@ export const math = scorer(
 
 /** Steps of a score's budget that one step of a comparison takes. */
 const SCORE_STEPS = 60;
+/** For each character of the two texts; those that are too long are not read as expressions. */
+const READ_STEPS = 20;
 
 /** A comparison without a verdict is no score. The error keeps the name of what was wrong. */
 class UncomparedError extends NoScoreError {
@@ -110,6 +113,9 @@ function isSameMathematics(
   work: Work,
 ): boolean {
   const spend = (steps: number) => work.spend(steps * SCORE_STEPS, "comparing two expressions");
+  const { maxCharacters = MATH_LIMITS.characters } = options;
+  const longest = Math.max(answer.length, target.length);
+  if (longest <= maxCharacters) work.spend(READ_STEPS * (answer.length + target.length), "reading two expressions");
   try {
     return mathEqual(answer, target, { ...options, spend });
   } catch (thrown) {

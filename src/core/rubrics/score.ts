@@ -273,8 +273,11 @@ export interface JudgeCalls {
   /** Judges that may be asked. */
   readonly named: readonly string[];
   readonly hash: (text: string) => string;
-  /** Verdicts for asks, by key. What is left out is not to be had now. */
-  readonly ask: (pending: readonly JudgeAsk[]) => Promise<ReadonlyMap<string, JudgeResult>>;
+  /**
+   * Verdicts for asks, by key. What is left out is not to be had now. Null: there was no room to hold them, and another pass
+   * makes them anew. `characters`: what they take.
+   */
+  readonly ask: (pending: readonly JudgeAsk[], characters: number) => Promise<ReadonlyMap<string, JudgeResult> | null>;
 }
 
 export type JudgedScore =
@@ -297,7 +300,9 @@ export async function scoreJudged(
     const asks = newAskCollector(calls, members);
     const records = await score(asks);
     if (asks.pending.length === 0) return { kind: "scored", records };
-    for (const [key, verdict] of await calls.ask(asks.pending)) calls.known.set(key, verdict);
+    const given = await calls.ask(asks.pending, asks.characters);
+    if (given === null) continue;
+    for (const [key, verdict] of given) calls.known.set(key, verdict);
     const pending = asks.pending.filter(({ key }) => !calls.known.has(key));
     if (pending.length > 0) return { kind: "pending", pending };
   }

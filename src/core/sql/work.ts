@@ -20,9 +20,10 @@ import { type Handling, handlingOf, JSON_ROWS, LONGEST, madeOf, stepsOf, type Te
 /** To read a token, as often as it is written out, and to plan a join. */
 const READ = 100;
 const PLAN = 1000;
-/** For each combination: to go on to it; to sort it or look it up; to write a row, and as much for each index. */
+/** For each combination: to go on to it; to put it beside others; to look it up among all, or sort it; to write a row, and as much for each index. */
 const VISIT = 1;
 const GROUP = 70;
+const DISTINCT = 120;
 const SORT = 200;
 const WRITE = 400;
 const CHILD = 4;
@@ -332,7 +333,7 @@ function tuplesIn(tokens: readonly string[]): number {
 function sortsIn(tokens: readonly string[], { mean }: Text): number {
   const count = (words: RegExp) => tokens.filter((token) => words.test(token)).length;
   const [sorts, groups] = [count(/^(order|over|index|alter|reindex|analyze|create)$/i), count(/^(group|distinct)$/i)];
-  return sorts * (SORT + mean / 4) + groups * (GROUP + mean / 4);
+  return sorts * (SORT + mean / 4) + groups * (DISTINCT + mean / 3);
 }
 
 /** Windows that look at their rows anew for each row. */

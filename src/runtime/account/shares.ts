@@ -1,6 +1,6 @@
 /**
  * The part of an organisation's object that grants its runs their shares: keeps them, one row a run, and tells runs that
- * would get another grant to ask again. What it decides stands in ledger.ts.
+ * would get another grant to ask again. What it decides stands in lease-state.ts.
  */
 import { DEFAULT_LIMITS } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -16,7 +16,7 @@ import {
   runsToTell,
   type Sharer,
   type ShareState,
-} from "./ledger.ts";
+} from "./lease-state.ts";
 import { tellRuns } from "./tell-runs.ts";
 
 /** One row a run, under its id. */
@@ -37,7 +37,7 @@ interface KeptLimits {
  * one after another, so what is ahead there is waited for.
  */
 const MESSAGES_DEPLOYED = 1000;
-const MESSAGES_LOCAL = 24;
+const MESSAGES_LOCAL = 6;
 /** Twice as many as are asked for at a time there, so that a batch is at hand when one is done. */
 const JUDGEMENTS_LOCAL = 48;
 const LIMITS_KEPT_MS = 5 * 60_000;

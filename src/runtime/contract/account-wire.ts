@@ -1,7 +1,6 @@
 /** What isolates and runs ask of the objects of an organisation, and what they are told. */
 import type { Scope } from "../../contract/scope.ts";
 import type { Grant, Need } from "./endpoint-wire.ts";
-import type { BooksRpc } from "./money-wire.ts";
 
 export interface RequestsAsk {
   /** Requests a minute. */
@@ -95,7 +94,7 @@ export interface ShareGrants {
   readonly judgements: Grant;
 }
 
-export interface AccountRpc extends BooksRpc {
+export interface AccountRpc {
   /** What the run may do until it asks again, or its lease ends. */
   ask(asked: ShareAsk): Promise<ShareGrants>;
   /** The organisation's limits, its billing or its budgets are not what they were. */

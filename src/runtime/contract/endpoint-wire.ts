@@ -5,6 +5,7 @@ import type { Usage } from "../../contract/messages.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { FleetCallNote, ModelResponse } from "../../contract/trajectory.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { Latencies } from "./latency.ts";
 
 /** What rollouts of one run met since it was last told of. */
@@ -74,6 +75,28 @@ export interface Unasked {
 
 /** A call without its endpoint's address and key. */
 export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
+
+/** What a fleet says of a call. */
+export interface CalledBy {
+  /** By which name the model is asked. */
+  readonly model: string;
+  /** Of the weights, where its run trains on this fleet. */
+  readonly version: number | null;
+  /** Of the run's weights: the resets it has lived through, where `version` is told. */
+  readonly generation?: number;
+}
+
+/** A call that has a connection and is about to leave. */
+export interface ReachedCall {
+  readonly from: Rollout;
+  readonly waitMs: number;
+  readonly controller: AbortController;
+  /** Made right before it leaves. */
+  readonly call: (by?: CalledBy) => TurnCall;
+}
+
+/** How a call gets to where its model is. Throws only what passes and is the platform's own. */
+export type Reach = (call: ReachedCall) => Promise<TurnOutcome | Held>;
 
 export interface FailedTry {
   readonly rollout_id: string;

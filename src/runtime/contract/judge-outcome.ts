@@ -1,6 +1,6 @@
 /** What came of asking a judge once, as plain values: it is asked elsewhere than where verdicts are kept. */
 import type { Usage } from "../../contract/messages.ts";
-import type { Spending } from "../../core/billing/allowance.ts";
+import type { Spending } from "../../core/costs/allowance.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import type { VerdictValue } from "../../core/rubrics/verdict.ts";
 import type { RunSpec, Unit } from "./wire.ts";

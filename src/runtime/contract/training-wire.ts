@@ -4,7 +4,7 @@
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { Acked, Leased, LeaseView, Registered, WeightLedger, WeightsOut } from "../../contract/trainer-wire.ts";
+import type { Acked, Leased, LeaseView, Registered, WeightsOut, WeightVersions } from "../../contract/trainer-wire.ts";
 import type { StoredTrainer, TrainerTarget, TrainingSpec } from "../../contract/training-request.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerShares } from "./trainer-time.ts";
@@ -199,8 +199,8 @@ export interface TrainerRpc {
     readonly of_fleet?: { readonly generation: number };
     /** Likewise: the replicas that take calls. What others serve holds nothing back. */
     readonly rotation?: readonly string[];
-  }): Promise<Answer<WeightLedger>>;
-  ledger(): Promise<WeightLedger | null>;
+  }): Promise<Answer<WeightVersions>>;
+  weightVersions(): Promise<WeightVersions | null>;
   /** Which weights engines served from when on, in order: the latest 1,000 changes. Null: nobody created it. */
   served(): Promise<readonly ServedWeights[] | null>;
   /**

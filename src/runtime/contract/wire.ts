@@ -11,7 +11,7 @@ import type { Usage } from "../../contract/messages.ts";
 import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { CeilingAsk, CostPrices, Spending } from "../../core/billing/allowance.ts";
+import type { CeilingAsk, CostPrices, Spending } from "../../core/costs/allowance.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Latencies } from "./latency.ts";
@@ -37,6 +37,8 @@ export interface RolloutSpec extends RolloutSlot {
   /** Whose task it is, in a run of a group of environments. */
   readonly member?: string;
   readonly row: JsonObject;
+  /** Of its row, its prompt and the turns it begins with, in memory (UTF-16 units). */
+  readonly characters?: number;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
   readonly model: string;

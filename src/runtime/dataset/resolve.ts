@@ -9,6 +9,7 @@ import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
 import type { DatasetTableRow } from "../../db/schema.ts";
 import type { Refusal, Result } from "../contract/refusal.ts";
 import type { EnvironmentPin } from "../contract/wire.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { openDataset, refusalOfRows } from "./read.ts";
@@ -44,7 +45,7 @@ export async function resolveDataset(
   const keys = uploadKeys(scope, id);
   const tried = wasHeldTo(against, found.value)
     ? GOOD
-    : await tryFirstRows(env, keys, against).catch((thrown) => refusalOfRows(thrown, idOrName, "dataset"));
+    : await tryFirstRows(env, scope, keys, against).catch((thrown) => refusalOfRows(thrown, idOrName, "dataset"));
   if (!tried.ok) return tried;
   return { ok: true, value: { id, dataset: { kind: "uploaded", ...keys, length: rows } } };
 }
@@ -54,9 +55,15 @@ function wasHeldTo({ pin, args }: Against, { environment }: DatasetTableRow): bo
   return canonicalJson(environment.args) === canonicalJson(args);
 }
 
-async function tryFirstRows(env: Env, file: RowsFile, { environment }: Against): Promise<Result<null>> {
+async function tryFirstRows(
+  env: Env,
+  { orgId }: Scope,
+  file: RowsFile,
+  { environment }: Against,
+): Promise<Result<null>> {
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
+    await PROCESS_TURNS.spend(orgId, stepsOfJson(text));
     const value: Json = JSON.parse(text);
     const refusal = refusedRow(environment, { text, value }, row, `row ${row + 1}`);
     if (refusal !== null) return { ok: false, error: refusal };

@@ -11,13 +11,14 @@ import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { mintId } from "../../core/ids.ts";
+import { countJson } from "../../core/schema/json-counts.ts";
 import { datasetViewOf, findDataset, insertDataset, type NewDataset } from "../../db/datasets.ts";
 import { type Remembered, recall } from "../../db/idempotency-keys.ts";
 import { keyReused, projectGone, type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
-import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { type FairTurns, PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
@@ -177,8 +178,12 @@ class Reception {
     const { turns = PROCESS_TURNS } = this.#options;
     try {
       for (const line of read()) {
-        await turns.spend(this.#scope.orgId, stepsOfText(line.bytes.length));
-        const refusal = refusedLine(this.#against, line);
+        const text = textOf(line.bytes);
+        if (text === null) return invalidJson(line, "it is not UTF-8 text");
+        const counts = countJson(text);
+        await turns.spend(this.#scope.orgId, stepsOfJson(text, counts));
+        const refusal =
+          counts.values > LIMITS.taskRowValues ? tooManyValues(line) : refusedLine(this.#against, line, text);
         if (refusal !== null) return refusal;
         this.#index.note(line.row, line.offset, line.bytes.length);
         this.#rows = line.row + 1;
@@ -218,19 +223,34 @@ class Reception {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function refusedLine(against: Against, { row, line, bytes }: RowLine): Refusal | null {
-  const where = `line ${line}`;
-  let text: string;
+/** Null for bytes that are not UTF-8. */
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes);
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return null;
+    throw thrown;
+  }
+}
+
+function refusedLine(against: Against, line: RowLine, text: string): Refusal | null {
   let value: Json;
   try {
-    text = decoder.decode(bytes);
     value = JSON.parse(text);
   } catch (thrown) {
-    const why = thrown instanceof SyntaxError ? thrown.message : "it is not UTF-8 text";
-    const message = `${where}: not valid JSON: ${why}`;
-    return { code: "invalid_row", message, param: `rows[${row}]` };
+    if (thrown instanceof SyntaxError) return invalidJson(line, thrown.message);
+    throw thrown;
   }
-  return refusedRow(against?.environment ?? null, { text, value }, row, where);
+  return refusedRow(against?.environment ?? null, { text, value }, line.row, `line ${line.line}`);
+}
+
+function invalidJson({ row, line }: RowLine, why: string): Refusal {
+  return { code: "invalid_row", message: `line ${line}: not valid JSON: ${why}`, param: `rows[${row}]` };
+}
+
+function tooManyValues({ row, line }: RowLine): Refusal {
+  const message = `line ${line}: a row holds at most ${LIMITS.taskRowValues} JSON values`;
+  return { code: "too_large", message, param: `rows[${row}]` };
 }
 
 async function takenName(env: Env, scope: Scope, { name }: DatasetUpload): Promise<Result<never> | null> {

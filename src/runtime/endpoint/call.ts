@@ -5,11 +5,16 @@
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
 import type { Send } from "../../clients/outgoing.ts";
-import { AuthenticationError, PermissionDeniedError, RolloutError, serializeError } from "../../contract/errors.ts";
+import {
+  AuthenticationError,
+  ENDPOINT_MOVED,
+  PermissionDeniedError,
+  RolloutError,
+  serializeError,
+} from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { ENDPOINT_MOVED } from "../../core/billing/charge.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { getEndpoint, keepRefused } from "../../db/endpoints.ts";
 import type { EndpointRow } from "../../db/schema.ts";
@@ -17,6 +22,7 @@ import type { Refusal, TurnCall, TurnOutcome } from "../contract/endpoint-wire.t
 import type { RolloutSpec } from "../contract/wire.ts";
 import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
+import { turnOfLarge } from "../kit/fair-turns.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
@@ -35,6 +41,8 @@ interface Opened {
 
 export interface EndpointAccess extends Opened {
   readonly send: Send;
+  /** Many large replies may come at once: they are read one by one, in the turns of the process. */
+  readonly mayRead?: (characters: number) => Promise<void> | null;
   /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
   readonly remember?: (name: string) => Promise<void>;
 }
@@ -188,7 +196,8 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     return await unsealed(env, scope, row);
   });
   const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), remember };
+  const mayRead = (characters: number) => turnOfLarge(scope.orgId, characters);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), mayRead, remember };
 }
 
 /**

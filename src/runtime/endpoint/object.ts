@@ -1,6 +1,6 @@
 /**
  * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
- * ledger.ts. A fleet has one too: its limits, and whether it is down, are what its FleetObject says of its replicas.
+ * lease-state.ts. A fleet has one too: its limits, and whether it is down, are what the fleet says of its replicas.
  *
  * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again.
  * What it granted is on disk before the run hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
@@ -14,12 +14,12 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { getEndpoint } from "../../db/endpoints.ts";
 import type { FailedTry, Grant, PermitAsk } from "../contract/endpoint-wire.ts";
-import type { FleetCall, ReplicaStanding } from "../contract/fleet-wire.ts";
 import { addLatencies, type Latencies } from "../contract/latency.ts";
 import type { EndpointRpc, Serves } from "../contract/rpc.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { fleetObject, isFleet, runObject } from "../kit/names.ts";
+import { isFleet, runObject } from "../kit/names.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
 import { foundDown, renew, takeProbe } from "./health.ts";
@@ -34,7 +34,7 @@ import {
   nextEndpointAlarm,
   noteTold,
   toTell,
-} from "./ledger.ts";
+} from "./lease-state.ts";
 import { runOf } from "./run-lease.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
 
@@ -253,27 +253,12 @@ async function limitsOf(
   { scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">,
   waits: boolean,
 ): Promise<EndpointLimits> {
-  if (isFleet(endpoint_id)) return await limitsOfFleet(env, { scope, fleet_id: endpoint_id }, waits);
+  if (isFleet(endpoint_id)) {
+    const { max_concurrent, down } = await fleets().limits(env, scope, endpoint_id, waits);
+    return { max_concurrent, rpm: null, fleet: { down } };
+  }
   const row = await getEndpoint(env.DB, scope, endpoint_id);
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
-}
-
-/** As many at once as those of its replicas that take calls. */
-async function limitsOfFleet(
-  env: Env,
-  of: Pick<FleetCall, "scope" | "fleet_id">,
-  waits: boolean,
-): Promise<EndpointLimits> {
-  const { max_concurrent, replicas } = await fleetObject(env, of.scope, of.fleet_id).standing(of, false, waits);
-  return { max_concurrent, rpm: null, fleet: { down: max_concurrent > 0 ? null : whyDown(replicas) } };
-}
-
-function whyDown(replicas: readonly ReplicaStanding[]): string {
-  if (replicas.length === 0) return "the fleet has no replica";
-  const [first] = replicas;
-  const why =
-    first === undefined ? "" : `: ${first.replica_id} is ${first.state}${first.reason ? `, ${first.reason}` : ""}`;
-  return `no replica of the fleet takes calls${why}`;
 }
 
 /** What a probe met that rollouts would meet again; null when it was answered, with whatever. */

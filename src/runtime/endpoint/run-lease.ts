@@ -13,7 +13,7 @@ import type { Grant, Need, Outcomes } from "../contract/endpoint-wire.ts";
 import { addLatencies, type Latencies } from "../contract/latency.ts";
 import type { RolloutReport } from "../contract/wire.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
-import { LEASE_MS, RENEW_MS } from "./ledger.ts";
+import { LEASE_MS, RENEW_MS } from "./lease-state.ts";
 
 /** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
 const JUDGES = "/judges";

@@ -6,7 +6,7 @@ import type { AnyEnvironment } from "../../core/environments/any-environment.ts"
 import { formatPath, valueAt } from "../../core/field-path.ts";
 import { argumentsWork, checkWithin } from "../../core/rubrics/work.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 import { behindRoute } from "./code-behind-route.ts";
 import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
 
@@ -50,7 +50,7 @@ async function parseInTurn(orgId: string, { args: schema }: HeldEnvironment, arg
   try {
     return checkWithin(() => schema.safeParse(args), work);
   } finally {
-    giveBack(stepsOfText(JSON.stringify(args).length) + work.steps);
+    giveBack(stepsOfJson(JSON.stringify(args)) + work.steps);
   }
 }
 

@@ -23,6 +23,17 @@ export function stageTimes(limits: RunLimits): StageTimes {
   };
 }
 
+/** The longest step of a rollout: a call or a hook; closing has its own limit. */
+export function longestStepMs(limits: RunLimits): number {
+  const { setup, turn, tool } = stageTimes(limits);
+  return Math.max(limits.call_timeout_s * 1000, setup, turn, tool);
+}
+
+/** What a rollout may take in all; infinity where nobody says. `timeoutMs`: of its environment. */
+export function rolloutTimeMs({ rollout_timeout_s }: RunLimits, timeoutMs: number | null): number {
+  return Math.min(inMs(rollout_timeout_s) ?? Number.POSITIVE_INFINITY, timeoutMs ?? Number.POSITIVE_INFINITY);
+}
+
 const LAST_HANDLERS_MS = 1000;
 
 export interface StageClockParts {

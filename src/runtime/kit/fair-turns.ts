@@ -8,15 +8,24 @@
  * sockets, and each would wait for a pass. Among organisations that wait, the one is next that has computed least since it
  * came. So two that always wait have half each, however they divide their work.
  */
+import { countJson } from "../../core/schema/json-counts.ts";
 
 /** About 50 ms of one core: a step is some 50 ns. */
 export const PASS_STEPS = 1_000_000;
+/** What a step takes. */
+const STEP_MS = 50e-6;
 /** How long the process is let alone for each step that was computed in a pass, and for each beyond its steps. */
 const REST_MS = { perStep: 10e-6, perStepBeyond: 50e-6 };
-/** Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. */
+/**
+ * Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. Each
+ * name of an object's member is looked up many times: 2 µs where an object has 100,000 of them.
+ */
 const STEPS_PER_CHARACTER = 2;
 const STEPS_PER_TEXT = 200;
 const STEPS_PER_TOKEN = 10;
+/** A prompt that is filled in: a template names megabytes in few characters. */
+const PROMPT_CHARACTERS_PER_STEP = 32;
+const STEPS_PER_NAME = 40;
 /** One that holds the turn and was not heard of for so long is gone: its invocation was ended. */
 const HELD_AT_MOST_MS = 60_000;
 /** One that waits looks again after this at the latest. One that has not looked for longer than `GONE_MS` is gone. */
@@ -45,6 +54,16 @@ export function stepsOfText(characters: number): number {
   return STEPS_PER_TEXT + STEPS_PER_CHARACTER * characters;
 }
 
+/** The same of a text that a caller wrote as JSON, where `names` are the members of all its objects. */
+export function stepsOfJson(text: string, { names } = countJson(text)): number {
+  return stepsOfText(text.length) + STEPS_PER_NAME * names;
+}
+
+/** Steps of making a task: its row is read, and its prompt filled in. */
+export function stepsOfTask(row: string, promptCharacters: number): number {
+  return stepsOfJson(row) + promptCharacters / PROMPT_CHARACTERS_PER_STEP;
+}
+
 /** The same of a sample that is trained on: each token has an id, a logprob and a mask. */
 export function stepsOfTokens(tokens: number): number {
   return STEPS_PER_TEXT + STEPS_PER_TOKEN * tokens;
@@ -70,7 +89,7 @@ export class FairTurns {
 
   /** Resolves when this organisation may compute so many steps, which it does before it awaits anything. */
   spend(org: string, steps: number): Promise<void> {
-    return this.#inTurn(org, () => this.#count(org, steps));
+    return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps));
   }
 
   /** The same for work that awaits something: nobody else computes until it is given back. */
@@ -137,7 +156,8 @@ export class FairTurns {
     return Math.max(this.#level, this.#had.get(org) ?? 0);
   }
 
-  #count(org: string, steps: number): void {
+  /** `ahead`: milliseconds until they are computed. The process is let alone from then on. */
+  #count(org: string, steps: number, ahead = 0): void {
     const had = this.levelOf(org) + steps;
     this.#had.delete(org);
     this.#had.set(org, had);
@@ -147,9 +167,19 @@ export class FairTurns {
     this.#counts += 1;
     const beyond = this.#computed - PASS_STEPS;
     if (beyond < 0) return;
-    this.#restUntil = this.waits.now() + PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
+    const rest = PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
+    this.#restUntil = this.waits.now() + ahead + rest;
   }
 }
 
 /** Those of this process. */
 export const PROCESS_TURNS = new FairTurns();
+
+/** Handling a large text as it is: it is parsed, put together, hashed or sent. */
+const LARGE_CHARACTERS = 64 * 1024;
+const STEPS_PER_LARGE_CHARACTER = 0.5;
+
+/** Resolves when so large a text may be handled; null for one that is not large, which waits for nobody. */
+export function turnOfLarge(org: string, characters: number): Promise<void> | null {
+  return characters <= LARGE_CHARACTERS ? null : PROCESS_TURNS.spend(org, characters * STEPS_PER_LARGE_CHARACTER);
+}

@@ -1,5 +1,5 @@
 /** Writes to the owners of an organisation, where the deployment can send e-mail. */
-import { ownersOf } from "../../db/ledger.ts";
+import { ownersOf } from "../../db/people.ts";
 import type { Subrequests } from "./subrequests.ts";
 
 /** Owners who are written to. */

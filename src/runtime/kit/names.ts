@@ -5,7 +5,6 @@
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
-import type { FleetRpc } from "../contract/fleet-wire.ts";
 import type { AuditRpc, EndpointRpc, Owner, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
@@ -65,12 +64,6 @@ export function trainerObject(env: Env, scope: Scope, runId: string, near?: Near
 /** Whether a run's `endpoint_id` is that of a fleet. */
 export function isFleet(endpointId: string): boolean {
   return endpointId.startsWith("fl_");
-}
-
-/** A fleet: which of its replicas takes a call, and which weights they have. */
-export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
-  const stub: unknown = env.FLEET.getByName(`${folderOf(scope)}${fleetId}`);
-  return stub as FleetRpc;
 }
 
 /** What the name of an object of the whole owner is. */

@@ -13,14 +13,26 @@ interface Held {
   readonly size: number;
 }
 
-/** Whether the organisation may hold so much more, of `most` in all. */
-function mayHold(held: Iterable<Held>, org: string, more: number, most: number): boolean {
-  let [free, own] = [most, 0];
-  for (const one of held) {
-    free -= one.size;
-    if (one.org === org) own += one.size;
+/** What all hold together, and each organisation. */
+class Sums {
+  readonly #most: number;
+  readonly #own = new Map<string, number>();
+  #all = 0;
+
+  constructor(most: number) {
+    this.#most = most;
   }
-  return own + more <= free;
+
+  mayHold(org: string, more: number): boolean {
+    return (this.#own.get(org) ?? 0) + more <= this.#most - this.#all;
+  }
+
+  add(org: string, size: number): void {
+    const own = (this.#own.get(org) ?? 0) + size;
+    this.#all += size;
+    if (own === 0) this.#own.delete(org);
+    else this.#own.set(org, own);
+  }
 }
 
 export interface Place {
@@ -54,47 +66,62 @@ export async function waitFor<T>(
 }
 
 export class Places {
-  readonly #most: number;
+  readonly #sums: Sums;
   readonly #silenceMs: number;
-  /** With when each holder was last heard of, in epoch milliseconds. */
+  /** With when each holder was last heard of, in epoch milliseconds: the longest ago comes first. */
   readonly #held = new Map<symbol, Held & { readonly heard: number }>();
 
   constructor(most: number, silenceMs: number) {
-    this.#most = most;
+    this.#sums = new Sums(most);
     this.#silenceMs = silenceMs;
   }
 
   /** As `take`, asked until there is one or so many milliseconds are over. */
-  wait(org: string, ms: number, waiting?: Waiting): Promise<Place | null> {
-    return waitFor((now) => this.take(org, now), ms, waiting);
+  wait(org: string, ms: number, waiting?: Waiting, size = 1): Promise<Place | null> {
+    return waitFor((now) => this.take(org, now, size), ms, waiting);
   }
 
   /** Null where the organisation may hold no more now. */
   take(org: string, now: number, size = 1): Place | null {
     this.#dropSilent(now);
-    if (!mayHold(this.#held.values(), org, size, this.#most)) return null;
+    if (!this.#sums.mayHold(org, size)) return null;
     const holder = Symbol();
-    this.#held.set(holder, { org, size, heard: now });
+    this.#hold(holder, { org, size, heard: now });
     return {
       stay: (at) => this.#change(holder, 0, at),
       grow: (by, at) => {
         this.#dropSilent(at);
-        const fits = mayHold(this.#held.values(), org, by, this.#most);
+        const fits = this.#sums.mayHold(org, by);
         if (fits) this.#change(holder, by, at);
         return fits;
       },
-      leave: () => this.#held.delete(holder),
+      leave: () => this.#drop(holder),
     };
+  }
+
+  #hold(holder: symbol, held: Held & { readonly heard: number }): void {
+    this.#held.set(holder, held);
+    this.#sums.add(held.org, held.size);
+  }
+
+  #drop(holder: symbol): void {
+    const held = this.#held.get(holder);
+    if (held === undefined) return;
+    this.#held.delete(holder);
+    this.#sums.add(held.org, -held.size);
   }
 
   #change(holder: symbol, by: number, heard: number): void {
     const held = this.#held.get(holder);
-    if (held !== undefined) this.#held.set(holder, { org: held.org, size: held.size + by, heard });
+    if (held === undefined) return;
+    this.#drop(holder);
+    this.#hold(holder, { org: held.org, size: held.size + by, heard });
   }
 
   #dropSilent(now: number): void {
     for (const [holder, { heard }] of this.#held) {
-      if (now - heard > this.#silenceMs) this.#held.delete(holder);
+      if (now - heard <= this.#silenceMs) break;
+      this.#drop(holder);
     }
   }
 }
@@ -136,7 +163,9 @@ export class UnreadPages {
   }
 
   #fits({ org, size }: UnreadPage): boolean {
-    return this.#pages.size === 0 || mayHold(this.#pages.keys(), org, size, this.#most);
+    const sums = new Sums(this.#most);
+    for (const page of this.#pages.keys()) sums.add(page.org, page.size);
+    return this.#pages.size === 0 || sums.mayHold(org, size);
   }
 
   #nextToGo(now: number): UnreadPage | undefined {

@@ -5,6 +5,7 @@
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { SegmentMessage } from "../contract/wire.ts";
+import { type FleetHooks, NO_FLEETS } from "./fleet-hooks.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** Something that happened, on its way to whoever wants to know. */
@@ -33,15 +34,29 @@ export interface EventListener {
   tellOrganization(env: Env, orgId: string, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
 }
 
+/** Days (UTC) by their numbers since the epoch: those after `last` up to `today`. */
+export interface Days {
+  readonly last: number;
+  readonly today: number;
+}
+
+/** Frees one object of a slice. False: it cannot be freed yet. */
+export type OwnedObject = () => Promise<boolean>;
+
 export interface SliceHooks {
   readonly events?: EventListener;
+  /** Of one slice at most. */
+  readonly fleets?: FleetHooks;
   /**
    * Of a project that is deleted, while its runs go: frees some of what could begin new ones, objects and rows. Gives how
    * many there were; called again until there are none.
    */
   readonly stopProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<number>;
-  /** The same once its runs are gone: frees objects. Their rows go with the project's. May be called again. */
-  readonly freeProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<void>;
+  /**
+   * The objects of a project, the first `limit` in an order that stays: once its runs are gone each is freed, perhaps twice.
+   * Their rows go with the project's.
+   */
+  readonly objectsOfProject?: (env: Env, scope: Scope, limit: number) => Promise<OwnedObject[]>;
   /**
    * A segment of a run's rollouts was folded. `lines`: of the segment, if they are at hand. Never throws: nothing depends on
    * it.
@@ -58,6 +73,14 @@ export interface SliceHooks {
    * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
    */
   readonly sweepProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
+  /** Daily, behind the sweep of a project: takes these days into account, each once. True: is to be called tomorrow, too. */
+  readonly onProjectDays?: (env: Env, scope: Scope, days: Days, subrequests: Subrequests) => Promise<boolean>;
+  /** Of an organisation whose projects are deleted: what the receipt of its deletion says. */
+  readonly closeOrganization?: (
+    env: Env,
+    orgId: string,
+    subrequests: Subrequests,
+  ) => Promise<Readonly<Record<string, number>>>;
 }
 
 const registered: SliceHooks[] = [];
@@ -65,6 +88,11 @@ const registered: SliceHooks[] = [];
 /** Once for each slice. */
 export function register(hooks: SliceHooks): void {
   registered.push(hooks);
+}
+
+/** What runs ask of the fleet they are on. */
+export function fleets(): FleetHooks {
+  return registered.find((hooks) => hooks.fleets !== undefined)?.fleets ?? NO_FLEETS;
 }
 
 function listeners(): EventListener[] {
@@ -109,8 +137,23 @@ export async function stopProject(env: Env, scope: Scope, subrequests: Subreques
   return freed;
 }
 
-export async function freeProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<void> {
-  for (const { freeProject: free } of registered) await free?.(env, scope, subrequests);
+/**
+ * Objects that slices have of a project: `limit` after the first `from`, those of one slice before any of the next, since they
+ * may still tell each other of events.
+ */
+export async function objectsOfProject(
+  env: Env,
+  scope: Scope,
+  { from, limit }: { readonly from: number; readonly limit: number },
+  subrequests: Subrequests,
+): Promise<OwnedObject[]> {
+  const objects: OwnedObject[] = [];
+  for (const { objectsOfProject: objectsOf } of registered) {
+    if (objects.length > from) break;
+    const left = from + limit - objects.length;
+    if (objectsOf !== undefined) objects.push(...(await subrequests.fetch(() => objectsOf(env, scope, left))));
+  }
+  return objects.slice(from);
 }
 
 export async function tellOfSegment(
@@ -124,6 +167,26 @@ export async function tellOfSegment(
 
 export async function tellOfProject(env: Env, scope: Scope): Promise<void> {
   for (const { onProjectChanged } of registered) await onProjectChanged?.(env, scope);
+}
+
+/** True: some slice has something to take into account tomorrow. */
+export async function tellOfDays(env: Env, scope: Scope, days: Days, subrequests: Subrequests): Promise<boolean> {
+  let more = false;
+  for (const { onProjectDays } of registered)
+    more = ((await onProjectDays?.(env, scope, days, subrequests)) ?? false) || more;
+  return more;
+}
+
+/** What slices have to say in the receipt of an organisation's deletion. */
+export async function closeOrganization(
+  env: Env,
+  orgId: string,
+  subrequests: Subrequests,
+): Promise<Readonly<Record<string, number>>> {
+  let said: Readonly<Record<string, number>> = {};
+  for (const { closeOrganization: close } of registered)
+    said = { ...said, ...(await close?.(env, orgId, subrequests)) };
+  return said;
 }
 
 /** True: there may be more. Each slice drops `limit` rows at most. */

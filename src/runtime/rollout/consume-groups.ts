@@ -5,12 +5,12 @@
 
 import { EnvError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { baseCost, policyCosts } from "../../core/billing/run-costs.ts";
+import { baseCost, policyCosts } from "../../core/costs/run-costs.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { RoutedRow } from "../../core/environments/contract.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import { buildTask, type RowError, taskKey } from "../../core/rollout/task.ts";
-import { sizeOf } from "../../core/size.ts";
+import { charactersOf, sizeOf } from "../../core/size.ts";
 import {
   type GroupsMessage,
   type RolloutReport,
@@ -22,8 +22,8 @@ import {
 import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.ts";
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
-import { besideSuspects, Suspect } from "../environment/suspects.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { PROCESS_TURNS, stepsOfTask } from "../kit/fair-turns.ts";
 import { idsOf } from "../kit/log.ts";
 import { rolloutHost, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -32,33 +32,36 @@ import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.t
 import { isScoredInPlace } from "../scoring/score-in-place.ts";
 import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
+/** Gives the steps of counted work that it took. */
 export async function startGroups(
   env: Env,
   message: GroupsMessage,
   now: number,
   subrequests: Subrequests,
-): Promise<void> {
+): Promise<number> {
   // The sweep has long sent a newer one; a storage freed since must not run the rollout again.
-  if (now - message.sent_at > START_MESSAGE_LIFE_MS) return;
+  if (now - message.sent_at > START_MESSAGE_LIFE_MS) return 0;
   const run = runObject(env, message.scope, message.run_id);
   const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
   const admission = await subrequests.object(() => run.admit(places));
-  if (admission === null || admission.admitted.length === 0) return;
+  if (admission === null || admission.admitted.length === 0) return 0;
   const { spec } = admission;
   const carried = admission.admitted.filter((member) => isCarried(spec, member));
   if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
   const free = admitted.filter(({ suspect }) => suspect !== true);
   const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
-  if (free.length > 0) await besideSuspects(() => begin(free));
+  let steps = free.length > 0 ? await besideSuspects(() => begin(free)) : 0;
   for (const member of admitted.filter(({ suspect }) => suspect === true)) {
     const { group, slot, attempt } = member;
     const asked = () => runObject(env, message.scope, message.run_id);
     const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
     // All of it: the row is read, and then its task is made.
-    await suspect.run(() => suspect.computing(() => begin([member])));
+    const begun = await suspect.run(() => suspect.computing(() => begin([member])));
+    if (begun !== GIVEN_UP) steps += begun;
     await suspect.end();
   }
+  return steps;
 }
 
 async function beginRollouts(
@@ -67,16 +70,21 @@ async function beginRollouts(
   admitted: readonly Starter[],
   sentAt: number,
   subrequests: Subrequests,
-): Promise<void> {
+): Promise<number> {
   const run = runObject(env, spec.scope, spec.run_id);
   const environment = await pinnedEnvironment(spec);
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
+  let steps = 0;
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
-    const row = "row" in order ? sizeOf(order.row) : 0;
-    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfText(row));
+    const row = "row" in order ? JSON.stringify(order.row) : "";
+    const { characters = row.length } = "row" in order ? order : {};
+    // What it begins with beside its row: its prompt, or the turns of another rollout.
+    const made = stepsOfTask(row, characters - row.length);
+    await PROCESS_TURNS.spend(spec.scope.orgId, made);
+    steps += made;
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }
@@ -84,6 +92,7 @@ async function beginRollouts(
   await subrequests.objectAll(startsOf(orders), async ({ host, of }) => {
     await rolloutHost(env, spec.scope, spec.run_id, host, spec.fleet).start(of, sentAt);
   });
+  return steps;
 }
 
 /** Calls that start the rollouts: an object's together, as many as fit in one call. */
@@ -186,17 +195,18 @@ async function taskOf(
   environment: AnyEnvironment,
   member: Starter,
   stored: Stored,
-): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member">> {
+): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member" | "characters">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
     const whose = memberOf(environment, { task, info: task["info"] ?? {} });
-    return { example_id, task_key, row: task, from: stored, ...whose };
+    return { example_id, task_key, row: task, from: stored, characters: sizeOf(stored), ...whose };
   }
   if ("tasks" in stored) {
     const example = stored.tasks.get(exampleOf(member));
     if (example === undefined || example instanceof Error) throw example ?? new HeldOut(member.group);
     const built = buildTask(environment, example.row, example.example_id);
-    return { ...example, example_id: built.example_id, ...memberOf(environment, built) };
+    const characters = sizeOf(example.row) + charactersOf(built.prompt);
+    return { ...example, example_id: built.example_id, characters, ...memberOf(environment, built) };
   }
   const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
   // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
@@ -204,6 +214,7 @@ async function taskOf(
   return {
     example_id: built.example_id,
     row,
+    characters: sizeOf(row) + charactersOf(built.prompt),
     task_key: await taskKey(row, async (text) => sha256Hex(text)),
     ...memberOf(environment, built),
   };

@@ -15,7 +15,7 @@ import {
   type SerializedError,
   serializeError,
 } from "../../contract/errors.ts";
-import { type CallSize, type CostPrices, wantedFor } from "../../core/billing/allowance.ts";
+import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/allowance.ts";
 import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { AllowanceReply, RolloutSpec } from "../contract/wire.ts";
@@ -44,6 +44,8 @@ export interface DriverParts {
   readonly deadline: number;
   /** Whether a step that may take so many milliseconds may begin: not once the object's alarm hands over to its next one. */
   readonly mayBegin: (longestMs: number) => boolean;
+  /** Whether there is memory for it as large as it is now; else it waits, and is held by none. */
+  readonly fits: (rollout: Rollout) => boolean;
   /** Resolves when everything that was written is on disk. */
   readonly onDisk: () => Promise<void>;
   /** Set where what comes next may have ended the process before. */
@@ -114,7 +116,7 @@ export class RolloutDriver {
       const at = now();
       const notBefore = effect.kind === "sample" ? Math.max(effect.not_before, store.purse().again_at) : 0;
       // However short its time, an alarm takes one step: else none would ever be taken.
-      if (notBefore > at || !(first || this.#mayBegin(effect))) {
+      if (notBefore > at || !(first || this.#mayBegin(effect)) || !this.#fits(effect, rollout)) {
         store.save(rollout);
         await this.#letGo();
         // A back-off longer than the rollout has left ends with the rollout.
@@ -129,6 +131,11 @@ export class RolloutDriver {
     const { spec, clock, mayBegin } = this.#parts;
     if (this.#cancel !== null) return true;
     return mayBegin(effect.kind === "sample" ? spec.limits.call_timeout_s * 1000 : clock.longestOf(effect.kind));
+  }
+
+  /** Asked before each call: what it grew by since the last one is counted now. */
+  #fits(effect: Effect, rollout: Rollout): boolean {
+    return effect.kind !== "sample" || this.#parts.fits(rollout);
   }
 
   /** Handles are not held through a wait: whoever goes on opens them again. */

@@ -15,20 +15,22 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment, PlayedEnvironment } from "../../core/environments/any-environment.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
 import { openHarness } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import { buildTask } from "../../core/rollout/task.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import type { Reach } from "../contract/endpoint-wire.ts";
 import type { Answered } from "../contract/rpc.ts";
 import type { AllowanceAsk, AllowanceReply, RolloutReport, RolloutSpec } from "../contract/wire.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
 import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
-import { StageClock, stageTimes } from "../environment/stage-clock.ts";
+import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
 import type { Suspect } from "../environment/suspects.ts";
 import { idsOf, logError } from "../kit/log.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { Turns, unlessAborted } from "../kit/turns.ts";
@@ -44,10 +46,10 @@ import { storeTrajectory } from "../trajectory/store.ts";
 import { type Allowance, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { fleetReach } from "./fleet-call.ts";
-import { callSizer, endpointReach, modelCaller, type Reach } from "./model-call.ts";
+import { callSizer, endpointReach, modelCaller } from "./model-call.ts";
 import { spendingOf, withoutRest } from "./purse.ts";
 import { rehearse, rolloutSuspect } from "./rehearsal.ts";
+import { ASK_AGAIN_MS, Room, sizeInMemory } from "./room.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
 
@@ -74,6 +76,8 @@ export interface Host {
 export class HostedRollout {
   readonly #host: Host;
   readonly #store: RolloutStore;
+  readonly #room: Room;
+  #longestMs: number | null = null;
   #driver: RolloutDriver | null = null;
   #clock: StageClock | null = null;
   #playing = false;
@@ -87,6 +91,7 @@ export class HostedRollout {
   constructor(host: Host, id: string) {
     this.#host = host;
     this.#store = new RolloutStore(host.table, id);
+    this.#room = new Room(host.now);
     this.#ownCalls = new Turns(host.share);
   }
 
@@ -106,9 +111,8 @@ export class HostedRollout {
 
   /** Milliseconds that its next step may take, whatever that is; closing, which has its own limit, is not counted. */
   get longestMs(): number {
-    const { limits } = this.#store.spec();
-    const { setup, turn, tool } = stageTimes(limits);
-    return Math.max(limits.call_timeout_s * 1000, setup, turn, tool);
+    this.#longestMs ??= this.#looked(() => longestStepMs(this.#store.spec().limits));
+    return this.#longestMs;
   }
 
   /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
@@ -119,7 +123,14 @@ export class HostedRollout {
   /** As it is on disk once this is answered. */
   read(): Rollout | null {
     this.#store.keepAnswer();
-    return this.#store.load();
+    return this.#looked(() => this.#store.load());
+  }
+
+  /** What was read to answer one question is not kept. */
+  #looked<T>(look: () => T): T {
+    const seen = look();
+    if (!this.#room.isHeld) this.#store.letGo();
+    return seen;
   }
 
   /** What was answered is on disk once this is. */
@@ -137,7 +148,7 @@ export class HostedRollout {
 
   /** It waits for what is left of its run's cap no longer; one that waits for anything else goes on waiting. */
   async askAgain(first: boolean): Promise<void> {
-    const purse = this.#store.purse();
+    const purse = this.#looked(() => this.#store.purse());
     if (first) this.#store.setPurse(withoutRest(purse));
     if (first || purse.again_at <= this.#host.now()) return;
     this.#store.setPurse({ ...purse, again_at: 0 });
@@ -149,24 +160,34 @@ export class HostedRollout {
    * before, and its process ended. Throws only where what is stored of it cannot be read.
    */
   async play(again: boolean): Promise<number | null> {
-    const spec = this.#store.spec();
     const { until = 0 } = this.#store.failedTries();
     // The wait of an instance before this one, which those beside it have woken.
     if (until > this.#host.now() && !this.cancelled) return until;
     this.#playing = true;
     this.#again ||= again;
     try {
-      const wakeAt = await this.#run(spec, again);
+      if (!(await this.#hasRoom())) return this.#host.now() + ASK_AGAIN_MS;
+      await this.#room.turn();
+      const wakeAt = await this.#run(this.#store.spec(), again);
       this.#noteTries(NO_TRIES);
       return wakeAt;
     } catch (thrown) {
-      return await this.#failedWith(spec, thrown);
+      return await this.#failedWith(this.#store.spec(), thrown);
     } finally {
+      this.#room.leave();
+      this.#store.letGo();
       this.#playing = false;
       this.#driver = null;
       this.#clock?.close();
       this.#clock = null;
     }
+  }
+
+  /** One that waits for room holds nothing of its row: it is read again behind the wait. */
+  #hasRoom(): Promise<boolean> {
+    const { scope, characters = 0 } = this.#store.spec();
+    const mayWait = () => this.#host.mayBegin(this.longestMs);
+    return this.#room.enter(scope.orgId, characters, mayWait, () => this.#store.letGo());
   }
 
   /** What passes is waited for; what does not ends the rollout. */
@@ -251,7 +272,7 @@ export class HostedRollout {
     const { ctx, env, now, calls, mayBegin } = this.#host;
     const { scope, limits } = spec;
     const opened = await calls.inTurn(() => openMeans(env, scope, environment.needs, now()));
-    const deadline = rollout.started_at + timeLimitMs(spec, environment.route(rollout).environment);
+    const deadline = rollout.started_at + rolloutTimeMs(limits, environment.route(rollout).environment.timeoutMs);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
@@ -272,13 +293,14 @@ export class HostedRollout {
       spec,
       store: this.#store,
       harness,
-      callModel: modelCaller(spec, environment, reach, calls),
+      callModel: modelCaller(spec, environment, reach, calls, () => this.#room.turn()),
       hold: spec.fleet === undefined ? callHolder(env, spec, now) : async (rollout) => rollout,
       allowance: this.#allowanceOf(spec, environment),
       now,
       clock,
       deadline,
       mayBegin,
+      fits: (grown) => this.#room.grow(sizeInMemory(spec, grown)),
       onDisk: () => ctx.storage.sync(),
       suspect,
     });
@@ -338,6 +360,7 @@ export class HostedRollout {
   /** The trajectory to R2, then the report to the run; both may be repeated. */
   async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
     const { env, calls } = this.#host;
+    await this.#room.turn(sizeInMemory(spec, rollout));
     const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
@@ -372,12 +395,6 @@ export class HostedRollout {
 
 /** A fleet says itself of each call whether it waits; whether an endpoint is down is asked before a call is tried again. */
 function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
-  if (spec.fleet !== undefined) return fleetReach(env, spec, calls, now);
+  if (spec.fleet !== undefined) return fleets().reach(env, spec, calls, now);
   return endpointReach(endpointOpener(env, spec.scope, spec, now));
-}
-
-/** Milliseconds the rollout may take; infinity where nobody says. */
-function timeLimitMs({ limits }: RolloutSpec, { timeoutMs }: PlayedEnvironment): number {
-  const ofRun = (limits.rollout_timeout_s ?? Number.POSITIVE_INFINITY) * 1000;
-  return Math.min(ofRun, timeoutMs ?? Number.POSITIVE_INFINITY);
 }

@@ -7,12 +7,11 @@
  */
 import { sizeOfCall } from "../../clients/call-size.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
-import type { CallSize } from "../../core/billing/allowance.ts";
+import type { CallSize } from "../../core/costs/allowance.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
-import type { Held, TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
-import type { FleetPermit } from "../contract/fleet-wire.ts";
+import type { CalledBy, Held, Reach, TurnCall, TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { RolloutSpec } from "../contract/wire.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -40,21 +39,6 @@ export type CallModel = (
   departure: Departure,
   controller: AbortController,
 ) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
-
-/** What a fleet says of a call: by which name the model is asked, and by which weights. */
-export type CalledBy = Pick<Extract<FleetPermit, { kind: "go" }>, "model" | "version" | "generation">;
-
-/** A call that has a connection and is about to leave. */
-export interface ReachedCall {
-  readonly from: Rollout;
-  readonly waitMs: number;
-  readonly controller: AbortController;
-  /** Made right before it leaves. */
-  readonly call: (by?: CalledBy) => TurnCall;
-}
-
-/** How a call gets to where its model is. Throws only what passes and is the platform's own. */
-export type Reach = (call: ReachedCall) => Promise<TurnOutcome | Held>;
 
 export function endpointReach(open: OpenEndpoint): Reach {
   return ({ call, waitMs, controller }) => callEndpoint({ open, call: () => call(), waitMs, controller });
@@ -111,12 +95,16 @@ export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout:
 /** A longer timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The time of a call begins when a connection of the object (`calls`) is free for it. */
+/**
+ * The time of a call begins when a connection of the object (`calls`) is free for it. `turn`: resolves when its request may
+ * be made; null: at once.
+ */
 export function modelCaller(
   spec: RolloutSpec,
   environment: AnyEnvironment,
   reach: Reach,
   calls: Subrequests,
+  turn: () => Promise<void> | null,
 ): CallModel {
   return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
@@ -127,7 +115,9 @@ export function modelCaller(
       const made = by === undefined ? asked : turnCall(spec, from, environment, by);
       return "kind" in made ? asked : made;
     };
-    let waited = false;
+    const largeTurn = turn();
+    let waited = largeTurn !== null;
+    if (largeTurn !== null) await largeTurn;
     try {
       return await calls.inTurn(
         async () => {

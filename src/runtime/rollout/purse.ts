@@ -1,6 +1,6 @@
 /**
  * What one rollout may spend and has spent, as it is kept with the rollout: part of its head, so that a call is paid for in
- * the write of its intent. Pure; the rules are those of core/billing/allowance.ts.
+ * the write of its intent. Pure; the rules are those of core/costs/allowance.ts.
  *
  * Invariants. What is read back from storage has no call under way: that of an instance before is answered by the turn that
  * was written behind the head, or it is lost. Outside a run with a cap nothing is paid for, and lost calls are counted.
@@ -17,7 +17,7 @@ import {
   type Spending,
   settleCall,
   type Wanted,
-} from "../../core/billing/allowance.ts";
+} from "../../core/costs/allowance.ts";
 import type { TurnOutcome, Unasked } from "../contract/endpoint-wire.ts";
 import type { AllowanceReply, RolloutBudget } from "../contract/wire.ts";
 

@@ -37,13 +37,17 @@ interface Unrepeatable {
 }
 
 interface Facts {
-  spec: RolloutSpec | null;
-  head: Head | null;
-  turns: readonly Turn[];
   cancel: CancelReason | null;
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
   tries: FailedTries;
+}
+
+/** What may be megabytes: it is in memory only while the rollout is played. */
+interface Body {
+  spec: RolloutSpec | null;
+  head: Head | null;
+  turns: readonly Turn[];
 }
 
 export class RolloutStore {
@@ -52,6 +56,7 @@ export class RolloutStore {
   #askedSql = false;
   #begunHere = false;
   #facts: Facts | null = null;
+  #body: Body | null = null;
   /** The rollout with an answer that is not written yet. */
   #unwritten: Rollout | null = null;
   /** As it is written with the next head. */
@@ -64,28 +69,34 @@ export class RolloutStore {
 
   /** Of a rollout that was begun. */
   spec(): RolloutSpec {
-    const { spec } = this.#read();
+    const { spec } = this.#readBody();
     if (spec === null) throw new TypeError(`${this.#id} was never begun`);
     return spec;
   }
 
   /** To be called for a rollout of which nothing is stored. */
   begin(spec: RolloutSpec): void {
-    this.#facts = { ...factsOf(new Map()), spec };
+    this.#facts = factsOf(new Map());
+    this.#body = { spec, head: null, turns: [] };
     this.#table.write(this.#id, [[FACT.spec, 0, spec]]);
     this.#begunHere = true;
   }
 
+  /** Nobody plays it just now: what may be large is read again when it is asked for. */
+  letGo(): void {
+    if (this.#unwritten === null) this.#body = null;
+  }
+
   /** Whether what it does next is something that this process, and not one before it, came to. */
   ranHere(): boolean {
-    const { head } = this.#read();
+    const { head } = this.#readBody();
     return head === null ? this.#begunHere : head.boot === bootId();
   }
 
   /** The rollout as last saved, or null before its first save. */
   load(): Rollout | null {
     if (this.#unwritten !== null) return this.#unwritten;
-    const { head, turns } = this.#read();
+    const { head, turns } = this.#readBody();
     if (head === null) return null;
     const { answered, boot: _, writes: __, purse: ___, ...rollout } = head;
     const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
@@ -106,22 +117,22 @@ export class RolloutStore {
     if (last === undefined) return;
     this.#table.write(this.#id, [[FACT.turns, last.index, last]]);
     this.#unwritten = null;
-    this.#read().turns = turns;
+    this.#readBody().turns = turns;
   }
 
   /** Writes the head, and the turns that are new or changed. What the last hook left for its repetition is void. */
   save(rollout: Rollout): void {
     const { turns, last_ids: _, ...rest } = rollout;
-    const facts = this.#read();
-    const changed = turns.filter((turn) => facts.turns[turn.index] !== turn);
+    const [facts, body] = [this.#read(), this.#readBody()];
+    const changed = turns.filter((turn) => body.turns[turn.index] !== turn);
     const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1, purse: this.purse() };
     this.#table.write(this.#id, [
       ...changed.map((turn) => [FACT.turns, turn.index, turn] as const),
       [FACT.head, 0, head],
     ]);
     this.#unwritten = null;
-    facts.turns = turns;
-    facts.head = head;
+    body.turns = turns;
+    body.head = head;
     if (facts.unrepeatable !== null) this.#table.delete(this.#id, FACT.unrepeatable);
     facts.unrepeatable = null;
     this.#askedSql = false;
@@ -138,7 +149,7 @@ export class RolloutStore {
   }
 
   #storedPurse(): RolloutPurse {
-    const { spec, head, turns } = this.#read();
+    const { spec, head, turns } = this.#readBody();
     const budget = spec?.budget;
     const purse = head?.purse ?? openPurse(budget ?? { ceiling: 0, base: 0 });
     const behind = head !== null && turns.length > head.answered ? turns.at(-1) : undefined;
@@ -147,7 +158,7 @@ export class RolloutStore {
 
   /** How many heads were written. */
   writes(): number {
-    return this.#read().head?.writes ?? 0;
+    return this.#readBody().head?.writes ?? 0;
   }
 
   /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
@@ -186,7 +197,7 @@ export class RolloutStore {
   /** To be called right before the tool is. */
   beginUnrepeatable(tool: string): void {
     this.keepAnswer();
-    const begun = { turn: this.#read().turns.length, tool };
+    const begun = { turn: this.#readBody().turns.length, tool };
     this.#write(FACT.unrepeatable, begun).unrepeatable = begun;
   }
 
@@ -208,22 +219,41 @@ export class RolloutStore {
   }
 
   #read(): Facts {
-    this.#facts ??= factsOf(this.#table.read(this.#id));
-    return this.#facts;
+    return this.#facts ?? this.#readAll().facts;
+  }
+
+  #readBody(): Body {
+    return this.#body ?? this.#readAll().body;
+  }
+
+  #readAll(): { readonly facts: Facts; readonly body: Body } {
+    const stored = this.#table.read(this.#id);
+    // What could not be written is in memory alone.
+    this.#facts ??= factsOf(stored);
+    this.#body ??= bodyOf(stored);
+    return { facts: this.#facts, body: this.#body };
   }
 }
 
 /** Only this module writes these rows, so their shapes are its own. */
-function factsOf(stored: Map<number, unknown[]>): Facts {
-  const first = <T>(kind: number) => (stored.get(kind)?.[0] as T | undefined) ?? null;
+function firstOf<T>(stored: ReadonlyMap<number, unknown[]>, kind: number): T | null {
+  return (stored.get(kind)?.[0] as T | undefined) ?? null;
+}
+
+function factsOf(stored: ReadonlyMap<number, unknown[]>): Facts {
   return {
-    spec: first<RolloutSpec>(FACT.spec),
-    head: migratedHead(first<Head>(FACT.head)),
+    cancel: firstOf<CancelReason>(stored, FACT.cancel),
+    acknowledged: firstOf<boolean>(stored, FACT.acknowledged) === true,
+    unrepeatable: firstOf<Unrepeatable>(stored, FACT.unrepeatable),
+    tries: firstOf<FailedTries>(stored, FACT.tries) ?? NO_TRIES,
+  };
+}
+
+function bodyOf(stored: ReadonlyMap<number, unknown[]>): Body {
+  return {
+    spec: firstOf<RolloutSpec>(stored, FACT.spec),
+    head: migratedHead(firstOf<Head>(stored, FACT.head)),
     turns: (stored.get(FACT.turns) ?? []) as Turn[],
-    cancel: first<CancelReason>(FACT.cancel),
-    acknowledged: first<boolean>(FACT.acknowledged) === true,
-    unrepeatable: first<Unrepeatable>(FACT.unrepeatable),
-    tries: first<FailedTries>(FACT.tries) ?? NO_TRIES,
   };
 }
 

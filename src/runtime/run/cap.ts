@@ -1,6 +1,6 @@
 /**
  * `max_cost_micros` of a run: what it lets out to rollouts and to units whose judges are asked, what comes back, and its
- * end once nothing more fits. Each change is part of the transaction that it belongs to; core/billing/allowance.ts has the
+ * end once nothing more fits. Each change is part of the transaction that it belongs to; core/costs/allowance.ts has the
  * rules.
  *
  * Invariants. Σ spent + Σ let out ≤ cap after every function, as long as no call takes more than its bound. A ceiling is
@@ -8,15 +8,8 @@
  * any more has spent all that it was let out. Who waits holds nothing back, so something always goes on or the run ends.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import {
-  capRoom,
-  ceilingFor,
-  closeAllowance,
-  letOut,
-  replaceHold,
-  type Spending,
-} from "../../core/billing/allowance.ts";
-import { baseCost, capOf, policyCosts } from "../../core/billing/run-costs.ts";
+import { capRoom, ceilingFor, closeAllowance, letOut, replaceHold, type Spending } from "../../core/costs/allowance.ts";
+import { baseCost, capOf, policyCosts } from "../../core/costs/run-costs.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { AllowanceAsk, AllowanceReply, RunSpec } from "../contract/wire.ts";
 import { idsOf, logError } from "../kit/log.ts";

@@ -8,8 +8,8 @@
 import type { Closing } from "../contract/rpc.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { Tombstone } from "../kit/tombstone.ts";
-import { requestCancel } from "./ledger.ts";
-import type { RunSettling } from "./settling.ts";
+import { requestCancel } from "./accounting.ts";
+import type { RunAccount } from "./charges.ts";
 import type { RunStore } from "./store.ts";
 
 /** As long as a consumer may still hold what it was given: production ends one after 15 minutes. A start is dropped before. */
@@ -18,10 +18,10 @@ const QUIET_AFTER_MS = 15 * 60_000;
 export class RunClosing {
   readonly #store: RunStore;
   readonly #tombstone: Tombstone;
-  readonly #settling: Pick<RunSettling, "isSettled">;
+  readonly #settling: Pick<RunAccount, "isSettled">;
   #underWay = 0;
 
-  constructor(storage: DurableObjectStorage, store: RunStore, settling: Pick<RunSettling, "isSettled">) {
+  constructor(storage: DurableObjectStorage, store: RunStore, settling: Pick<RunAccount, "isSettled">) {
     this.#store = store;
     this.#settling = settling;
     this.#tombstone = new Tombstone(storage);

@@ -12,7 +12,7 @@ import type { RunPaused } from "../../contract/run-events.ts";
 import type { RetryOrder, RetryRefusal, RolloutSlot, RunMessage, RunSpec } from "../contract/wire.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { requestCancel } from "./ledger.ts";
+import { requestCancel } from "./accounting.ts";
 import { forgetRefused } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { announce, pendingOf } from "./standing.ts";

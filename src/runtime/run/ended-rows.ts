@@ -1,6 +1,27 @@
 /** Ended rollouts in the order of their ends, as much of each as its reader needs: a row may hold a megabyte of verdicts. */
+
+import type { RolloutEntry } from "../contract/run-records.ts";
 import { Rows } from "../kit/rows.ts";
-import type { SettledRow } from "./charging.ts";
+
+/** As much of an ended rollout as the books are told. */
+export type SettledRow = Pick<
+  RolloutEntry,
+  | "id"
+  | "carries"
+  | "outcome"
+  | "turns"
+  | "calls"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "cached_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
+  | "lost_calls"
+  | "charge"
+  | "ended_at"
+  | "finish_seq"
+>;
 
 const SETTLED_COLUMNS = `id, carries, outcome, turns, calls, prompt_tokens, completion_tokens, cached_tokens, judge_calls,
   judge_prompt_tokens, judge_completion_tokens, lost_calls, charge, ended_at, finish_seq`;

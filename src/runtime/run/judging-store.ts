@@ -1,6 +1,6 @@
 /**
  * Units that wait for judgements, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
- * stands in judging/ledger.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
+ * stands in judging/unit-state.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
  */
 import { Rows } from "../kit/rows.ts";
 

@@ -1,7 +1,7 @@
 /**
  * What lets a run begin rollouts and send messages: the permits of its endpoint, and its shares of what its organisation
  * may have at once (rollouts, messages in the shared queues, units that are judged), and what is reserved for it to be
- * charged (settling.ts). Kept in the run's head. The shares are asked for together.
+ * charged (charges.ts). Kept in the run's head. The shares are asked for together.
  *
  * Invariants. Of its organisation it wants no more rollouts than its endpoint lets it have. While the organisation has messages for all, the
  * run keeps what it mostly wants, so that nothing it does is news; else it asks for what waits, and gives back the rest.
@@ -14,9 +14,9 @@ import { LeaseKeeper, type LeaseSlot, type Needed, noteChanged } from "../endpoi
 import { leaseRoom } from "../endpoint/run-lease.ts";
 import { idsOf } from "../kit/log.ts";
 import { accountObject } from "../kit/names.ts";
+import { charges, type RunAccount } from "./charges.ts";
 import { maxConcurrentOf } from "./control.ts";
 import type { RunHead } from "./schema.ts";
-import { RunSettling } from "./settling.ts";
 import { policyLease } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
@@ -36,7 +36,7 @@ export class RunLeases {
   readonly #rollouts: LeaseSlot;
   readonly #messages: LeaseSlot;
   readonly #judgements: LeaseSlot;
-  readonly settling: RunSettling;
+  readonly settling: RunAccount;
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -48,7 +48,7 @@ export class RunLeases {
     this.#rollouts = slotOf(store, "rollouts");
     this.#messages = slotOf(store, "messages");
     this.#judgements = slotOf(store, "judgements");
-    this.settling = new RunSettling(env, store, now);
+    this.settling = charges().accountOf(env, store, now);
   }
 
   /** Rollouts that may begin now. */

@@ -2,7 +2,7 @@
  * What is held for rollouts and claims of judges that could not be heard, in the run's own SQLite: each until it says after
  * all what it has spent. And what was released of such holds, until the audit log has it. What that means stands in cap.ts.
  */
-import type { LostCalls, LostHold } from "../../core/billing/allowance.ts";
+import type { LostCalls, LostHold } from "../../core/costs/allowance.ts";
 import { Rows } from "../kit/rows.ts";
 
 export const LOST_HOLDS_SCHEMA = [

@@ -1,5 +1,5 @@
 /**
- * One run, one object: the ledger of its rollouts and the clock that keeps them moving.
+ * One run, one object: the accounting of its rollouts and the clock that keeps them moving.
  *
  * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is asked for more
  * about once in four turns; whoever asks judges calls it once for each result and for each look whether the unit goes on.
@@ -27,6 +27,7 @@ import type {
 } from "../contract/wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import { answerAll, fold, requestCancel } from "./accounting.ts";
 import { takeAsks } from "./cap.ts";
 import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
@@ -35,9 +36,8 @@ import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { chargeEnd } from "./judging/charge-end.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/ledger.ts";
+import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/unit-state.ts";
 import { RunLeases } from "./leases.ts";
-import { answerAll, fold, requestCancel } from "./ledger.ts";
 import { lookAt } from "./lists/look.ts";
 import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
 import { recordsOf } from "./records.ts";
@@ -46,7 +46,7 @@ import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
 import { RunRounds } from "./rounds.ts";
 import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
-import { type LedgerHooks, RunStore } from "./store.ts";
+import { type AccountingHooks, RunStore } from "./store.ts";
 import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
 import type { AcceptEval } from "./training/evals.ts";
@@ -57,7 +57,7 @@ import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training
 import { holdUnits, unitsWaiting } from "./units.ts";
 
 /** What judging, prices and training make of the ends of rollouts. */
-export const LEDGER_HOOKS: LedgerHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
+export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
   /** How an eval of a training run begins; it is known where the whole platform is put together. */
@@ -80,7 +80,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const now = () => this.now();
-    this.#store = new RunStore(ctx.storage, LEDGER_HOOKS);
+    this.#store = new RunStore(ctx.storage, ACCOUNTING_HOOKS);
     this.#leases = new RunLeases(env, this.#store, now);
     this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store), this.#leases);
     this.#judging = new RunJudging(env, this.#store, now, this.#leases);

@@ -4,7 +4,7 @@
  * Invariants. A release and what the audit log is to say of it are one write, so a kill leaves both or neither; it is told
  * again until the log has it. What is under way keeps what it was let out. Asked again with nothing held, nothing changes.
  */
-import { releaseHolds } from "../../core/billing/allowance.ts";
+import { releaseHolds } from "../../core/costs/allowance.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { idsOf } from "../kit/log.ts";
 import { auditObject } from "../kit/names.ts";

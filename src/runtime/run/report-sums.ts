@@ -12,11 +12,11 @@ import {
   tokenCost,
 } from "../../contract/judgement.ts";
 import type { LostUsage, RunReport } from "../../contract/report.ts";
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
-import { chargedBy } from "./charging.ts";
+import { chargedBy } from "./charged.ts";
 
 /** Keys begin with four hex digits, at least. */
 const PREFIXES = 0x1_0000;

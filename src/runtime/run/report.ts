@@ -1,12 +1,12 @@
 /** A run as it stands: counts and statistics, made from its rows. */
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import { boundOf, PLATFORM_BOUNDS_MS } from "../contract/latency.ts";
 import type { LiveView } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import { leaseFlow } from "../endpoint/run-lease.ts";
-import { chargedForPushes } from "./charging.ts";
+import { chargedForPushes } from "./charges.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { refusedBy } from "./refusals.ts";
 import { ReportSums, reportOfRows } from "./report-sums.ts";

@@ -1,6 +1,6 @@
 /**
  * Ended rollouts whose next attempt is still to be dispatched, in a run's own SQLite. What a retry means for the counts
- * stands in control.ts and ledger.ts.
+ * stands in control.ts and accounting.ts.
  */
 import type { RolloutEntry } from "../contract/run-records.ts";
 

@@ -1,9 +1,8 @@
 /** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
 
 import type { RunStatus } from "../../contract/run.ts";
-import { type CapBook, NEW_CAP, type Wanted } from "../../core/billing/allowance.ts";
+import { type CapBook, NEW_CAP, type Wanted } from "../../core/costs/allowance.ts";
 import type { Counted } from "../contract/latency.ts";
-import type { HoldGrant } from "../contract/money-wire.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { JudgePace } from "../contract/wire.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
@@ -204,6 +203,22 @@ export interface CapState extends CapBook {
   readonly first: Wanted | null;
   /** Since its cap ended it something was released: it may be retried. */
   readonly reopens?: boolean;
+}
+
+/** Money that a run may count on, until a time. */
+export interface HoldGrant {
+  readonly micros: number;
+  readonly until: number;
+  /** Why it is not more; null where it is what was asked for. */
+  readonly short: HoldShort | null;
+}
+
+export interface HoldShort {
+  readonly by: "balance" | "budget";
+  /** The budget that is used up; null for the balance. */
+  readonly budget_id: string | null;
+  readonly shortfall_micros: number;
+  readonly reason: string;
 }
 
 /** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */

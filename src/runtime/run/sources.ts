@@ -1,6 +1,6 @@
 /** What a run's ended rollouts left behind, for rollouts of this run or another that take it over. */
 
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import type { SourcePage } from "../contract/rpc.ts";
 import type { RolloutEntry, SegmentEntry } from "../contract/run-records.ts";
 import type { RolloutSlot, RunSpec, SourceSlot, Starter } from "../contract/wire.ts";

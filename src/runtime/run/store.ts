@@ -1,5 +1,5 @@
 /**
- * A run's own SQLite: reads and single-row writes. What they mean together stands in ledger.ts.
+ * A run's own SQLite: reads and single-row writes. What they mean together stands in accounting.ts.
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
 import type { CancelReason } from "../../contract/errors.ts";
@@ -29,8 +29,8 @@ const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, sco
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
   judge_micros, charge, lost_calls, lost_micros, unmetered, finish_seq`;
 
-/** What judging and training do inside the transactions of the ledger: they register here, and it knows neither. */
-export interface LedgerHooks {
+/** What judging and training do inside the transactions of its accounting: they register here, and it knows neither. */
+export interface AccountingHooks {
   /** A rollout ends: the columns that it gets besides. `row`: with all that is known of it now. */
   readonly onEnded: (store: RunStore, row: RolloutEntry, ending: Ending) => Partial<RolloutEntry>;
   /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
@@ -52,7 +52,7 @@ export class RunStore {
   readonly training: TrainingStore;
   readonly suspects: SuspectStore;
   readonly hosts = new Hosts();
-  readonly hooks: LedgerHooks;
+  readonly hooks: AccountingHooks;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
@@ -61,7 +61,7 @@ export class RunStore {
   /** The last rollout's number; null until it is asked for. */
   #seq: number | null = null;
 
-  constructor(storage: DurableObjectStorage, hooks: LedgerHooks) {
+  constructor(storage: DurableObjectStorage, hooks: AccountingHooks) {
     this.hooks = hooks;
     this.#storage = storage;
     this.#sql = storage.sql;

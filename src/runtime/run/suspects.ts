@@ -9,8 +9,8 @@
 
 import type { RunSpec, SuspectKey } from "../contract/wire.ts";
 import { deathsOf, lastEnd, MOST_DEATHS, stoppedPlatform } from "../environment/suspects.ts";
+import { giveUp } from "./accounting.ts";
 import { STOPS_PLATFORM } from "./control.ts";
-import { giveUp } from "./ledger.ts";
 import type { RunStore } from "./store.ts";
 import { waitingRows } from "./units.ts";
 

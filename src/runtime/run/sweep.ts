@@ -5,8 +5,8 @@
 
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { RolloutStanding, RunSpec } from "../contract/wire.ts";
+import { completedUnit, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./accounting.ts";
 import { JUDGED_LOOK_MS } from "./judging-store.ts";
-import { completedUnit, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./ledger.ts";
 import type { RunStore } from "./store.ts";
 import { waitingRows } from "./units.ts";
 

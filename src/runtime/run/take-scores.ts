@@ -6,7 +6,7 @@ import { ScoringError, serializeError } from "../../contract/errors.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
-import { score } from "./ledger.ts";
+import { score } from "./accounting.ts";
 import type { RunStore } from "./store.ts";
 
 export function takeScores(

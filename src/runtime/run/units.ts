@@ -3,7 +3,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { newestPossible } from "../../core/training/numbering.ts";
 import type { RolloutEntry } from "../contract/run-records.ts";
 import type { Member, RunSpec, Unit } from "../contract/wire.ts";
-import { completedUnit, SCORING_DEADLINE_MS } from "./ledger.ts";
+import { completedUnit, SCORING_DEADLINE_MS } from "./accounting.ts";
 import type { RunStore } from "./store.ts";
 
 /** Rollouts of a unit that wait. */

@@ -10,8 +10,8 @@ import { AuthenticationError, PermissionDeniedError } from "../../contract/error
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
-import { callBound } from "../../core/billing/allowance.ts";
-import { judgeCosts } from "../../core/billing/run-costs.ts";
+import { callBound } from "../../core/costs/allowance.ts";
+import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import { type ReadVerdict, readCosine, readVerdict } from "../../core/rubrics/verdict.ts";

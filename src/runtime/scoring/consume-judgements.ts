@@ -19,8 +19,8 @@ import {
   type Purse,
   type Spending,
   settleCall,
-} from "../../core/billing/allowance.ts";
-import { judgeCosts } from "../../core/billing/run-costs.ts";
+} from "../../core/costs/allowance.ts";
+import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import { unitWork } from "../../core/rubrics/work.ts";
@@ -33,6 +33,7 @@ import { runObject } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
+import { AskRoom, PUT_OFF_MS } from "./ask-room.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
@@ -94,15 +95,22 @@ async function settleUnit(
   // The code that scored the others is gone; the sweep gives these up as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-  const ask = (pending: readonly JudgeAsk[]) => judging.ask(pending);
+  const room = new AskRoom(spec.scope.orgId);
+  const ask = async (pending: readonly JudgeAsk[], characters: number) => {
+    const held = room.hold(characters);
+    if (held === "later") return null;
+    if (held === "full") return judging.putOff(pending);
+    return await judging.ask(pending).finally(() => room.leave());
+  };
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
     const work = unitWork(limits.unitSteps);
+    await room.enter();
     const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges, work })).result;
     if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyUnitError("it takes more work");
     if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
     return records;
-  });
+  }).finally(() => room.leave());
   if (judged.kind === "scored") {
     const members = pairUp(unit, judged.records);
     const weights = await weightsOf(env, spec, trajectories, subrequests);
@@ -179,6 +187,13 @@ class UnitJudging {
   /** When an ask may be made again (epoch ms); 0 for any time. */
   notBefore(key: string): number {
     return this.#notBefore.get(key) ?? 0;
+  }
+
+  /** None of them is asked for a while. */
+  putOff(pending: readonly JudgeAsk[]): ReadonlyMap<string, JudgeResult> {
+    const again = Date.now() + PUT_OFF_MS;
+    for (const { key } of pending) this.#notBefore.set(key, Math.max(again, this.notBefore(key)));
+    return new Map();
   }
 
   /** Verdicts for those that may be asked for now, of this unit's endpoint. */

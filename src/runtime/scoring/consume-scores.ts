@@ -10,6 +10,7 @@ import { addressesNeeded } from "../../core/environments/capabilities.ts";
 import type { AskCollector } from "../../core/rubrics/judges.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { unitWork, type Work } from "../../core/rubrics/work.ts";
+import type { JudgementRequest } from "../contract/judge-outcome.ts";
 import type { GroupSamples } from "../contract/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../contract/wire.ts";
 import { runObject } from "../kit/names.ts";
@@ -97,12 +98,12 @@ interface ScoredSlice {
   readonly steps: number;
 }
 
-/** A unit's records, and what its judges are to be asked before they count. */
+/** A unit's records, and the request for its judges' answers without which they do not count; the questions are not kept. */
 interface Pass {
   readonly unit: Unit;
   readonly trajectories: readonly Trajectory[];
   readonly records: readonly ScoreRecord[];
-  readonly pending: AskCollector["pending"];
+  readonly request: JudgementRequest | null;
   readonly work: Work;
 }
 
@@ -134,7 +135,7 @@ async function scoreSlice(message: Message, units: readonly Unit[]): Promise<Sco
       const turn = await scoreInTurn(env, spec, unit, scoring, trajectories, { judges: asks, work });
       begun.push(
         turn.result.then(
-          (records) => records && { unit, trajectories, records, pending: asks.pending, work },
+          (records) => records && { unit, trajectories, records, request: requestOf(unit, asks), work },
           (thrown: unknown) => noted(failures, thrown),
         ),
       );
@@ -147,6 +148,10 @@ async function scoreSlice(message: Message, units: readonly Unit[]): Promise<Sco
   const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
   const scored = await settlePasses(message, whole);
   return { scored, heavy: heavy.map(({ unit }) => unit.unit), tried, steps: steps() };
+
+  function requestOf({ unit: number }: Unit, { pending }: AskCollector): JudgementRequest | null {
+    return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;
+  }
 
   /** What a light queue refused to compute says nothing: another pass may compute it. */
   function isTooHeavy({ work }: Pass): boolean {
@@ -161,19 +166,17 @@ function noted(failures: unknown[], thrown: unknown): null {
 
 async function settlePasses(message: Message, passes: readonly Pass[]): Promise<ScoredUnit[]> {
   const { env, spec, scoring, subrequests, failures } = message;
-  const requests = passes
-    .filter(({ pending }) => pending.length > 0)
-    .map(({ unit, pending, work }) => {
-      const request = judgementRequestOf(spec, unit.unit, pending);
-      return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
-    });
+  const requests = passes.flatMap(({ request, work }) => {
+    if (request === null) return [];
+    return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
+  });
   // Without their judges' verdicts these have no scores yet.
   if (requests.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);
     await subrequests.object(() => run.requestJudgements(requests));
   }
   const scored: ScoredUnit[] = [];
-  const settled = passes.filter(({ pending }) => pending.length === 0);
+  const settled = passes.filter(({ request }) => request === null);
   const rollouts = settled.flatMap(({ trajectories }) => trajectories);
   const weights = settled.length > 0 ? await weightsOf(env, spec, rollouts, subrequests) : undefined;
   await subrequests.six(settled, async ({ unit, trajectories, records }) => {

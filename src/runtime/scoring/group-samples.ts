@@ -13,15 +13,16 @@ import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
-import type { PastCall } from "../contract/fleet-wire.ts";
+import type { PastCall } from "../contract/run-fleet.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../contract/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../contract/wire.ts";
 import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { fleetObject, sampleKey, trainerObject } from "../kit/names.ts";
+import { sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { FIRST_SERVED } from "../trainer/weight-ledger.ts";
+import { FIRST_SERVED } from "../trainer/weight-versions.ts";
 
 /** A member, its record, and what it left behind. */
 interface ScoredTrajectory {
@@ -79,7 +80,7 @@ export async function weightsOf(
   const versions: (number | null)[] = [];
   for (let at = 0; at < calls.length; at += CALLS_ASKED) {
     const asked = calls.slice(at, at + CALLS_ASKED).map(pastCall);
-    versions.push(...(await subrequests.object(() => fleetObject(env, scope, fleet.id).versions(run_id, asked))));
+    versions.push(...(await subrequests.object(() => fleets().object(env, scope, fleet.id).versions(run_id, asked))));
   }
   return { stamped: byTurn(trajectories, versions) };
 }

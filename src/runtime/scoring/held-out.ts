@@ -10,7 +10,6 @@ import type { JsonObject } from "../../contract/json.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { RowError, taskKey } from "../../core/rollout/task.ts";
-import { sizeOf } from "../../core/size.ts";
 import type { RunSpec } from "../contract/wire.ts";
 import {
   type Example,
@@ -22,7 +21,7 @@ import {
   storedRows,
 } from "../dataset/datasets.ts";
 import { LruCache } from "../kit/caches.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 
@@ -172,7 +171,7 @@ function rowsRead(
       for (const place of places) {
         const example = orError(() => exampleOfGroup(of, environment, place, stored));
         examples.push(example);
-        await PROCESS_TURNS.spend(org, stepsOfText(example instanceof Error ? 0 : sizeOf(example.row)));
+        await PROCESS_TURNS.spend(org, stepsOfJson(example instanceof Error ? "" : JSON.stringify(example.row)));
       }
       return examples;
     },

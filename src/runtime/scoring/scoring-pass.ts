@@ -6,7 +6,7 @@
 import { StageTimeoutError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import { redact } from "../../core/redact.ts";

@@ -4,7 +4,7 @@
  * words here.
  */
 import type { Scope } from "../../contract/scope.ts";
-import type { WeightLedger } from "../../contract/trainer-wire.ts";
+import type { WeightVersions } from "../../contract/trainer-wire.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { type Refusal, type Result, refuse } from "../contract/refusal.ts";
 import { type Answer, type TrainerRefusal, type TrainerRpc, trainerSpecOf } from "../contract/training-wire.ts";
@@ -32,9 +32,9 @@ export async function askTrainer<T>(
   return inWords(await ask(trainer), runId);
 }
 
-export async function readWeightLedger(env: Env, scope: Scope, runId: string): Promise<Result<WeightLedger>> {
+export async function readWeightVersions(env: Env, scope: Scope, runId: string): Promise<Result<WeightVersions>> {
   return await askTrainer(env, scope, runId, async (trainer) => {
-    const value = await trainer.ledger();
+    const value = await trainer.weightVersions();
     return value === null ? { ok: false, refusal: { code: "unknown" } } : { ok: true, value };
   });
 }

@@ -110,8 +110,7 @@ async function work(
 ): Promise<number> {
   switch (body.kind) {
     case "groups":
-      await startGroups(env, body, Date.now(), subrequests);
-      return 0;
+      return await startGroups(env, body, Date.now(), subrequests);
     case "scores":
       return await scoreUnits(env, body, subrequests);
     case "segment":

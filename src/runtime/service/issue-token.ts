@@ -29,7 +29,7 @@ export async function issueTrainer(
     const secrets = { token, push_secret: null };
     return { secrets, kept: { base_url }, sealed_push_secret: null };
   }
-  const push_secret = `whsec_${Buffer.from(randomBytes()).toString("base64")}`;
+  const push_secret = `whsec_${Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES))).toString("base64")}`;
   const context = sealContext(scope, runId);
   const sealed_push_secret = await seal(env, push_secret, context);
   return { secrets: { token, push_secret }, kept: { base_url }, sealed_push_secret };
@@ -41,8 +41,4 @@ export async function issueToken(env: Env, scope: Scope, run_id: string, now: nu
   const row = { hash: sha256Hex(token), run_id, created_at: now };
   await replaceTrainerToken(env.DB, scope, row, until);
   return token;
-}
-
-function randomBytes(): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
 }

@@ -3,42 +3,34 @@ import type { RunRequest } from "../../contract/run.ts";
 import type { RunPreview } from "../../contract/run-preview.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainingSpec } from "../../contract/training-request.ts";
-import { chargedMicros, expectedOf, type PastRun, tokenMicros } from "../../core/billing/preview.ts";
+import { expectedOf, type PastRun, tokenMicros } from "../../core/costs/expected.ts";
 import { pastRuns } from "../../db/past-runs.ts";
 import type { RunRow } from "../../db/schema.ts";
 import type { Result } from "../contract/refusal.ts";
-import { type AcceptOptions, resolveRun } from "./accept-run.ts";
-import { refuseCap } from "./check-cap.ts";
-import { pricedAt } from "./run-endpoint.ts";
-import { moneyOf } from "./run-money.ts";
+import { charges } from "../run/charges.ts";
+import { resolveRun, wantedBy } from "./resolve/resolve-run.ts";
 
 /** Runs that are looked at. */
 const MOST_RUNS = 20;
 
-export async function previewRun(
-  env: Env,
-  scope: Scope,
-  asked: RunRequest,
-  options: Pick<AcceptOptions, "now"> & { readonly payer: string },
-): Promise<Result<RunPreview>> {
-  const resolved = await resolveRun(env, scope, asked, { ...options, idempotencyKey: null, requestHash: "" });
+export async function previewRun(env: Env, scope: Scope, asked: RunRequest, now: number): Promise<Result<RunPreview>> {
+  const resolved = await resolveRun(env, scope, wantedBy(asked), now);
   if (!resolved.ok) return resolved;
-  const { request, checked, endpoint, judges, training } = resolved.value;
-  const { model } = request;
-  const policy = pricedAt(endpoint, model);
-  const { prices } = await moneyOf(env, scope, { policy, judges: judges.places }, options);
-  const uncapped = refuseCap(request, { environment: checked.environment, endpoint, judges: judges.judges, prices });
-  if (uncapped !== null) return uncapped;
-  const rows = await pastRuns(env.DB, scope, { environment: checked.pin.id, model, limit: MOST_RUNS });
+  const { play, settings, endpoint, judges, training, money } = resolved.value;
+  const { model, rollouts_per_example } = settings;
+  const { prices } = money;
+  const rows = await pastRuns(env.DB, scope, { environment: play.pin.id, model, limit: MOST_RUNS });
   const past = rows.flatMap(pastOf);
-  const rollouts = training === null ? checked.num_examples * request.rollouts_per_example : trainedOn(training);
+  const rollouts = training === null ? play.num_examples * rollouts_per_example : trainedOn(training);
   const expected = (microsOf: (run: PastRun) => number | null) => expectedOf(past, rollouts, microsOf);
   const value: RunPreview = {
     object: "run_preview",
-    ...{ environment: checked.pin, model, rollouts },
+    ...{ environment: play.pin, model, rollouts },
     based_on: { runs: past.length, rollouts: past.reduce((sum, run) => sum + run.rollouts, 0) },
     price_version: prices?.version ?? null,
-    charged_micros: expected((run) => (prices === null ? 0 : chargedMicros(prices, run, Object.keys(judges.places)))),
+    charged_micros: expected((run) =>
+      prices === null ? 0 : charges().expected(prices, run, Object.keys(judges.places)),
+    ),
     policy_micros: expected((run) => endpoint.prices && tokenMicros(endpoint.prices, run)),
     judge_micros: expected(({ judge_micros }) => judge_micros),
   };

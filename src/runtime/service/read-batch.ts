@@ -136,7 +136,7 @@ export async function withBatch<T>(
 ): Promise<Result<T>> {
   const found = await askTrainer(env, scope, runId, async (trainer) => {
     const batch = await trainer.batch(step, { max_wait_s });
-    if (batch !== null || (await trainer.ledger()) !== null) return { ok: true, value: batch };
+    if (batch !== null || (await trainer.weightVersions()) !== null) return { ok: true, value: batch };
     return { ok: false, refusal: { code: "unknown" } };
   });
   if (!found.ok) return found;

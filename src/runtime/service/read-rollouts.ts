@@ -6,7 +6,7 @@ import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
-import { capOf } from "../../core/billing/run-costs.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { failuresIn } from "../../core/rollout/tool-failures.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";

@@ -8,41 +8,31 @@ import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
-import { askTrainer, readWeightLedger, rotateTrainerToken } from "./ask-trainer.ts";
-import { auditCharges } from "./audit-charges.ts";
+import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
-import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
 import { exportRun } from "./export-run.ts";
-import { changeFleet, createFleet, deleteFleet, listFleets, readFleet } from "./fleets.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
 import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
-import { createAdjustment, createTopUp } from "./postings.ts";
 import { previewRun } from "./preview-run.ts";
-import { createPriceList, readPrices } from "./prices.ts";
 import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readHistogram } from "./read-histogram.ts";
-import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
 import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
 import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
-import { addReplica, changeReplica, listReplicas, probeReplica, readReplica, removeReplica } from "./replicas.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
-import { listStatements, readStatement } from "./statements.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
-import { createCheckout, receiveStripeEvent } from "./stripe.ts";
 import { uploadDataset } from "./upload-dataset.ts";
-import { readUsage } from "./usage.ts";
 
 export const services = {
   acceptRun,
@@ -55,7 +45,6 @@ export const services = {
   retryRun,
   rescoreRun,
   auditRun,
-  auditCharges,
   compareRuns,
   readEvents,
   readMetrics,
@@ -75,7 +64,7 @@ export const services = {
   forkRollout,
   askTrainer,
   rotateTrainerToken,
-  readWeightLedger,
+  readWeightVersions,
   formatBatch,
   readManifest,
   readCredits,
@@ -87,17 +76,6 @@ export const services = {
   changeEndpoint,
   probeEndpoint,
   deleteEndpoint,
-  createFleet,
-  listFleets,
-  readFleet,
-  changeFleet,
-  deleteFleet,
-  addReplica,
-  listReplicas,
-  readReplica,
-  changeReplica,
-  probeReplica,
-  removeReplica,
   reseal,
   createSecret,
   changeSecret,
@@ -123,23 +101,6 @@ export const services = {
   takeBackInvitation,
   changePerson,
   removePerson,
-  readPrices,
-  createPriceList,
-  readBalance,
-  readLedger,
-  verifyLedger,
-  createTopUp,
-  createAdjustment,
-  createBudget,
-  readBudgets,
-  readBudget,
-  changeBudget,
-  removeBudget,
-  createCheckout,
-  receiveStripeEvent,
   previewRun,
-  readUsage,
-  listStatements,
-  readStatement,
 };
 export type Services = typeof services;

@@ -6,10 +6,10 @@
  * and not heard of is not made up for. A reset is a generation of its own, so that an older version is another order.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
-import type { WeightOrder } from "../contract/fleet-wire.ts";
+import type { WeightOrder } from "../contract/run-fleet.ts";
 import type { TrainerSpec } from "../contract/training-wire.ts";
 import type { FleetTold, TrainerState } from "./state.ts";
-import { isVoid, type WeightRow } from "./weight-ledger.ts";
+import { isVoid, type WeightRow } from "./weight-versions.ts";
 
 export type FleetNews =
   | { readonly kind: "update"; readonly generation: number; readonly version: number }

@@ -1,6 +1,6 @@
 /**
  * The trainer of one training run, as the platform sees it: which batch it may have, what it has trained, which weights
- * came of it. What is decided stands in the ledgers; here is what it takes to keep and tell it.
+ * came of it. What is decided stands in the files of pure rules; here is what it takes to keep and tell it.
  *
  * Invariants. What a caller is told is on disk before. The run's object is told of every change until it has
  * acknowledged one that is as late; messages carry the whole state, so lost, doubled and late ones do no harm. Whoever
@@ -10,7 +10,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Send } from "../../clients/outgoing.ts";
 import type { OfferReply } from "../../clients/trainer.ts";
-import type { BatchManifest, Leased, LeaseView, WeightLedger } from "../../contract/trainer-wire.ts";
+import type { BatchManifest, Leased, LeaseView, WeightVersions } from "../../contract/trainer-wire.ts";
 import { leaseId, mintId } from "../../core/ids.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { Serves } from "../contract/rpc.ts";
@@ -24,13 +24,14 @@ import type {
 } from "../contract/training-wire.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { fleetObject, runObject } from "../kit/names.ts";
+import { runObject } from "../kit/names.ts";
 import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
+import { fleets } from "../kit/slice-hooks.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import { WaitingReaders } from "../run/pages.ts";
+import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./batch-state.ts";
 import { heardByFleet, newsForFleet, orderOf } from "./fleet-orders.ts";
-import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./ledger.ts";
-import { answerOffer, beginOffer, offerAt, sendOffer } from "./push-ledger.ts";
+import { answerOffer, beginOffer, offerAt, sendOffer } from "./offers.ts";
 import { register } from "./registration.ts";
 import {
   batchAt,
@@ -42,7 +43,7 @@ import {
   type TrainerState,
 } from "./state.ts";
 import { TrainerStore } from "./store.ts";
-import { acknowledgeAndPublish, type Report, report, reportWithAck, weightLedgerOf } from "./weight-ledger.ts";
+import { acknowledgeAndPublish, type Report, report, reportWithAck, weightVersionsOf } from "./weight-versions.ts";
 
 type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
 
@@ -140,7 +141,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const refusal = await this.#forward(asked);
     if (refusal !== null) return { ok: false, refusal };
     const answer = await this.#change((state, _spec, now) => this.#reported(state, asked, now));
-    return answer.ok ? { ok: true, value: this.#ledger() } : answer;
+    return answer.ok ? { ok: true, value: this.#weightVersions() } : answer;
   }
 
   /** What somebody else did to a replica of the run's fleet: the fleet knows of it before it counts. */
@@ -156,7 +157,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { scope, run_id, fleet } = spec;
     const { generation } = before;
     const said = { run_id, generation, version, replica, state };
-    await fleetObject(this.env, scope, fleet.id).reported({ scope, fleet_id: fleet.id }, said);
+    await fleets().object(this.env, scope, fleet.id).reported({ scope, fleet_id: fleet.id }, said);
     return null;
   }
 
@@ -173,8 +174,8 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return outcome;
   }
 
-  ledger(): WeightLedger | null {
-    return this.#store.spec() === null ? null : this.#ledger();
+  weightVersions(): WeightVersions | null {
+    return this.#store.spec() === null ? null : this.#weightVersions();
   }
 
   served(): ServedWeights[] | null {
@@ -218,7 +219,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async #release(): Promise<void> {
     const spec = this.#store.spec();
     if (spec?.fleet === undefined || this.#store.state().fleet?.released === true) return;
-    await fleetObject(this.env, spec.scope, spec.fleet.id).release(spec.run_id);
+    await fleets().object(this.env, spec.scope, spec.fleet.id).release(spec.run_id);
   }
 
   override async alarm(): Promise<void> {
@@ -264,7 +265,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { id } = named;
     try {
       for (let news = newsForFleet(this.#store.state(), spec); news !== null; ) {
-        const fleet = fleetObject(this.env, scope, id);
+        const fleet = fleets().object(this.env, scope, id);
         if (news.kind === "release") await fleet.release(run_id);
         else await fleet.update(orderOf(spec, named, this.#store.state(), this.#store.weightsOf(news.version), news));
         this.#order.unheard = 0;
@@ -349,8 +350,8 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return snapshotOf(state, acks);
   }
 
-  #ledger(): WeightLedger {
-    return weightLedgerOf(this.#store.state(), this.#store.weights());
+  #weightVersions(): WeightVersions {
+    return weightVersionsOf(this.#store.state(), this.#store.weights());
   }
 
   #past(named: { readonly batch_id: string } | null): DeliveredBatch | null {

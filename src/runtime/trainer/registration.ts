@@ -8,7 +8,7 @@
 import type { Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, waitEnded } from "../contract/trainer-time.ts";
 import type { TrainerRefusal, TrainerRpc } from "../contract/training-wire.ts";
-import { acknowledge, expireLease, grant, type Outcome, refused, release } from "./ledger.ts";
+import { acknowledge, expireLease, grant, type Outcome, refused, release } from "./batch-state.ts";
 import {
   type DeliveredBatch,
   type DeliveryTerms,

@@ -15,7 +15,7 @@ import {
   replicaOf,
   servedNow,
   type WeightRow,
-} from "./weight-ledger.ts";
+} from "./weight-versions.ts";
 
 /** Tables of a trainer's object. Times are epoch milliseconds. */
 

@@ -72,7 +72,7 @@ function PageArea() {
 function ProjectChoice() {
   const { data } = useQuery({
     queryKey: ["projects"],
-    queryFn: ({ signal }) => api.listProjects({ limit: 100 }, { signal }),
+    queryFn: ({ signal }) => api.projects.list({ limit: 100 }, { signal }),
     staleTime: 60_000,
   });
   const projects = data?.data ?? [];
@@ -97,7 +97,7 @@ function ProjectChoice() {
 const DEFAULT_PROJECT = "default";
 
 async function signOut(): Promise<void> {
-  await api.signOut();
+  await api.sessions.signOut();
   location.assign("/sign-in");
 }
 

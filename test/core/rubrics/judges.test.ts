@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { dataset, fenced, SingleTurnEnv, textOf } from "../../../src/core/entry.ts";
 import { Rubric } from "../../../src/core/rubrics/rubric.ts";
 import { runRollout, scripted } from "../../../src/core/testing.ts";
@@ -137,4 +138,31 @@ test("an environment's literal rubric asks judges, each by its name, and its tes
   expect(report).toMatchObject({ reward: 1.25, metrics: { polite: 1, deep: 0.25 } });
   const alone = await runRollout(environment, { task, model: scripted(["Please."]) });
   expect(alone.scoring_errors).toMatchObject([{ function: "polite" }, { function: "deep" }]);
+});
+
+test("a question that is too long is not asked, and its score is null and says how long it may be", async () => {
+  const question = "q".repeat(LIMITS.askCharacters + 1);
+  const rubric = asking({
+    rewards: {
+      long: async ({ judge }) => (await judge(question)).length,
+      short: async ({ judge }) => (await judge("q")).length,
+    },
+  });
+  const heard = await hearing(rubric, ["a"], () => "four");
+  expect(heard.asks.map(({ messages }) => messages)).toEqual([[{ role: "user", content: "q" }]]);
+  expect([heard.scores("long"), heard.scores("short")]).toEqual([[null], [4]]);
+  expect(JSON.stringify(heard.records)).toContain(`at most ${LIMITS.askCharacters} characters`);
+});
+
+test("questions that are too much together are asked in rounds, each of which holds as many as it may", async () => {
+  const numbers = [0, 1, 2, 3, 4];
+  const reward = (number: number) => [
+    `s${number}`,
+    async ({ judge }: { judge: (prompt: string) => Promise<string> }) =>
+      (await judge(`${number}`.repeat(LIMITS.askCharacters))).length,
+  ];
+  const rubric = asking({ rewards: Object.fromEntries(numbers.map(reward)) });
+  const heard = await hearing(rubric, ["a"], () => "four");
+  expect(numbers.map((number) => heard.scores(`s${number}`)[0])).toEqual([4, 4, 4, 4, 4]);
+  expect(heard.rounds).toEqual([4, 1]);
 });

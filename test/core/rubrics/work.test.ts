@@ -44,6 +44,8 @@ describe("a score that would take more than its budget is no score", () => {
       json({ items: { required: Array.from({ length: 5000 }, String) } }),
     ],
     ["millions of empty lists", "json_schema", `[${"[],".repeat(MIB)}[]]`, '{"items":{}}'],
+    ["60,000 numbers that no double holds", "json_schema", `[${"1e400,".repeat(60_000)}1]`, "{}"],
+    ["as many in a list of what may be said", "one_of", "1", `[${"1e400,".repeat(60_000)}1]`],
     ["two texts of 50,000 characters", "levenshtein", "ab".repeat(25_000), "ba".repeat(25_000)],
     [
       "ligatures that are 18 letters each",
@@ -102,6 +104,12 @@ test("an option that no score could be made with is refused", () => {
   expect(parse("regex", { pattern: "" })).toBe(false);
   expect(parse("json_schema", { schema: { type: "string" } })).toBe(true);
   expect(parse("json_schema", { schema: { pattern: "(?=a)" } })).toBe(false);
+});
+
+test("texts that are read as mathematics are counted by their length", () => {
+  const work = unitWork();
+  expect(scorers.math.score("5", `1${"0".repeat(1000)}`, {}, { [WORK]: work })).toBe(0);
+  expect(work.steps).toBeGreaterThan(20 * 1000);
 });
 
 test("the scores of a unit draw on one budget, and each on one of its own", () => {

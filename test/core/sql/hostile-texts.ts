@@ -1,5 +1,5 @@
 /** Table-valued functions and long texts. */
-import { filled, type Hostile, long, nested, rows } from "./hostile-parts.ts";
+import { filled, type Hostile, list, long, nested, rows } from "./hostile-parts.ts";
 
 export const TEXTS: readonly Hostile[] = [
   // Table-valued functions.
@@ -123,6 +123,22 @@ export const TEXTS: readonly Hostile[] = [
     name: "a long text of each row",
     query: `${rows(5000)} select count(*) from c where instr(?, x || 'y')`,
     params: [long],
+  },
+  ...["'LocalTime', 'utc'", "y, 'local' || 'time'"].map((modifiers) => ({
+    name: `dates that go by the time zone: ${modifiers}`,
+    setup: [filled(20_000)],
+    query: `select max(datetime(x, 'unixepoch', ${list(4, () => modifiers)})) from t`,
+  })),
+  {
+    name: "a time zone in a few dates",
+    setup: [filled(10_000)],
+    query: "select max(strftime('%s', x, 'unixepoch', 'start of month', 'localtime', '+1 day')) from t",
+    runs: true,
+  },
+  {
+    name: "different rows of long texts",
+    setup: [filled(300), "update t set y = hex(zeroblob(100)) || x"],
+    query: "select count(*) from (select distinct a.x * b.x, a.y from t a, t b)",
   },
   {
     name: "all dates of a format",

@@ -71,12 +71,12 @@ async function playCapPlan(plan: CapPlan, { port, endsWithinMs }: Stage): Promis
   const boot = new Boot(port, `${desk.url}/knobs`);
   try {
     await boot.start();
-    const { id } = await clientOf(boot).createRun(requestOf(plan, model, judge, desk));
+    const { id } = await clientOf(boot).runs.create(requestOf(plan, model, judge, desk));
     const kills = await killAll(plan, boot, model, judge);
     // What is lost from here on costs its deadline, and shows nothing of money.
     desk.turn({ drop: 0, lose_reply: 0 });
     const run = await ended(clientOf(boot), id, endsWithinMs);
-    const audit = await clientOf(boot).auditRun(id);
+    const audit = await clientOf(boot).runs.audit(id);
     return { plan, run, audit, policy: model.book, judge: judge.book, kills, most_open: model.mostOpen() };
   } catch (error) {
     process.stderr.write(`seed ${plan.seed}: what the platform said last\n${boot.lastWords()}\n`);
@@ -136,7 +136,7 @@ function clientOf({ served }: Boot): RollcallClient {
 async function ended(rollcall: RollcallClient, id: string, withinMs: number) {
   const deadline = Date.now() + withinMs;
   for (;;) {
-    const run = await rollcall.getRun(id);
+    const run = await rollcall.runs.get(id);
     if (run.finished_at !== null || Date.now() > deadline) return run;
     await pause(ASK_EVERY_MS);
   }

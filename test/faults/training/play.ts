@@ -98,7 +98,7 @@ class Scene {
   async play(until: number): Promise<TrainingAccount> {
     const { crashes, kills, outages } = this.#plan;
     await this.#boot.start();
-    const { id, trainer } = await this.#client().createRun(requestOf(this.#plan, this.#model.url));
+    const { id, trainer } = await this.#client().runs.create(requestOf(this.#plan, this.#model.url));
     if (!trainer) throw new Error("the run came without its trainer's token");
     while (!(await this.#trainerLives(id, trainer.token))) {
       if (Date.now() > until) throw new Error(`the run is not trained in time: ${id}`);
@@ -108,7 +108,7 @@ class Scene {
     await pause(2 * KNOWN_FOR_MS);
     const run = await this.#ended(id, until);
     const results: ResultRow[] = [];
-    for await (const row of this.#client().results(id)) results.push(row);
+    for await (const row of this.#client().runs.results(id)) results.push(row);
     return {
       ...{ plan: this.#plan, run, results, taken: this.#taken, lineage: this.#disk.lineage },
       audit: await this.#audited(id),
@@ -167,7 +167,7 @@ class Scene {
 
   async #lead(run: string): Promise<number | null> {
     try {
-      return (await this.#client().getRun(run)).training?.lead ?? null;
+      return (await this.#client().runs.get(run)).training?.lead ?? null;
     } catch (error) {
       if (error instanceof ApiRequestError) return null;
       throw error;
@@ -212,7 +212,7 @@ class Scene {
 
   async #ended(id: string, until: number): Promise<RunView> {
     for (;;) {
-      const run = await this.#client().getRun(id);
+      const run = await this.#client().runs.get(id);
       if (run.finished_at !== null || Date.now() > until) return run;
       await pause(ASK_EVERY_MS);
     }
@@ -222,7 +222,7 @@ class Scene {
   async #audited(id: string): Promise<RunAudit> {
     const until = Date.now() + WRITTEN_WITHIN_MS;
     for (;;) {
-      const audit = await this.#client().auditRun(id);
+      const audit = await this.#client().runs.audit(id);
       if (audit.sources.d1.current || Date.now() > until) return audit;
       await pause(ASK_EVERY_MS);
     }

@@ -118,7 +118,7 @@ async function startRun(
   let refused: unknown;
   for (const end = Date.now() + 60_000; Date.now() < end; ) {
     try {
-      return (await client.createRun(request, { idempotencyKey: "poisoned" })).id;
+      return (await client.runs.create(request, { idempotencyKey: "poisoned" })).id;
     } catch (error) {
       if (!isBrokenConnection(error)) throw error;
       refused = error;
@@ -131,7 +131,7 @@ async function playedOut({ said, model }: Stage, platform: Platform, id: string)
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const run = await ended(client, id);
   const results: ResultRow[] = [];
-  for await (const row of client.results(id)) results.push(row);
+  for await (const row of client.runs.results(id)) results.push(row);
   return { platform, said, run, results, model };
 }
 
@@ -151,7 +151,7 @@ async function ended(client: RollcallClient, id: string): Promise<RunView> {
   await expect
     .poll(
       async () => {
-        run = await client.getRun(id).catch(() => null);
+        run = await client.runs.get(id).catch(() => null);
         return run?.status ?? "away";
       },
       { timeout: 280_000, interval: 200 },

@@ -37,10 +37,10 @@ test(
     expect(said.code, said.stderr).toBe(0);
     const client = clientOf(served);
     const { run_id } = JSON.parse(said.stdout);
-    const { metadata, training } = await client.getRun(run_id);
+    const { metadata, training } = await client.runs.get(run_id);
     expect(training?.holdout).toBe(5);
     const after: string[] = [];
-    for await (const run of client.runs({})) {
+    for await (const run of client.runs.list({})) {
       if (run.metadata["training_run"] === run_id) after.push(run.id);
     }
     const [before, again, trained] = await Promise.all(

@@ -42,7 +42,7 @@ test(
   "a trainer that is killed is started again, goes on from its checkpoint, and the run ends as asked",
   async () => {
     const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
-    const { id, trainer } = await client.createRun({
+    const { id, trainer } = await client.runs.create({
       ...calculator(platform.policyUrl),
       ...{ group_size: 4, batch_size: { rollouts: 8 }, max_steps: 3 },
       filters: { zero_variance: "keep" as const },

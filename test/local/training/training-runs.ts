@@ -47,7 +47,7 @@ export function calculator(policy: string) {
 
 export async function createTraining(served: Served, request: TrainingRequestInput): Promise<CreatedTraining> {
   const client = clientOf(served);
-  const { id, trainer } = await client.createRun(request);
+  const { id, trainer } = await client.runs.create(request);
   if (!trainer) throw new Error(`${id} came without a token for its trainer`);
   const { token, push_secret } = trainer;
   return { run: id, token, secret: push_secret ?? "", ended: (now) => ended(clientOf(now), id) };
@@ -91,8 +91,8 @@ interface StoredRow {
 }
 
 export async function ended(client: RollcallClient, id: string): Promise<RunView> {
-  for await (const _ of client.events(id, { signal: AbortSignal.timeout(ENDS_WITHIN_MS) }));
-  return await client.getRun(id);
+  for await (const _ of client.runs.events(id, { signal: AbortSignal.timeout(ENDS_WITHIN_MS) }));
+  return await client.runs.get(id);
 }
 
 /** What a policy scores on tasks that no run with the same seed and `holdout` trains on. */
@@ -111,7 +111,7 @@ export async function evaluate(
 ): Promise<Held> {
   const { kind: _training, sampling, ...play } = calculator(policy);
   const client = clientOf(served);
-  const { id } = await client.createRun({
+  const { id } = await client.runs.create({
     ...play,
     ...{ num_examples, seed: SEED },
     ...(seed !== undefined && { sampling: { ...sampling, seed } }),
@@ -124,6 +124,6 @@ export async function evaluate(
 
 export async function taskKeysOf(client: RollcallClient, id: string): Promise<Set<string>> {
   const keys = new Set<string>();
-  for await (const { task_key } of client.results(id)) keys.add(task_key);
+  for await (const { task_key } of client.runs.results(id)) keys.add(task_key);
   return keys;
 }

@@ -7,7 +7,7 @@ import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { startPolicyServer } from "@rollcall/policy/policy-server";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { WeightLedger } from "../../../src/contract/trainer-wire.ts";
+import type { WeightVersions } from "../../../src/contract/trainer-wire.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { Terminal } from "../../cli/newcomer-terminal.ts";
 import { startPushReceiver } from "../../fakes/push-receiver.ts";
@@ -107,7 +107,7 @@ test(
     await created.ended(served);
     expect(lines.map(({ step }) => step)).toEqual([1, 2]);
     const client = trainerOf(served, created);
-    await until(async () => (await client.ledger()).applied.min === 2, LIMIT_MS);
+    await until(async () => (await client.weightVersions()).applied.min === 2, LIMIT_MS);
   },
   LIMIT_MS,
 );
@@ -155,7 +155,7 @@ test(
       const more = { max_concurrent: 4, lead: 0, sampling: { ...sampling, seed } };
       const created = await smallRun(served, { encoding: "jsonl" }, more);
       const rows = await firstRowsOf(served, created);
-      await clientOf(served).cancelRun(created.run);
+      await clientOf(served).runs.cancel(created.run);
       return rows;
     };
     const [first, again, other] = [await sampled(5), await sampled(5), await sampled(6)];
@@ -200,10 +200,10 @@ test(
 
     expect(run).toMatchObject({ status: "completed", training: { steps_trained: 10 } });
     expect(run.training?.max_lag).toBeLessThanOrEqual(3);
-    expect((await client.auditRun(created.run)).violations).toEqual([]);
+    expect((await client.runs.audit(created.run)).violations).toEqual([]);
     expectEachStepOnce([trainer], 10);
-    await expectServed(trainer, served.policy, await trainerOf(served, created).ledger());
-    const [first] = (await client.runMetrics(created.run, { limit: 1 })).data;
+    await expectServed(trainer, served.policy, await trainerOf(served, created).weightVersions());
+    const [first] = (await client.runs.metrics(created.run, { limit: 1 })).data;
     expect(first).toMatchObject({ step: 1 });
     expect(Math.abs((first?.values["trainer/ratio"] ?? Number.NaN) - 1)).toBeLessThan(1e-6);
     expect(Math.abs(first?.values["trainer/kl"] ?? Number.NaN)).toBeLessThan(1e-6);
@@ -235,7 +235,7 @@ test(
       expectEachStepOnce([first, second], 5);
       const after = await evaluate(served, policy.url, 11, 64);
       expect(after.mean).toBe(before.mean);
-      await expectServed(second, policy.url, await trainerOf(served, created).ledger());
+      await expectServed(second, policy.url, await trainerOf(served, created).weightVersions());
       expect((await servedWeights(policy.url)).sha256).toBe(base.sha256);
     } finally {
       await policy.stop();
@@ -255,11 +255,11 @@ function expectEachStepOnce(trainers: readonly ReferenceTrainer[], steps: number
   expect(new Set(kept.map(({ batch_id }) => batch_id)).size).toBe(steps);
 }
 
-/** What samples is what the trainer published last, and what the ledger says. */
+/** What samples is what the trainer published last, and what its versions say. */
 async function expectServed(
   trainer: ReferenceTrainer,
   policy: string,
-  { versions, applied, published }: WeightLedger,
+  { versions, applied, published }: WeightVersions,
 ): Promise<void> {
   const last = trainer.of("published").at(-1);
   expect(await servedWeights(policy)).toEqual({

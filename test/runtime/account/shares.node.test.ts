@@ -8,7 +8,7 @@ import {
   noteRunsTold,
   runsToTell,
   type ShareState,
-} from "../../../src/runtime/account/ledger.ts";
+} from "../../../src/runtime/account/lease-state.ts";
 import type { Need } from "../../../src/runtime/contract/endpoint-wire.ts";
 import { LeaseKeeper, type LeaseSlot, noteChanged } from "../../../src/runtime/endpoint/lease-keeper.ts";
 import { type LeaseState, leaseRoom, NEW_LEASE } from "../../../src/runtime/endpoint/run-lease.ts";

@@ -1,6 +1,6 @@
 /** How long an endpoint's object believes what it read of its settings. */
 import { expect, test } from "vitest";
-import { type EndpointLimits, isOutdated } from "../../../src/runtime/endpoint/ledger.ts";
+import { type EndpointLimits, isOutdated } from "../../../src/runtime/endpoint/lease-state.ts";
 
 test("how a fleet stands is asked anew with each ask that is seconds later, and an endpoint's settings after minutes", () => {
   const limits = { max_concurrent: 1, rpm: null };

@@ -14,7 +14,7 @@ import {
   noteTold,
   RENEW_MS,
   toTell,
-} from "../../../src/runtime/endpoint/ledger.ts";
+} from "../../../src/runtime/endpoint/lease-state.ts";
 import {
   afterDispatch,
   afterEnd,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { liveShare, noteRunning, objectsEach } from "../../../src/runtime/environment/live-objects.ts";
 import { Dispatcher } from "../../../src/runtime/run/dispatcher.ts";
 import { RunLeases } from "../../../src/runtime/run/leases.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { GroupOpenings } from "../../../src/runtime/run/training/plan.ts";
 import { openPlatform } from "../platform.ts";
@@ -56,7 +56,7 @@ test("a run that waits for the ceiling says so, with the number of objects and o
   const asked = { environment: "gsm8k", dataset: questions(6), model, max_concurrent: 2 };
   const { id } = await door.start(asked);
   const flows = await door.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
     const wide = { ...spec, max_concurrent: 6 };

@@ -25,6 +25,19 @@ test("light work that nobody waits behind waits for nothing", async () => {
   expect(waits).toBe(0);
 });
 
+test("the process is let alone once much work is computed, not while it is", async () => {
+  let now = 0;
+  const wait = async (ms: number) => {
+    now += ms;
+  };
+  const turns = new FairTurns({ now: () => now, wait });
+  await turns.spend("greedy", 6 * PASS_STEPS);
+  // At 50 ns a step it is computed now.
+  now += 300;
+  await turns.spend("other", 1);
+  expect(now).toBeGreaterThanOrEqual(300 + 250);
+});
+
 test("of two organisations that always wait each has half, however many loops it has and however it divides its work", async () => {
   const { turns, seen } = countingTurns();
   const heavy = Promise.all(Array.from({ length: 10 }, () => loop(turns, "heavy", 10, PASS_STEPS)));

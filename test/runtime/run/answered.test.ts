@@ -1,10 +1,10 @@
-/** How a rollout's own report ends it, in the run's ledger. */
+/** How a rollout's own report ends it, in the run's accounting. */
 import { expect, test } from "vitest";
 import type { RolloutReport } from "../../../src/runtime/contract/wire.ts";
-import { answer } from "../../../src/runtime/run/ledger.ts";
+import { answer } from "../../../src/runtime/run/accounting.ts";
 import { countsOf } from "../../../src/runtime/run/report.ts";
-import { byHand } from "../hand-ledger.ts";
-import { reportOf, scoreOf } from "../ledger-rows.ts";
+import { byHand } from "../run-by-hand.ts";
+import { reportOf, scoreOf } from "../run-rows.ts";
 
 /** What becomes of a rollout that brings its scores along. */
 function endedWith(how: Pick<RolloutReport, "failure" | "cancelled">, reward: number | null) {

@@ -7,7 +7,7 @@ import type { AuditViolation, RunAudit } from "../../../src/contract/audit.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { RunMessage } from "../../../src/runtime/contract/wire.ts";
 import { segmentKey, trajectoryKey } from "../../../src/runtime/kit/names.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { deliver, segmentLines } from "../hand-made.ts";
 import { type Door, openPlatform, requestsOf } from "../platform.ts";
@@ -96,7 +96,7 @@ test("a retried run holds, while it goes on and after", async () => {
 test("a counter that was touched is named, beside what the rows say", async () => {
   const run = await settled();
   await platform.inRun(run.id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.saveHead({ ...store.head(), scored: 3 });
   });
   // The instance that runs has read its counters already.

@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { acceptedOnly, createLossy } from "../hand-made.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -124,7 +124,7 @@ async function pausedAtOnce(more: Partial<RunView["limits"]> = {}): Promise<RunV
   const row = await acceptedOnly(platform, template.id);
   const spec = { ...row.spec, limits: { ...row.spec.limits, ...more } };
   await platform.inRun(row.id, async (run, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.create(spec);
     store.saveHead({ ...store.head(), paused: true });
     await run.alarm();

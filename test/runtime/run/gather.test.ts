@@ -1,5 +1,5 @@
 /**
- * The ledger of a run under any order of events, on an object's real storage: dispatch, answers, scores, losses, retries
+ * A run under any order of events, on an object's real storage: dispatch, answers, scores, losses, retries
  * and restarts as they happen to come, doubled and late ones included.
  */
 
@@ -9,14 +9,22 @@ import { expect, test } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
+import {
+  answer,
+  cutSegment,
+  dispatch,
+  fold,
+  giveUp,
+  requestCancel,
+  score,
+} from "../../../src/runtime/run/accounting.ts";
 import { retry, setPaused } from "../../../src/runtime/run/control.ts";
-import { answer, cutSegment, dispatch, fold, giveUp, requestCancel, score } from "../../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { pendingOf, plannedOf } from "../../../src/runtime/run/standing.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { heardFrom, sweepScoring } from "../../../src/runtime/run/sweep.ts";
-import { idOf, LEDGER_SPEC, reportOf, scoreOf } from "../ledger-rows.ts";
 import { inside } from "../platform.ts";
+import { idOf, RUN_SPEC, reportOf, scoreOf } from "../run-rows.ts";
 
 const LATER_MS = 3_600_000;
 const LIMIT_MS = 30_000;
@@ -70,8 +78,8 @@ const shape = fc.record({
   whole_groups: fc.boolean(),
 });
 
-/** One run's ledger, and what must hold of it after every event. */
-class Ledger {
+/** One run, and what must hold of it after every event. */
+class RunByHand {
   store: RunStore;
   readonly spec: RunSpec;
   readonly #storage: DurableObjectStorage;
@@ -80,8 +88,8 @@ class Ledger {
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
     this.#storage = storage;
-    this.store = new RunStore(storage, LEDGER_HOOKS);
-    this.spec = { ...LEDGER_SPEC, ...given };
+    this.store = new RunStore(storage, ACCOUNTING_HOOKS);
+    this.spec = { ...RUN_SPEC, ...given };
     this.store.create(this.spec);
   }
 
@@ -135,7 +143,7 @@ class Ledger {
         retry(store, spec, { classes: null, key: null, hash: "" }, this.#now);
         return;
       case "restart":
-        this.store = new RunStore(this.#storage, LEDGER_HOOKS);
+        this.store = new RunStore(this.#storage, ACCOUNTING_HOOKS);
         return;
       case "cancel":
         requestCancel(store, spec, "user", this.#now);
@@ -167,7 +175,7 @@ class Ledger {
     expect(rows.length - ended.length).toBe(in_flight);
     expect(rows.filter(({ status }) => status === "running").length).toBe(running);
     expect(ended.filter(({ outcome }) => outcome === "scored").length).toBe(scored);
-    expect(new RunStore(this.#storage, LEDGER_HOOKS).head()).toEqual(head);
+    expect(new RunStore(this.#storage, ACCOUNTING_HOOKS).head()).toEqual(head);
     this.#expectRemembered(rows);
     this.#expectEndsFinal(ended);
   }
@@ -220,13 +228,13 @@ class Ledger {
   }
 }
 
-async function holds(check: (ledger: Ledger, happenings: readonly Happening[]) => void) {
+async function holds(check: (run: RunByHand, happenings: readonly Happening[]) => void) {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) =>
     fc.assert(
       fc.asyncProperty(shape, fc.array(event, { maxLength: 40 }), async (given, happenings) => {
         await storage.deleteAll();
-        check(new Ledger(storage, given), happenings);
+        check(new RunByHand(storage, given), happenings);
       }),
     ),
   );
@@ -235,10 +243,10 @@ async function holds(check: (ledger: Ledger, happenings: readonly Happening[]) =
 test(
   "after any order of events the counts add up, ended rollouts stay as they ended, and a restart reads the same",
   async () => {
-    await holds((ledger, happenings) => {
+    await holds((run, happenings) => {
       for (const happening of happenings) {
-        ledger.apply(happening);
-        ledger.check();
+        run.apply(happening);
+        run.check();
       }
     });
   },
@@ -248,13 +256,13 @@ test(
 test(
   "whatever came before, once everybody has answered every group closes and the run ends",
   async () => {
-    await holds((ledger, happenings) => {
-      for (const happening of happenings) ledger.apply(happening);
-      ledger.finish();
-      ledger.check();
-      expect(ledger.store.head()).toMatchObject({ in_flight: 0, running: 0 });
-      expect(ledger.store.head().settled_at).not.toBeNull();
-      expect(ledger.rows().every(({ status }) => status === "done")).toBe(true);
+    await holds((run, happenings) => {
+      for (const happening of happenings) run.apply(happening);
+      run.finish();
+      run.check();
+      expect(run.store.head()).toMatchObject({ in_flight: 0, running: 0 });
+      expect(run.store.head().settled_at).not.toBeNull();
+      expect(run.rows().every(({ status }) => status === "done")).toBe(true);
     });
   },
   LIMIT_MS,
@@ -263,12 +271,12 @@ test(
 test(
   "an ended run stays ended whatever arrives late, until somebody retries it",
   async () => {
-    await holds((ledger, happenings) => {
-      ledger.finish();
-      const before = ledger.store.head();
+    await holds((run, happenings) => {
+      run.finish();
+      const before = run.store.head();
       const late = happenings.filter(({ do: kind }) => kind !== "retry" && kind !== "fold");
-      for (const happening of late) ledger.apply(happening);
-      expect({ ...ledger.store.head(), last_event: 0 }).toEqual({ ...before, last_event: 0 });
+      for (const happening of late) run.apply(happening);
+      expect({ ...run.store.head(), last_event: 0 }).toEqual({ ...before, last_event: 0 });
     });
   },
   LIMIT_MS,

@@ -5,12 +5,17 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { writeRow } from "../../../src/runtime/run/chores.ts";
-import { endCancelled, requestJudgements, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
+import {
+  endCancelled,
+  requestJudgements,
+  sweepJudging,
+  takeUnit,
+} from "../../../src/runtime/run/judging/unit-state.ts";
 import type { VerdictEntry } from "../../../src/runtime/run/judging-store.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { sweepScoring } from "../../../src/runtime/run/sweep.ts";
 import { waitingRows } from "../../../src/runtime/run/units.ts";
-import { byHand, type Hand } from "../hand-ledger.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
 
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 

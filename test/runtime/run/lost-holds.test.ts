@@ -1,11 +1,11 @@
-/** What a run with a cap holds for calls of which nobody knows what they took. The ledger by hand, on real storage. */
+/** What a run with a cap holds for calls of which nobody knows what they took. By hand, on real storage. */
 import { expect, test } from "vitest";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
+import { answer, giveUp } from "../../../src/runtime/run/accounting.ts";
 import { takeAsks } from "../../../src/runtime/run/cap.ts";
-import { endClaim, requestJudgements, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
-import { answer, giveUp } from "../../../src/runtime/run/ledger.ts";
-import { byHand, type Hand } from "../hand-ledger.ts";
-import { reportOf } from "../ledger-rows.ts";
+import { endClaim, requestJudgements, sweepJudging, takeUnit } from "../../../src/runtime/run/judging/unit-state.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
+import { reportOf } from "../run-rows.ts";
 
 const PRICED = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 1_000_000 };
 const MONEY = { payer: "key_a", prices: null, policy: PRICED, max_cost_micros: 10_000 };

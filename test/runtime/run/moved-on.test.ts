@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
-import { giveUp } from "../../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { giveUp } from "../../../src/runtime/run/accounting.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { heardFrom } from "../../../src/runtime/run/sweep.ts";
 import { acceptedOnly } from "../hand-made.ts";
@@ -23,7 +23,7 @@ async function waiting<T>(look: (store: RunStore, spec: RunSpec, now: number) =>
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
   await requestsOf(model, 1);
   const seen = await platform.inRun(run.id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
     return look(store, spec, Date.now());

@@ -6,16 +6,16 @@ import { PermissionDeniedError, serializeError } from "../../../src/contract/err
 import type { RunView } from "../../../src/contract/run.ts";
 import type { ToldOutcome } from "../../../src/runtime/contract/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
-import { takeResults } from "../../../src/runtime/run/judging/ledger.ts";
-import { answer } from "../../../src/runtime/run/ledger.ts";
+import { answer } from "../../../src/runtime/run/accounting.ts";
+import { takeResults } from "../../../src/runtime/run/judging/unit-state.ts";
 import { roomToBegin } from "../../../src/runtime/run/refusals.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
+import { insertFleet } from "../../fleets/rows.ts";
 import { registerEssays, topics, verdict } from "../essays.ts";
-import { insertFleet } from "../fleet-rows.ts";
-import { byHand, type Hand } from "../hand-ledger.ts";
-import { reportOf } from "../ledger-rows.ts";
 import { type Door, expectLaw, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
+import { reportOf } from "../run-rows.ts";
 import { script } from "../script.ts";
 
 let platform: Door;
@@ -201,7 +201,7 @@ test("a judge that refuses two tasks, or each for its moderation, ends nothing",
   }
 });
 
-// The ledger by hand.
+// Moved on by hand.
 
 function refuse(hand: Hand, row: RolloutEntry, more: object = {}): void {
   const error = serializeError(new PermissionDeniedError("403 no rights"));

@@ -6,17 +6,17 @@ import { RunView } from "../../../src/contract/run.ts";
 import { RolloutObject } from "../../../src/index.ts";
 import { auditObject } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
+import { answer, giveUp } from "../../../src/runtime/run/accounting.ts";
 import { takeAsks, Wakes } from "../../../src/runtime/run/cap.ts";
-import { answer, giveUp } from "../../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { ReleaseTelling, releaseLostCalls } from "../../../src/runtime/run/releases.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { admit } from "../../api/accounts.ts";
-import { Life } from "../account/life.ts";
-import { byHand, type Hand } from "../hand-ledger.ts";
-import { reportOf } from "../ledger-rows.ts";
+import { Life } from "../life.ts";
 import { type Door, openPlatform, requestsOf } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
+import { reportOf } from "../run-rows.ts";
 import { script } from "../script.ts";
 
 let platform: Door;
@@ -156,10 +156,10 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
   const change = { at: writes, who: "key_1", action: "releaseLostCalls", project_id, target: id, request_id: "cut" };
   const entry = await auditObject(env, orgId).begin(change);
   await platform.inRun(id, async (_, { storage }) => {
-    const before = new RunStore(storage, LEDGER_HOOKS);
+    const before = new RunStore(storage, ACCOUNTING_HOOKS);
     const { cap, ...head } = before.head();
     before.saveHead({ ...head, cap: { ...cap, spent: cap.spent + held.micros, lost: held, released: NONE } });
-    const store = new RunStore(life.storage(storage), LEDGER_HOOKS);
+    const store = new RunStore(life.storage(storage), ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null || entry === null) throw new Error("no run, or no log");
     try {

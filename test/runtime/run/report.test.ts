@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { RunReport } from "../../../src/contract/report.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { reportOfRows } from "../../../src/runtime/run/report-sums.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { type Door, openPlatform } from "../platform.ts";
@@ -11,7 +11,7 @@ import { script } from "../script.ts";
 
 function walked(platform: Door, id: string): Promise<unknown> {
   return platform.inRun(id, (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     return spec === null ? null : reportOfRows(spec, store.reportRows());
   });

@@ -7,12 +7,12 @@ import { expect, test } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import type { JudgedAsk } from "../../../src/runtime/contract/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts";
-import { requestJudgements, takeResults, takeUnit } from "../../../src/runtime/run/judging/ledger.ts";
-import { giveUp } from "../../../src/runtime/run/ledger.ts";
+import { giveUp } from "../../../src/runtime/run/accounting.ts";
+import { requestJudgements, takeResults, takeUnit } from "../../../src/runtime/run/judging/unit-state.ts";
 import { RunSuspects } from "../../../src/runtime/run/suspects.ts";
 import { unitsWaiting } from "../../../src/runtime/run/units.ts";
-import { Hand } from "../hand-ledger.ts";
 import { inside } from "../platform.ts";
+import { Hand } from "../run-by-hand.ts";
 
 const GROUP = { rollouts_per_example: 2, whole_groups: true } as const;
 const JUDGES = { default: { endpoint_id: "bench", model: "j", sampling: {} } };

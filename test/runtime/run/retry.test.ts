@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import { rolloutId } from "../../../src/core/ids.ts";
 import { idMac } from "../../../src/runtime/kit/secrets.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { registerMarking, setups, unscorable } from "../marking.ts";
 import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -264,7 +264,7 @@ test("a group that is still under way is left alone", async () => {
     // Group 0 gets a second member, which runs. Group 1 has its failed one alone.
     storage.sql.exec(`insert into rollouts (group_index, slot, attempt, id, status, ask_at)
       values (0, 1, 0, 'ro_running', 'running', 0)`);
-    return new RunStore(storage, LEDGER_HOOKS).retries.add(null, true);
+    return new RunStore(storage, ACCOUNTING_HOOKS).retries.add(null, true);
   });
   expect(added).toBe(1);
 });

@@ -7,8 +7,8 @@ import type { RolloutEntry } from "../../../src/runtime/contract/run-records.ts"
 import type { RunSpec } from "../../../src/runtime/contract/wire.ts";
 import { cancelOne } from "../../../src/runtime/run/control.ts";
 import { RowsInFlight } from "../../../src/runtime/run/rows-in-flight.ts";
-import { Hand } from "../hand-ledger.ts";
 import { inside } from "../platform.ts";
+import { Hand } from "../run-by-hand.ts";
 
 const FIRST = { group: 0, slot: 0, attempt: 0 };
 

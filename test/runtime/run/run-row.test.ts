@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { writeRow } from "../../../src/runtime/run/chores.ts";
 import { noteDeadLetter } from "../../../src/runtime/run/control.ts";
-import { LEDGER_HOOKS } from "../../../src/runtime/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { LiveViews } from "../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
 import { segmentLines } from "../hand-made.ts";
@@ -37,7 +37,8 @@ test("the run's row is written once the database takes it again, and says what i
   await env.DB.prepare("create trigger away before update on runs begin select raise(abort, 'away'); end").run();
   const { id } = await platform.finish(request);
   await alarmAfter(platform, id, HOUR);
-  const current = () => platform.inRun(id, (_, { storage }) => new RunStore(storage, LEDGER_HOOKS).head().row_current);
+  const current = () =>
+    platform.inRun(id, (_, { storage }) => new RunStore(storage, ACCOUNTING_HOOKS).head().row_current);
   expect(await current()).toBe(false);
   const refused = await env.DB.prepare("select status, counts from runs where id = ?").bind(id).first();
   expect(refused).toEqual({ status: "queued", counts: null });
@@ -63,7 +64,7 @@ test("the run's row is not taken for current when the run changed while it was w
   await alarmAfter(platform, run.id, HOUR);
   const { scope } = platform;
   const said = await platform.inRun(run.id, async (_, { storage }) => {
-    const store = new RunStore(storage, LEDGER_HOOKS);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
     const views = new LiveViews(store, () => Date.now(), NOTHING_TOLD);

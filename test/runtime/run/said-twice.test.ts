@@ -1,9 +1,9 @@
-/** What a run is told again, late, or when it has moved on: it changes the run once. The ledger by hand, on real storage. */
+/** What a run is told again, late, or when it has moved on: it changes the run once. By hand, on real storage. */
 import { expect, test } from "vitest";
-import { requestJudgements } from "../../../src/runtime/run/judging/ledger.ts";
-import { cutSegment, fold, giveUp, requestCancel, score } from "../../../src/runtime/run/ledger.ts";
-import { byHand, type Hand } from "../hand-ledger.ts";
-import { scoreOf } from "../ledger-rows.ts";
+import { cutSegment, fold, giveUp, requestCancel, score } from "../../../src/runtime/run/accounting.ts";
+import { requestJudgements } from "../../../src/runtime/run/judging/unit-state.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
+import { scoreOf } from "../run-rows.ts";
 
 function firstRow({ store }: Hand) {
   const row = store.bySeq(1);

@@ -1,14 +1,16 @@
 /** Scores that take long let other organisations go on. */
 import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv, spendWork } from "../../../src/core/entry.ts";
+import { auditRun } from "../../../src/runtime/service/audit-run.ts";
 import { LossyQueue } from "../hand-made.ts";
 import { openPlatform, requestsOf } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { RIGHT } from "../rows.ts";
 import { questionScript, script } from "../script.ts";
 
+const { ROLLOUT_SCORES_HEAVY } = env;
 const { ROLLOUT_JUDGEMENTS_SLOW, ROLLOUT_JUDGEMENTS_SLOW_1, ROLLOUT_JUDGEMENTS_SLOW_2, ROLLOUT_JUDGEMENTS_SLOW_3 } =
   env;
 /** The queues of units whose judges are slow, or that take much work. */
@@ -18,6 +20,18 @@ const SLOW = {
   ROLLOUT_JUDGEMENTS_SLOW_2,
   ROLLOUT_JUDGEMENTS_SLOW_3,
 };
+
+/** A queue whose first batch arrives, twice, although its sender hears that it did not: as when the sender is killed. */
+class UnheardQueue extends LossyQueue {
+  override async sendBatch(messages: Iterable<MessageSendRequest>): Promise<QueueSendBatchResponse> {
+    const first = this.given.length === 0;
+    const batch = [...messages];
+    const sent = await super.sendBatch(batch);
+    if (!first) return sent;
+    await super.sendBatch(batch);
+    throw new Error("the sender is gone");
+  }
+}
 
 /** What is sent to them from now on, until the test ends. */
 function watchSlow(): () => unknown[] {
@@ -29,6 +43,9 @@ function watchSlow(): () => unknown[] {
   Object.assign(env, Object.fromEntries(watched));
   return () => watched.flatMap(([, { given }]) => given);
 }
+
+/** Each takes seconds of computing, and this has to hold on a slow machine too. */
+vi.setConfig({ testTimeout: 240_000 });
 
 /** Texts of this length take some 1,000,000 steps to compare, and six graders compare them. */
 const LONG = 14_000;
@@ -78,7 +95,7 @@ beforeAll(() => {
   }
 });
 afterEach(() => {
-  Object.assign(env, SLOW);
+  Object.assign(env, SLOW, { ROLLOUT_SCORES_HEAVY });
 });
 
 test("a run of another organisation is played, scored and read while heavy graders are computed", async () => {
@@ -148,4 +165,20 @@ test("a unit that takes much work once its judge has answered goes on where unit
   expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 0.5 } } });
   expect(sentToSlow()).toEqual([expect.objectContaining({ run_id: run.id, pace: "slow" })]);
   expect(await requestsOf(model)).toHaveLength(1);
+});
+
+test("heavy units that are sent on twice, since the consumer was killed in between, are scored and charged once", async () => {
+  const heavy = new UnheardQueue(ROLLOUT_SCORES_HEAVY);
+  heavy.losing = false;
+  Object.assign(env, { ROLLOUT_SCORES_HEAVY: heavy });
+  const platform = await openPlatform();
+  const run = await platform.finish({
+    environment: "graded-dataset",
+    environment_args: { graders: GRADERS },
+    dataset: HEAVY_ROWS.slice(0, 2),
+    model: script([]),
+  });
+  expect(run.counts).toMatchObject({ planned: 2, scored: 2, unscored: {}, failed: {} });
+  expect(heavy.given).toContainEqual(expect.objectContaining({ run_id: run.id, heavy: true }));
+  expect(await auditRun(env, platform.scope, run.id, Date.now())).toMatchObject({ value: { violations: [] } });
 });

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { EvalRequest } from "../../../src/contract/eval-request.ts";
-import { checkRun } from "../../../src/runtime/service/check-run.ts";
+import { resolveRun, wantedBy } from "../../../src/runtime/service/resolve/resolve-run.ts";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
 import { script } from "../script.ts";
 
@@ -66,7 +66,7 @@ test("a scorer of one's own needs a secret that is set and, where private ones a
   expect((await refused(body))[2]).toContain("needs secret:SCORER, which is not set");
   const parsed = EvalRequest.parse({ ...body, endpoint: "none" });
   const shut = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
-  expect(await checkRun(shut, platform.scope, parsed, { training: false, rows: undefined })).toMatchObject({
+  expect(await resolveRun(shut, platform.scope, wantedBy(parsed), Date.now())).toMatchObject({
     ok: false,
     error: {
       code: "url_not_allowed",

@@ -10,7 +10,7 @@ import { sampleKey } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { samplesOfGroup } from "../../../src/runtime/scoring/group-samples.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
-import { LEDGER_SPEC } from "../ledger-rows.ts";
+import { RUN_SPEC } from "../run-rows.ts";
 import { TRAINING } from "../training-rows.ts";
 
 const environment = new SingleTurnEnv({
@@ -19,7 +19,7 @@ const environment = new SingleTurnEnv({
   rubric: { rewards: { one: () => 1 } },
 });
 const training = { ...TRAINING, trainer: { ...TRAINING.trainer, encoding: "jsonl" as const } };
-const SPEC: RunSpec = { ...LEDGER_SPEC, run_id: `run_${crypto.randomUUID()}`, training };
+const SPEC: RunSpec = { ...RUN_SPEC, run_id: `run_${crypto.randomUUID()}`, training };
 
 /** One turn, sampled by the weights of version 3 for a group that was dispatched by version 2. */
 function turn(logprobs: readonly number[] | null): StoredTurn {

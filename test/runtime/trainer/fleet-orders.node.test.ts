@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { heardByFleet, newsForFleet, orderOf } from "../../../src/runtime/trainer/fleet-orders.ts";
 import { NEW_TRAINER, type TrainerState } from "../../../src/runtime/trainer/state.ts";
-import { report, type WeightRow } from "../../../src/runtime/trainer/weight-ledger.ts";
+import { report, type WeightRow } from "../../../src/runtime/trainer/weight-versions.ts";
 
 const ON = { fleet: { id: "fl_1" } };
 const SCOPE = { orgId: "org", projectId: "pj" };

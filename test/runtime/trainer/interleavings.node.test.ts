@@ -1,55 +1,55 @@
 /** Calls of trainers in random orders: what must hold whatever they do. */
 import fc from "fast-check";
 import { test } from "vitest";
-import { expireLease, revive } from "../../../src/runtime/trainer/ledger.ts";
+import { expireLease, revive } from "../../../src/runtime/trainer/batch-state.ts";
 import type { TrainerState } from "../../../src/runtime/trainer/state.ts";
-import { Ledger, PUSH, terms } from "../trainer-ledger-driver.ts";
+import { PUSH, TrainerByHand, terms } from "../trainer-by-hand.ts";
 
 /** One thing that may happen, made particular by a number. */
-type Act = (ledger: Ledger, value: number) => void;
+type Act = (trainer: TrainerByHand, value: number) => void;
 
-const someEpoch = ({ state }: Ledger, value: number) => Math.max(1, state.epoch - (value % 5 === 0 ? 1 : 0));
-const someSerial = ({ state }: Ledger, value: number) => Math.max(1, state.serials - (value % 3));
+const someEpoch = ({ state }: TrainerByHand, value: number) => Math.max(1, state.epoch - (value % 5 === 0 ? 1 : 0));
+const someSerial = ({ state }: TrainerByHand, value: number) => Math.max(1, state.serials - (value % 3));
 const REPLIES = ["accepted", "gone", "absent", "refused"] as const;
 
 const ACTS: readonly Act[] = [
-  (ledger, value) => ledger.ready(ledger.state.acked_step + 1 + (value % 3)),
-  (ledger) => ledger.ready(ledger.state.acked_step + 1, ledger.state.acked_step + 1),
-  (ledger, value) => {
-    ledger.register({ version: Math.max(0, ledger.state.acked_step - (value % 3)) });
+  (trainer, value) => trainer.ready(trainer.state.acked_step + 1 + (value % 3)),
+  (trainer) => trainer.ready(trainer.state.acked_step + 1, trainer.state.acked_step + 1),
+  (trainer, value) => {
+    trainer.register({ version: Math.max(0, trainer.state.acked_step - (value % 3)) });
   },
-  (ledger, value) => {
-    ledger.register({ reset_to: Math.max(0, ledger.state.published - (value % 4)) });
+  (trainer, value) => {
+    trainer.register({ reset_to: Math.max(0, trainer.state.published - (value % 4)) });
   },
-  (ledger, value) => void ledger.register({ last: ledger.state.acked_step + (value % 3) }),
-  (ledger, value) => void ledger.lease(ledger.state.acked_step + 1, someEpoch(ledger, value)),
-  (ledger, value) => {
-    ledger.now += value * 10_000;
-    ledger.state = expireLease(ledger.state, ledger.terms, ledger.now);
+  (trainer, value) => void trainer.register({ last: trainer.state.acked_step + (value % 3) }),
+  (trainer, value) => void trainer.lease(trainer.state.acked_step + 1, someEpoch(trainer, value)),
+  (trainer, value) => {
+    trainer.now += value * 10_000;
+    trainer.state = expireLease(trainer.state, trainer.terms, trainer.now);
   },
-  (ledger, value) => {
-    const step = ledger.state.acked_step + 1 - (value % 2);
+  (trainer, value) => {
+    const step = trainer.state.acked_step + 1 - (value % 2);
     const published = value % 3 === 0 ? {} : undefined;
-    ledger.ack(someSerial(ledger, value), step, {
-      epoch: someEpoch(ledger, value),
+    trainer.ack(someSerial(trainer, value), step, {
+      epoch: someEpoch(trainer, value),
       ...(published !== undefined && { published }),
     });
   },
-  (ledger, value) => {
-    ledger.nack(someSerial(ledger, value), value > 1, value === 5 ? "shutdown" : "oom");
+  (trainer, value) => {
+    trainer.nack(someSerial(trainer, value), value > 1, value === 5 ? "shutdown" : "oom");
   },
-  (ledger, value) => {
-    const version = Math.max(0, ledger.state.acked_step + 1 - (value % 4));
-    ledger.report(value % 2 === 0 ? "published" : "applied", version);
+  (trainer, value) => {
+    const version = Math.max(0, trainer.state.acked_step + 1 - (value % 4));
+    trainer.report(value % 2 === 0 ? "published" : "applied", version);
   },
-  (ledger) => {
-    const dead = ledger.state.batches.find((one) => one.state === "dead");
-    if (dead !== undefined) ledger.state = revive(ledger.state, dead.step, ledger.now);
+  (trainer) => {
+    const dead = trainer.state.batches.find((one) => one.state === "dead");
+    if (dead !== undefined) trainer.state = revive(trainer.state, dead.step, trainer.now);
   },
-  (ledger, value) => {
-    const at = ledger.offerAt();
-    if (at === null || at > ledger.now) return;
-    ledger.answered(ledger.offer(), { kind: REPLIES[value % 4] ?? "accepted", message: "said" });
+  (trainer, value) => {
+    const at = trainer.offerAt();
+    if (at === null || at > trainer.now) return;
+    trainer.answered(trainer.offer(), { kind: REPLIES[value % 4] ?? "accepted", message: "said" });
   },
 ];
 
@@ -60,11 +60,11 @@ test("in whatever order things come: one lease, steps in order, and versions tha
   });
   fc.assert(
     fc.property(acts, fc.constantFrom("pull", "both"), (steps, delivery) => {
-      const ledger = new Ledger(terms({ ...PUSH, delivery }, 12));
+      const trainer = new TrainerByHand(terms({ ...PUSH, delivery }, 12));
       for (const [kind, value] of steps) {
-        const before = ledger.state;
-        ACTS[kind]?.(ledger, value);
-        const faults = faultsOf(before, ledger.state);
+        const before = trainer.state;
+        ACTS[kind]?.(trainer, value);
+        const faults = faultsOf(before, trainer.state);
         if (faults.length > 0) throw new Error(faults.join(", "));
       }
     }),

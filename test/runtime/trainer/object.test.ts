@@ -122,7 +122,7 @@ test("a manifest too long to travel is linked, and a trainer that has trained by
   expect(data.manifest_url).toBe(`http://platform.test/v1/runs/${delivery.run_id}/batches/1`);
   const snapshot = await delivery.trainer.snapshot({ acked_step: 0 });
   expect(snapshot).toMatchObject({ acked_step: 1, acks: [{ step: 1, metrics: { loss: 2 } }] });
-  expect(await delivery.trainer.ledger()).toMatchObject({
+  expect(await delivery.trainer.weightVersions()).toMatchObject({
     ...{ published: 1, versions: [{ version: 1, label: "step_1", state: "published" }] },
   });
   // Once more to a run that knew of it: it may have heard before the metrics were there.
@@ -200,7 +200,9 @@ test("an object nobody created answers that it is unknown and keeps nothing", as
   const kept = await inTrainer(nobody, async (object, { storage }) => {
     const lease = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };
     expect(await object.lease(lease)).toEqual({ ok: false, refusal: { code: "unknown" } });
-    expect([await object.ready([], GOING), object.ledger(), await object.batch(1)]).toEqual([...[null, null, null]]);
+    expect([await object.ready([], GOING), object.weightVersions(), await object.batch(1)]).toEqual([
+      ...[null, null, null],
+    ]);
     expect(await object.revive(1)).toBe(false);
     await object.alarm();
     return [...storage.kv.list()].length;

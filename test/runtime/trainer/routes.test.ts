@@ -231,14 +231,14 @@ test("an ack that carries its weights publishes them in the same write; older we
     expect((await ack(at === 0 ? {} : { published: { label: "step_2" } })).status).toBe(200);
   }
   const [first, second] = acks;
-  const ledger = { published: 2, versions: [{ version: 2, label: "step_2", state: "published" }] };
-  expect(await (await get("weight-versions")).json()).toMatchObject(ledger);
+  const weights = { published: 2, versions: [{ version: 2, label: "step_2", state: "published" }] };
+  expect(await (await get("weight-versions")).json()).toMatchObject(weights);
   const again = Acked.parse(await (await second?.({ published: { label: "step_2" } }))?.json());
   expect(again).toMatchObject({ step: 2, next_step: 3, published: 2 });
   expect((await first?.({}))?.status).toBe(200);
   const older = await first?.({ published: {} });
   expect(older?.status).toBe(409);
-  expect(await (await get("weight-versions")).json()).toMatchObject(ledger);
+  expect(await (await get("weight-versions")).json()).toMatchObject(weights);
 });
 
 test("a download that broke goes on by Range, and one that is known is not sent again", async () => {

@@ -13,30 +13,35 @@ import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 import { likeness, plainText, TEXT_OPTIONS } from "./text-match.ts";
 
 const FENCE = "```";
+/** For each character of JSON; and those where numbers are read as they were written. */
+const READ_STEPS = 1;
+const READ_EXACTLY_STEPS = 20;
 
 /** The JSON that a model said, alone or as the one fenced block of its reply; undefined when there is none. */
-function readSaid(output: string): Json | undefined {
+function readSaid(output: string, work: Work): Json | undefined {
   const [, block = "", after, more] = output.split(FENCE, 4);
   const fenced = after !== undefined && more === undefined;
-  return parse(output) ?? (fenced ? parse(block.replace(/^\w*\s/, "")) : undefined);
+  return parse(output, work) ?? (fenced ? parse(block.replace(/^\w*\s/, ""), work) : undefined);
 }
 
-function readReference(reference: string): Json {
-  const value = parse(reference);
+function readReference(reference: string, work: Work): Json {
+  const value = parse(reference, work);
   if (value === undefined) throw new MalformedReferenceError("it is no JSON");
   return value;
 }
 
-function readReferenceList(reference: string): readonly Json[] {
-  const value = readReference(reference);
+function readReferenceList(reference: string, work: Work): readonly Json[] {
+  const value = readReference(reference, work);
   if (!Array.isArray(value)) throw new MalformedReferenceError("it is no JSON list");
   return value;
 }
 
 /** Undefined, which no JSON is, for what cannot be parsed, or is nested deeper than any reader follows. */
-function parse(text: string): Json | undefined {
+function parse(text: string, work: Work): Json | undefined {
+  const spend = (each: number) => work.spend(each * text.length, "reading JSON");
+  spend(READ_STEPS);
   try {
-    const value = parseDigits(text) as Json;
+    const value = parseDigits(text, () => spend(READ_EXACTLY_STEPS)) as Json;
     return findOddity(value, "") === null ? value : undefined;
   } catch (thrown) {
     if (thrown instanceof SyntaxError) return undefined;
@@ -60,8 +65,8 @@ const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
 export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), ({ schema }) => {
   const given = schema && schemaChecker(schema);
   return (output, reference, work) => {
-    const check = given ?? checkerOf(readReference(reference), work);
-    const said = readSaid(output);
+    const check = given ?? checkerOf(readReference(reference, work), work);
+    const said = readSaid(output, work);
     return said !== undefined && fits(check, said, work) ? 1 : 0;
   };
 });
@@ -103,8 +108,8 @@ function isObject(value: Json): value is JsonObject {
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
-    const expected = readReference(reference);
-    const said = readSaid(output);
+    const expected = readReference(reference, work);
+    const said = readSaid(output, work);
     return said === undefined ? 0 : compareValues(said, expected, work);
   }),
 );
@@ -152,11 +157,11 @@ export const listContains = scorer(
   }),
   ({ allow_extra, pairing }) =>
     withinCharacters((output, reference, work) => {
-      const expected = readReferenceList(reference).map(entryOf);
+      const expected = readReferenceList(reference, work).map(entryOf);
       if (expected.length > ENTRIES) {
         throw new MalformedReferenceError(`it has more than ${ENTRIES} entries`);
       }
-      const said = readSaid(output);
+      const said = readSaid(output, work);
       if (!isList(said) || said.length > ENTRIES) return 0;
       const compare = pairing === "exact" ? sameText : likenessOfEntries;
       const entries = said.map(entryOf);
@@ -307,7 +312,8 @@ function shift(by: number, rowOf: readonly number[], { rows, columns }: Potentia
 export const oneOf = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const said = plainText(output, options, work);
   // A number is the text that the reference writes it with, or that JavaScript does: 18.50, 18.5.
-  const list = readReferenceList(reference);
+  const list = readReferenceList(reference, work);
+  work.spend(READ_EXACTLY_STEPS * reference.length, "reading JSON");
   const texts = [...list, ...(parseExactJson(reference) as readonly Json[])];
   return texts.some((text) => plainText(asText(text), options, work) === said) ? 1 : 0;
 });

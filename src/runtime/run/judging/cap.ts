@@ -2,8 +2,8 @@
  * What judging takes out of a run's cap: each claim of a unit is let out the bound of what it may ask, all tries included,
  * and gives back what its claimant says it has not spent. A claim that nobody closes has spent all of it.
  */
-import { closeAllowance, letOut, type Spending, withCalls } from "../../../core/billing/allowance.ts";
-import { capOf } from "../../../core/billing/run-costs.ts";
+import { closeAllowance, letOut, type Spending, withCalls } from "../../../core/costs/allowance.ts";
+import { capOf } from "../../../core/costs/run-costs.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
 import { holdAll, roomOf } from "../cap.ts";

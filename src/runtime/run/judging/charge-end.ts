@@ -1,7 +1,6 @@
-/** What stands on the row of a rollout as it ends: what its judges cost, and what the platform charges it (../charging.ts). */
-import { chargeOf } from "../../../core/billing/charge.ts";
+/** What stands on the row of a rollout as it ends: what its judges cost, and what the platform charges it. */
 import type { Ending, RolloutEntry } from "../../contract/run-records.ts";
-import { endOf } from "../charging.ts";
+import { charges } from "../charges.ts";
 import type { RunStore } from "../store.ts";
 import { chargeJudges } from "./charge.ts";
 
@@ -11,7 +10,5 @@ export function chargeEnd(store: RunStore, row: RolloutEntry, ending: Ending): P
   const spec = store.spec();
   const prices = spec?.money?.prices ?? null;
   if (spec === null || prices === null) return columns;
-  const { turns, prompt_tokens, cached_tokens, completion_tokens } = row;
-  const use = { turns, policy: { prompt_tokens, cached_tokens, completion_tokens }, judged };
-  return { ...columns, charge: JSON.stringify(chargeOf(prices, { ...endOf(spec, row, ending), ...use })) };
+  return { ...columns, charge: JSON.stringify(charges().chargeOf(prices, spec, row, { ...ending, judged })) };
 }

@@ -2,16 +2,13 @@
 
 import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
-import type { RolloutUse } from "../../../core/billing/charge.ts";
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import type { RunSpec } from "../../contract/wire.ts";
+import type { JudgedTokens } from "../charges.ts";
 import type { VerdictEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
 import { dropUnit, withUnitSpending } from "./cap.ts";
-
-/** What the platform is to charge a rollout for its judges by: each result, as the judge's endpoint counted it. */
-export type JudgedTokens = RolloutUse["judged"][number];
 
 /**
  * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.

@@ -18,8 +18,16 @@ import type { RunLeases, Traffic } from "../leases.ts";
 import type { JudgementOrder } from "../outbox.ts";
 import type { RunStore } from "../store.ts";
 import { coversUnit } from "./cap.ts";
-import { endCancelled, endUnpaid, judgeFlow, judgeLeaseOf, SENT_MS, setJudgeLease, sweepJudging } from "./ledger.ts";
 import { isUnproven, paceOf } from "./pace.ts";
+import {
+  endCancelled,
+  endUnpaid,
+  judgeFlow,
+  judgeLeaseOf,
+  SENT_MS,
+  setJudgeLease,
+  sweepJudging,
+} from "./unit-state.ts";
 
 /** Of the run's share, what judges may have that do not answer. */
 const SILENT_SHARE = 1 / 4;

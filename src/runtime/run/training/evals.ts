@@ -10,7 +10,7 @@ import { RunRequest, type RunView } from "../../../contract/run.ts";
 import type { RunFleet } from "../../../contract/run-spec.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { evalsOwn } from "../../../contract/training-request.ts";
+import { evalPlayed, evalsOwn } from "../../../contract/training-request.ts";
 import { getRun } from "../../../db/runs.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { TrainingSpec } from "../../contract/training-wire.ts";
@@ -175,26 +175,18 @@ function noteDue(store: RunStore, asked: Asked, now: number): void {
 }
 
 function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_version: version }: TrainEval): RunRequest {
-  const { environment: own, environment_args: args, judges = {} } = spec;
-  const { environment = `${own.id}@${own.version}`, num_examples, rollouts_per_example } = asked;
+  const { run_id, model, seed, max_concurrent, limits, judges = {} } = spec;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
     return [name, { endpoint: endpoint_id, model, sampling }];
   });
   return RunRequest.parse({
     kind: "eval",
-    environment,
-    environment_args: asked.environment_args ?? (asked.environment === undefined ? args : {}),
-    model: spec.model,
+    ...evalPlayed(asked, spec),
+    ...{ model, seed, max_concurrent, limits },
     ...(spec.fleet === undefined ? { endpoint: spec.endpoint_id } : { fleet: spec.fleet.id }),
     judges: Object.fromEntries(targets),
-    sampling: evalSampling(spec.sampling, cacheSalt({ run_id: spec.run_id, generation, version })),
-    num_examples,
-    rollouts_per_example,
-    shuffle: spec.shuffle && evalsOwn(asked, own),
-    seed: spec.seed,
-    max_concurrent: spec.max_concurrent,
-    limits: spec.limits,
-    metadata: { training_run: spec.run_id, step: String(step) },
+    sampling: evalSampling(spec.sampling, cacheSalt({ run_id, generation, version })),
+    metadata: { training_run: run_id, step: String(step) },
   });
 }
 

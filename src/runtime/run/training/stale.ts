@@ -7,7 +7,7 @@
 import type { CancelReason } from "../../../contract/errors.ts";
 import { minFreshVersion } from "../../../core/training/numbering.ts";
 import type { RolloutSlot, RunSpec } from "../../contract/wire.ts";
-import { dispatch, giveUp } from "../ledger.ts";
+import { dispatch, giveUp } from "../accounting.ts";
 import { pendingOf, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
 import { type TrainGroup, withDropped } from "../training-state.ts";

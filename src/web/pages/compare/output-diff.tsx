@@ -26,7 +26,9 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
   const { data, error, refetch } = useQuery({
     queryKey: ["output-diff", baseline, run],
     queryFn: async ({ signal }) => {
-      const pages = await Promise.all([baseline, run].map((id) => api.listTurns(id, { limit: TURNS }, { signal })));
+      const pages = await Promise.all(
+        [baseline, run].map((id) => api.rollouts.turns.list(id, { limit: TURNS }, { signal })),
+      );
       return pages.map(({ data: turns, n_turns }) => ({ turns, text: saidIn(turns), n_turns }));
     },
     staleTime: Number.POSITIVE_INFINITY,

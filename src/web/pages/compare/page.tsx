@@ -95,7 +95,7 @@ function Comparisons({ asked }: { readonly asked: Asked }) {
     queries: others.map((run) => ({
       queryKey: ["compare", run, baseline, metric],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        api.compareRuns(run, { baseline, metric, limit: 1 }, { signal }),
+        api.runs.compare(run, { baseline, metric, limit: 1 }, { signal }),
     })),
   });
   const known = queries.flatMap(({ data }) => (data === undefined ? [] : [data]));
@@ -129,7 +129,7 @@ function MetricChoice({ asked, known }: ChoiceProps) {
   const runs = useQueries({
     queries: ids.map((id) => ({
       queryKey: ["run", id],
-      queryFn: ({ signal }: { signal: AbortSignal }) => api.getRun(id, { signal }),
+      queryFn: ({ signal }: { signal: AbortSignal }) => api.runs.get(id, { signal }),
     })),
   });
   const names = runs.map(({ data }) => Object.keys(data?.report.metrics ?? {}));

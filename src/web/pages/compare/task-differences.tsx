@@ -26,7 +26,7 @@ export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
   const { data, error, refetch, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: ["compare", run.id, baseline, metric, kind, "tasks"],
     queryFn: ({ pageParam, signal }) =>
-      api.compareRuns(run.id, { baseline, metric, tasks: kind, limit: PAGE, after: pageParam }, { signal }),
+      api.runs.compare(run.id, { baseline, metric, tasks: kind, limit: PAGE, after: pageParam }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
   });

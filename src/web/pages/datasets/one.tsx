@@ -21,7 +21,7 @@ export function Page() {
     <ThingPage
       noun="dataset"
       id={id}
-      load={(options) => api.getDataset(id, options)}
+      load={(options) => api.datasets.get(id, options)}
       nameOf={(dataset) => dataset.name ?? dataset.id}
     >
       {(dataset) => (
@@ -40,7 +40,7 @@ export function Page() {
           </Facts>
           {mayWrite && (
             <p>
-              <DeleteThing noun="dataset" path="/datasets" act={() => api.deleteDataset(dataset.id)}>
+              <DeleteThing noun="dataset" path="/datasets" act={() => api.datasets.delete(dataset.id)}>
                 Runs that have ended keep their results. A run that goes on with it refuses this.
               </DeleteThing>
             </p>
@@ -55,7 +55,11 @@ export function Page() {
 
 async function readRows(id: string, from: number, signal: AbortSignal) {
   const rows = [];
-  for await (const row of api.datasetRows(id, { after: from === 0 ? undefined : from - 1, limit: ROWS }, { signal })) {
+  for await (const row of api.datasets.rows(
+    id,
+    { after: from === 0 ? undefined : from - 1, limit: ROWS },
+    { signal },
+  )) {
     rows.push(row);
     if (rows.length === ROWS) break;
   }

@@ -37,7 +37,7 @@ export function Page() {
       }
       title="Datasets"
       noun="dataset"
-      list={(query, options) => api.listDatasets(query, options)}
+      list={(query, options) => api.datasets.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/datasets"
@@ -49,5 +49,5 @@ export function Page() {
 async function upload(fields: FormData): Promise<DatasetView> {
   const file = fields.get("file");
   if (!(file instanceof Blob)) throw new Error("choose a file");
-  return await api.createDataset(file, { name: textOf(fields, "name"), environment: textOf(fields, "environment") });
+  return await api.datasets.upload(file, { name: textOf(fields, "name"), environment: textOf(fields, "environment") });
 }

@@ -16,7 +16,7 @@ export function Page() {
     <ThingPage
       noun="endpoint"
       id={id}
-      load={(options) => api.getEndpoint(id, options)}
+      load={(options) => api.endpoints.get(id, options)}
       nameOf={(endpoint) => endpoint.name}
     >
       {(endpoint) => (
@@ -61,10 +61,10 @@ function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
   if (!mayWrite) return null;
   return (
     <p className="row">
-      <ActionButton act={() => api.probeEndpoint(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
+      <ActionButton act={() => api.endpoints.probe(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
         Probe it
       </ActionButton>
-      <DeleteThing noun="endpoint" path="/endpoints" act={() => api.deleteEndpoint(endpoint.id)}>
+      <DeleteThing noun="endpoint" path="/endpoints" act={() => api.endpoints.delete(endpoint.id)}>
         A run that goes on with it refuses this.
       </DeleteThing>
     </p>

@@ -60,7 +60,7 @@ export function Page() {
       }
       title="Endpoints"
       noun="endpoint"
-      list={(query, options) => api.listEndpoints(query, options)}
+      list={(query, options) => api.endpoints.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/endpoints"
@@ -70,7 +70,7 @@ export function Page() {
 }
 
 function createEndpoint(fields: FormData): Promise<EndpointView> {
-  return api.createEndpoint({
+  return api.endpoints.create({
     name: textOf(fields, "name") ?? "",
     base_url: textOf(fields, "base_url") ?? "",
     api_key: textOf(fields, "api_key"),

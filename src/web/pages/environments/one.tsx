@@ -12,7 +12,7 @@ export function Page() {
     <ThingPage
       noun="environment"
       id={id}
-      load={(options) => api.environment(id, options)}
+      load={(options) => api.environments.get(id, options)}
       nameOf={(environment) => `${environment.id}@${environment.version}`}
     >
       {(environment) => (

@@ -1,19 +1,14 @@
 /** What a run may name. */
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
+import { useEnvironments } from "../../components/use-environments.ts";
 import { useDocumentTitle } from "../../layout/title.ts";
 
 export function Page() {
   useDocumentTitle("Environments");
-  const { data, error, refetch } = useQuery({
-    queryKey: ["environments"],
-    queryFn: ({ signal }) => api.environments({ signal }),
-    staleTime: 60_000,
-  });
+  const { data, error, refetch } = useEnvironments();
   return (
     <main>
       <h1>Environments</h1>

@@ -1,6 +1,6 @@
 /** One fleet: each replica's state and why, its weights, and what it was seen to be able to do. */
 import { Link } from "@tanstack/react-router";
-import type { FleetView, ReplicaState, ReplicaView } from "../../../contract/fleet.ts";
+import type { FleetView, ReplicaState, ReplicaView } from "../../../fleets/wire.ts";
 import { useParam } from "../../address.ts";
 import { api, queryClient } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";
@@ -32,7 +32,7 @@ export function Page() {
       noun="fleet"
       id={id}
       refetchMs={REFETCH_MS}
-      load={(options) => api.getFleet(id, options)}
+      load={(options) => api.fleets.get(id, options)}
       nameOf={(fleet) => fleet.name}
     >
       {(fleet) => <Fleet fleet={fleet} />}
@@ -67,7 +67,7 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
       </Facts>
       {mayWrite && (
         <p>
-          <DeleteThing noun="fleet" path="/fleets" act={() => api.deleteFleet(fleet.id)}>
+          <DeleteThing noun="fleet" path="/fleets" act={() => api.fleets.delete(fleet.id)}>
             A run that goes on with it refuses this. Engines go on by themselves.
           </DeleteThing>
         </p>
@@ -124,16 +124,19 @@ function ReplicaActions({ fleet, replica }: Omit<ReplicaProps, "mayWrite">) {
   const draining = replica.state === "draining";
   return (
     <p className="row">
-      <ActionButton act={() => api.probeReplica(fleet, replica.id)} changes={["fleet"]}>
+      <ActionButton act={() => api.fleets.replicas.probe(fleet, replica.id)} changes={["fleet"]}>
         Probe it
       </ActionButton>
-      <ActionButton act={() => api.updateReplica(fleet, replica.id, { draining: !draining })} changes={["fleet"]}>
+      <ActionButton
+        act={() => api.fleets.replicas.update(fleet, replica.id, { draining: !draining })}
+        changes={["fleet"]}
+      >
         {draining ? "Give it calls again" : "Drain it"}
       </ActionButton>
       <ConfirmButton
         name="Remove replica"
         destroys
-        act={() => api.removeReplica(fleet, replica.id)}
+        act={() => api.fleets.replicas.remove(fleet, replica.id)}
         onDone={() => queryClient.invalidateQueries({ queryKey: ["fleet"] })}
       >
         It gets no more calls. Those that it has end.
@@ -144,7 +147,7 @@ function ReplicaActions({ fleet, replica }: Omit<ReplicaProps, "mayWrite">) {
 
 function AddReplica({ fleet }: { readonly fleet: string }) {
   const add = (fields: FormData) =>
-    api.addReplica(fleet, {
+    api.fleets.replicas.add(fleet, {
       name: textOf(fields, "name") ?? "",
       base_url: textOf(fields, "base_url") ?? "",
       api_key: textOf(fields, "api_key"),

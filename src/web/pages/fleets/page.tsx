@@ -1,5 +1,6 @@
 /** Fleets of engines that serve one policy, and a form that makes another. */
-import { type FleetView, UPDATE_MODES } from "../../../contract/fleet.ts";
+import { UPDATE_MODES } from "../../../contract/fleet.ts";
+import type { FleetView } from "../../../fleets/wire.ts";
 import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
@@ -53,7 +54,7 @@ export function Page() {
       }
       title="Fleets"
       noun="fleet"
-      list={(query, options) => api.listFleets(query, options)}
+      list={(query, options) => api.fleets.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/fleets"
@@ -64,5 +65,5 @@ export function Page() {
 
 function createFleet(fields: FormData): Promise<FleetView> {
   const mode = UPDATE_MODES.find((one) => one === textOf(fields, "update"));
-  return api.createFleet({ name: textOf(fields, "name") ?? "", ...(mode !== undefined && { update: { mode } }) });
+  return api.fleets.create({ name: textOf(fields, "name") ?? "", ...(mode !== undefined && { update: { mode } }) });
 }

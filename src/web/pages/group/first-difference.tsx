@@ -40,7 +40,7 @@ export function FirstDifference({ members }: { readonly members: readonly Rollou
 }
 
 async function readFirstTurns(members: readonly RolloutSummary[], signal: AbortSignal) {
-  const pages = members.map(({ id }) => api.listTurns(id, { limit: TURNS }, { signal }));
+  const pages = members.map(({ id }) => api.rollouts.turns.list(id, { limit: TURNS }, { signal }));
   return (await Promise.all(pages)).map(({ data }) => data);
 }
 

@@ -31,7 +31,7 @@ export function Page() {
   useDocumentTitle(`Group ${group}`);
   const { data, error, refetch } = useQuery({
     queryKey: ["run", runId, "group", group],
-    queryFn: ({ signal }) => api.getGroup(runId, group, { signal }),
+    queryFn: ({ signal }) => api.runs.groups.get(runId, group, { signal }),
     refetchInterval: ({ state }) => ((state.data?.counts.in_flight ?? 0) > 0 ? REFETCH_MS : false),
   });
   useNeighbours(runId, group);

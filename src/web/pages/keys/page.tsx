@@ -34,7 +34,7 @@ export function Page() {
       }
       title="Keys"
       noun="key"
-      list={(query, options) => api.listKeys(query, options)}
+      list={(query, options) => api.keys.list(query, options)}
       columns={columnsOf(mayAdmin, setMade)}
       idOf={({ id }) => id}
       empty={<p>There is no key.</p>}
@@ -66,7 +66,7 @@ function KeyFields() {
 function createKey(fields: FormData): Promise<CreatedKey> {
   const asked = fields.getAll("scopes");
   const scopes: Permission[] = PERMISSIONS.filter((one) => asked.includes(one));
-  return api.createKey({ name: textOf(fields, "name") ?? "", project: textOf(fields, "project") ?? null, scopes });
+  return api.keys.create({ name: textOf(fields, "name") ?? "", project: textOf(fields, "project") ?? null, scopes });
 }
 
 function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readonly Column<ApiKeyView>[] {
@@ -117,13 +117,13 @@ interface KeyActionsProps {
 function KeyActions({ of, onMade }: KeyActionsProps) {
   if (isOver(of)) return NOTHING;
   const changed = () => queryClient.invalidateQueries({ queryKey: ["key"] });
-  const rotate = async () => onMade(await api.rotateKey(of.id));
+  const rotate = async () => onMade(await api.keys.rotate(of.id));
   return (
     <span className="row">
       <ConfirmButton name="Rotate" act={rotate} onDone={changed}>
         Another key takes its place. This one works for an hour more.
       </ConfirmButton>
-      <ConfirmButton name="Revoke" destroys act={() => api.revokeKey(of.id)} onDone={changed}>
+      <ConfirmButton name="Revoke" destroys act={() => api.keys.revoke(of.id)} onDone={changed}>
         It is refused everywhere within 5 seconds, and so are the sessions that were begun with it.
       </ConfirmButton>
     </span>

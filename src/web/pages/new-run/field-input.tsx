@@ -80,9 +80,9 @@ const MOST = { limit: 100 } as const;
 
 /** What the project has, to be offered where it may be written. A reader without the permission is offered nothing. */
 export function useKnown() {
-  const { data: endpoints } = useQuery({ queryKey: ["endpoints", "known"], queryFn: () => api.listEndpoints(MOST) });
-  const { data: fleets } = useQuery({ queryKey: ["fleets", "known"], queryFn: () => api.listFleets(MOST) });
-  const { data: datasets } = useQuery({ queryKey: ["datasets", "known"], queryFn: () => api.listDatasets(MOST) });
+  const { data: endpoints } = useQuery({ queryKey: ["endpoints", "known"], queryFn: () => api.endpoints.list(MOST) });
+  const { data: fleets } = useQuery({ queryKey: ["fleets", "known"], queryFn: () => api.fleets.list(MOST) });
+  const { data: datasets } = useQuery({ queryKey: ["datasets", "known"], queryFn: () => api.datasets.list(MOST) });
   return {
     endpoints: endpoints?.data ?? [],
     fleets: (fleets?.data ?? []).map(({ name }) => name),

@@ -3,13 +3,12 @@
  * as a command and as code beside it. `environment`, `kind`, `endpoint`, `fleet`, `dataset` and `model` may stand in the
  * address.
  */
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { EnvironmentView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
-import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";
+import { useEnvironments } from "../../components/use-environments.ts";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { FieldInput, Known, useKnown } from "./field-input.tsx";
 import { type Kind, PLACES, type Place, paramOf, sectionsOf } from "./fields.ts";
@@ -20,11 +19,7 @@ import "./new-run.css";
 
 export function Page() {
   useDocumentTitle("New run");
-  const { data, error, refetch } = useQuery({
-    queryKey: ["environments"],
-    queryFn: ({ signal }) => api.environments({ signal }),
-    staleTime: 60_000,
-  });
+  const { data, error, refetch } = useEnvironments();
   return (
     <main className="new-run">
       <h1>New run</h1>

@@ -46,9 +46,9 @@ const client = new RollcallClient({
   apiKey: process.env["ROLLCALL_API_KEY"],
 });
 
-const run = await client.createRun(${literal(shown, "")});
+const run = await client.runs.create(${literal(shown, "")});
 
-for await (const event of client.events(run.id)) console.log(event.event, event.data);
+for await (const event of client.runs.events(run.id)) console.log(event.event, event.data);
 `;
 }
 

@@ -42,12 +42,12 @@ export function Submit({ built, fields, refusal, onRefusal }: SubmitProps) {
     onRefusal({ shown: true, param, message, error: param === null ? error : null });
   };
   const preview = useMutation({
-    mutationFn: () => api.previewRun(asRequest(built)),
+    mutationFn: () => api.runs.preview(asRequest(built)),
     onSuccess: () => onRefusal({ shown: true, param: null, message: null, error: null }),
     onError: refused,
   });
   const create = useMutation({
-    mutationFn: () => api.createRun(asRequest(built), { idempotencyKey: keyOf(JSON.stringify(built.request)) }),
+    mutationFn: () => api.runs.create(asRequest(built), { idempotencyKey: keyOf(JSON.stringify(built.request)) }),
     onSuccess: (run) => {
       if (run.trainer == null) open(run).catch(reportError);
     },

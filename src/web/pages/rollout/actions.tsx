@@ -38,7 +38,7 @@ function ForkForm({ id, turn }: { readonly id: string; readonly turn: number }) 
   const [rollouts, setRollouts] = useState("1");
   const [model, setModel] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.forkRollout(id, { turn, rollouts: Number(rollouts), ...(model !== "" && { model }) }),
+    mutationFn: () => api.rollouts.fork(id, { turn, rollouts: Number(rollouts), ...(model !== "" && { model }) }),
     onSuccess: (run) => openRun(run.id),
   });
   return (
@@ -78,7 +78,7 @@ function ForkForm({ id, turn }: { readonly id: string; readonly turn: number }) 
 export function RolloutActions({ head }: { readonly head: RolloutHead }) {
   const openRun = useOpenRun();
   const [mayStart, mayCancel] = [useMay("runs:write"), useMay("rollouts:write")];
-  const rescore = async () => openRun((await api.rescoreRun(head.run_id)).id);
+  const rescore = async () => openRun((await api.runs.rescore(head.run_id)).id);
   const again = () => queryClient.invalidateQueries({ queryKey: ["rollout", head.id] });
   return (
     <p className="row">
@@ -88,7 +88,7 @@ export function RolloutActions({ head }: { readonly head: RolloutHead }) {
         </ConfirmButton>
       )}
       {mayCancel && head.status !== "done" && (
-        <ConfirmButton name="Cancel rollout" act={() => api.cancelRollout(head.id)} onDone={again}>
+        <ConfirmButton name="Cancel rollout" act={() => api.rollouts.cancel(head.id)} onDone={again}>
           It ends cancelled. Its run goes on.
         </ConfirmButton>
       )}

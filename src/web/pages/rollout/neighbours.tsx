@@ -113,7 +113,7 @@ function readIds({ run, filter, sort }: List, after: string | null): Promise<IdP
     queryKey: ["ids", run, filter, sort, after],
     queryFn: async ({ signal }) => {
       const query = { filter, sort, limit: PER_PAGE, ...(after !== null && { after }) };
-      const { data, has_more, last_id } = await api.listRollouts(run, query, { signal });
+      const { data, has_more, last_id } = await api.rollouts.list(run, query, { signal });
       return { ids: data.map((row) => row.id), next: has_more ? last_id : null };
     },
     staleTime: KEPT_MS,

@@ -25,7 +25,7 @@ async function readOutline(id: string, count: number, signal: AbortSignal): Prom
   const build = new OutlineBuild(count);
   while (build.read < count) {
     const query = { limit: PER_PAGE, ...(build.read > 0 && { after: build.read - 1 }) };
-    const { data, has_more } = await api.getOutline(id, query, { signal });
+    const { data, has_more } = await api.rollouts.outline(id, query, { signal });
     for (const turn of data) build.add(turn);
     if (!has_more || data.length === 0) break;
   }

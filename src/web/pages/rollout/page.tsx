@@ -29,7 +29,7 @@ export function Page() {
   useDocumentTitle(`rollout ${id.slice(-8)}`);
   const { data, error, refetch } = useQuery({
     queryKey: ["rollout", id],
-    queryFn: ({ signal }) => api.getRolloutHead(id, { signal }),
+    queryFn: ({ signal }) => api.rollouts.head(id, { signal }),
     refetchInterval: ({ state }) => (state.data?.status === "done" ? false : LIVE_MS),
   });
   return (

@@ -19,7 +19,8 @@ export function TokensView({ id, turn }: { readonly id: string; readonly turn: n
   const [after, setAfter] = useState(0);
   const { data, error, refetch } = useQuery({
     queryKey: ["tokens", id, turn, after],
-    queryFn: ({ signal }) => api.getTurnTokens(id, turn, { after, prompt_after: after, limit: PER_PAGE }, { signal }),
+    queryFn: ({ signal }) =>
+      api.rollouts.turns.tokens(id, turn, { after, prompt_after: after, limit: PER_PAGE }, { signal }),
     placeholderData: keepPreviousData,
     gcTime: 10_000,
   });

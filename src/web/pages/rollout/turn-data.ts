@@ -34,7 +34,7 @@ async function readBlock(id: string, first: number, end: number, signal: AbortSi
   while (first + turns.length < end) {
     const at = first + turns.length;
     const query = { limit: end - at, ...(at > 0 && { after: at - 1 }) };
-    const { data } = await api.listTurns(id, query, { signal });
+    const { data } = await api.rollouts.turns.list(id, query, { signal });
     if (data.length === 0) break;
     turns.push(...data);
   }
@@ -45,7 +45,7 @@ async function readBlock(id: string, first: number, end: number, signal: AbortSi
 export function useWholeTurn(id: string, index: number, wanted: boolean): UseQueryResult<WholeTurn> {
   return useQuery({
     queryKey: ["turn", id, index],
-    queryFn: ({ signal }) => api.getTurn(id, index, { signal }),
+    queryFn: ({ signal }) => api.rollouts.turns.get(id, index, { signal }),
     enabled: wanted,
     staleTime: NEVER,
     gcTime: KEPT_MS,

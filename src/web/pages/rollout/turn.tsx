@@ -213,7 +213,7 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
 
 /** Copies all of a turn, as text. */
 export async function copyTurn(id: string, index: number): Promise<void> {
-  await navigator.clipboard.writeText(plainText(await api.getTurn(id, index)));
+  await navigator.clipboard.writeText(plainText(await api.rollouts.turns.get(id, index)));
 }
 
 function CopyTurn({ id, index }: { readonly id: string; readonly index: number }) {

@@ -29,7 +29,7 @@ export function Page() {
     refetch,
   } = useQuery({
     queryKey: ["run", id],
-    queryFn: ({ signal }) => api.getRun(id, { signal }),
+    queryFn: ({ signal }) => api.runs.get(id, { signal }),
     refetchInterval: ({ state }) => (state.data !== undefined && !hasEnded(state.data) ? 5000 : false),
   });
   const name = run?.name ?? id;

@@ -23,7 +23,7 @@ export function SaveList({ run, filter, sort, metrics, matched }: SaveListProps)
     mutationFn: () =>
       saveRows(
         `${run}-rollouts.csv`,
-        api.rollouts(run, { filter, sort, limit: ROWS_READ }),
+        api.rollouts.list(run, { filter, sort, limit: ROWS_READ }),
         setWritten,
         (row) => csvRow(row, metrics),
         `${csvHeader(metrics)}\n`,

@@ -38,7 +38,7 @@ export function useRollouts({ run, filter, sort, live }: Asked) {
       return {
         queryKey: ["rollouts", run, filter, sort, after],
         queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
-          api.listRollouts(run, { filter, sort, after, limit: PAGE_ROWS, matched: at === 0 }, { signal }),
+          api.rollouts.list(run, { filter, sort, after, limit: PAGE_ROWS, matched: at === 0 }, { signal }),
         gcTime: FORGET_MS,
         staleTime: live ? LIVE_MS : Number.POSITIVE_INFINITY,
         refetchInterval: ({ state }: { readonly state: { readonly data?: RolloutSummaryList | undefined } }) =>

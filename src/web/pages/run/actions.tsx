@@ -45,15 +45,15 @@ function Steering({ run }: { readonly run: RunView }) {
   return (
     <>
       {status === "paused" ? (
-        <ActionButton act={() => api.resumeRun(id)} changes={["run"]}>
+        <ActionButton act={() => api.runs.resume(id)} changes={["run"]}>
           Resume
         </ActionButton>
       ) : (
-        <ActionButton act={() => api.pauseRun(id)} changes={["run"]}>
+        <ActionButton act={() => api.runs.pause(id)} changes={["run"]}>
           Pause
         </ActionButton>
       )}
-      <ConfirmButton name="Cancel run" act={() => api.cancelRun(id)} onDone={again}>
+      <ConfirmButton name="Cancel run" act={() => api.runs.cancel(id)} onDone={again}>
         <p>
           {countText(counts.in_flight)} rollouts in flight end as cancelled, and {countText(counts.pending)} are never
           begun. What has ended stays. A run that was cancelled cannot go on.
@@ -70,13 +70,13 @@ function After({ run }: { readonly run: RunView }) {
   const again = useAgain(id);
   const missing = sum(counts.failed) + sum(counts.unscored) + (counts.cancelled["deadline"] ?? 0);
   const rescore = async () => {
-    const { id: made } = await api.rescoreRun(id);
+    const { id: made } = await api.runs.rescore(id);
     await navigate({ to: "/runs/$id", params: { id: made }, search: {} });
   };
   return (
     <>
       {missing > 0 && status !== "cancelled" && (
-        <ConfirmButton name="Retry" act={() => api.retryRun(id)} onDone={again}>
+        <ConfirmButton name="Retry" act={() => api.runs.retry(id)} onDone={again}>
           <p>
             {countText(missing)} rollouts that failed, have no score or were cut off by the deadline get another
             attempt, which counts in their place.
@@ -104,7 +104,7 @@ function DeleteRun({ run: { id, counts } }: { readonly run: RunView }) {
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
   return (
-    <ConfirmButton name="Delete run" destroys act={() => api.deleteRun(id)} onDone={() => gone().catch(reportError)}>
+    <ConfirmButton name="Delete run" destroys act={() => api.runs.delete(id)} onDone={() => gone().catch(reportError)}>
       <p>The run, its {countText(counts.dispatched)} rollouts, its results and its exports are deleted for good.</p>
     </ConfirmButton>
   );

@@ -22,20 +22,20 @@ const EXPORTS: readonly Exported[] = [
     id: "results",
     name: "Results",
     says: "every rollout that has ended, with its turns",
-    rows: (run) => api.results(run),
+    rows: (run) => api.runs.results(run),
   },
-  { id: "sft", name: "SFT", says: "conversations", rows: (run) => api.exportRun(run, { format: "sft" }) },
+  { id: "sft", name: "SFT", says: "conversations", rows: (run) => api.runs.export(run, { format: "sft" }) },
   {
     id: "dpo",
     name: "DPO",
     says: "pairs of a better and a worse rollout",
-    rows: (run) => api.exportRun(run, { format: "dpo" }),
+    rows: (run) => api.runs.export(run, { format: "dpo" }),
   },
   {
     id: "verifiers",
     name: "verifiers",
     says: "rows as verifiers writes them",
-    rows: (run) => api.exportRun(run, { format: "verifiers" }),
+    rows: (run) => api.runs.export(run, { format: "verifiers" }),
   },
 ];
 

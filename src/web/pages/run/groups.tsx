@@ -29,7 +29,7 @@ export function GroupsTab({ run }: { readonly run: RunView }) {
   const { data, error, refetch, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: ["groups", run.id, filter, sort],
     queryFn: ({ pageParam, signal }) =>
-      api.listGroups(run.id, { filter, sort, limit: PAGE, after: pageParam }, { signal }),
+      api.runs.groups.list(run.id, { filter, sort, limit: PAGE, after: pageParam }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? (page.last_id ?? undefined) : undefined),
     enabled: parseFilter(filter).ok,

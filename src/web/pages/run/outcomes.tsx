@@ -60,7 +60,7 @@ function FirstError({ run, of }: { readonly run: Ends; readonly of: BadEnd }) {
   const { data } = useQuery({
     queryKey: firstKey(run, filter),
     queryFn: async ({ signal }) => {
-      const page = await api.listRollouts(run.id, { filter, sort: "ended", limit: 1 }, { signal });
+      const page = await api.rollouts.list(run.id, { filter, sort: "ended", limit: 1 }, { signal });
       return page.data[0] ?? null;
     },
     staleTime: Number.POSITIVE_INFINITY,

@@ -20,7 +20,7 @@ const REFETCH_MS = 10_000;
 export function RewardByStep({ runId, live }: { readonly runId: string; readonly live: boolean }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["run", runId, "reward-by-step"],
-    queryFn: ({ signal }) => api.histogram(runId, { of: "reward", bins: BINS, by: "step" }, { signal }),
+    queryFn: ({ signal }) => api.runs.histogram(runId, { of: "reward", bins: BINS, by: "step" }, { signal }),
     refetchInterval: live ? REFETCH_MS : false,
   });
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;

@@ -28,7 +28,7 @@ export function RunHistogram({ run }: { readonly run: RunView }) {
   const of = measures.find((one) => one === search["of"]) ?? "reward";
   const { data, error, refetch } = useQuery({
     queryKey: histogramKey(run.id, of),
-    queryFn: ({ signal }) => api.histogram(run.id, { of }, { signal }),
+    queryFn: ({ signal }) => api.runs.histogram(run.id, { of }, { signal }),
     enabled: !frozen,
     refetchInterval: frozen || hasEnded(run) ? false : LIVE_MS,
     placeholderData: keepPreviousData,

@@ -18,10 +18,10 @@ export function ShareReport({ runId }: { readonly runId: string }) {
   const queries = useQueryClient();
   const { data, error, refetch } = useQuery({
     queryKey: ["report-links", runId],
-    queryFn: ({ signal }) => api.listReportLinks(runId, { limit: 100 }, { signal }),
+    queryFn: ({ signal }) => api.reportLinks.list(runId, { limit: 100 }, { signal }),
   });
   const share = async () => {
-    setUrl((await api.createReportLink(runId, { expires_in_s: days * DAY_S })).url);
+    setUrl((await api.reportLinks.create(runId, { expires_in_s: days * DAY_S })).url);
     await queries.invalidateQueries({ queryKey: ["report-links", runId] });
   };
   return (
@@ -52,7 +52,7 @@ export function ShareReport({ runId }: { readonly runId: string }) {
           <li key={id} className="row">
             <code>{id}</code> by <code>{created_by}</code>, ends {timeText(expires_at)}
             {mayWrite && (
-              <ActionButton act={() => api.deleteReportLink(id)} changes={["report-links"]}>
+              <ActionButton act={() => api.reportLinks.delete(id)} changes={["report-links"]}>
                 Take it back
               </ActionButton>
             )}

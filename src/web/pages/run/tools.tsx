@@ -31,7 +31,7 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
     queryKey: ["run", run.id, "tools", hasEnded(run)],
     queryFn: async ({ signal }) => {
       const counts = new ToolCounts();
-      for await (const row of api.results(run.id, {}, { signal })) {
+      for await (const row of api.runs.results(run.id, {}, { signal })) {
         counts.add(row);
         if (counts.rollouts >= ROLLOUTS || counts.characters > CHARACTERS) break;
       }

@@ -62,7 +62,7 @@ async function readSteps(
   const rows = known.slice(0, -AGAIN);
   for (let after = rows.at(-1)?.step ?? -1; ; ) {
     const query = { limit: STEPS_A_PAGE, ...(after >= 0 && { after_step: after }) };
-    const page = await api.runMetrics(runId, query, { signal });
+    const page = await api.runs.metrics(runId, query, { signal });
     rows.push(...page.data);
     const last = page.data.at(-1);
     if (!page.has_more || last === undefined) return rows;
@@ -212,7 +212,7 @@ function Evals({ training }: { readonly training: TrainingView }) {
 }
 
 function EvalReward({ runId }: { readonly runId: string }) {
-  const { data } = useQuery({ queryKey: ["run", runId], queryFn: ({ signal }) => api.getRun(runId, { signal }) });
+  const { data } = useQuery({ queryKey: ["run", runId], queryFn: ({ signal }) => api.runs.get(runId, { signal }) });
   if (data === undefined) return NOTHING;
   const { mean, ci95, n_rollouts } = data.report.reward;
   const interval = ci95 === null ? "" : `, ${scoreText(ci95[0])} to ${scoreText(ci95[1])}`;

@@ -19,7 +19,7 @@ export type Live = "no" | "live" | "lost";
 export function useRun(id: string) {
   const query = useQuery({
     queryKey: ["run", id],
-    queryFn: ({ signal }) => api.getRun(id, { signal }),
+    queryFn: ({ signal }) => api.runs.get(id, { signal }),
     // What an earlier visit left may be minutes old, and so would be where the stream begins.
     refetchOnMount: "always",
     refetchInterval: ({ state }) => (state.data !== undefined && !hasEnded(state.data) ? REPORT_MS : false),
@@ -39,7 +39,7 @@ function useEvents(id: string, wanted: boolean): Live {
     const follow = async () => {
       setLive("live");
       const after = queries.getQueryData<RunView>(["run", id])?.last_event;
-      for await (const event of api.events(id, { after, signal: leaving.signal })) {
+      for await (const event of api.runs.events(id, { after, signal: leaving.signal })) {
         if (event.event === "run.progress") {
           queries.setQueryData<RunView>(["run", id], (run) => run && withProgress(run, event));
         } else if (changesRun(event)) {

@@ -100,7 +100,7 @@ function CostOf({ cost, max_cost_micros }: RunView) {
 function useTraining(run: RunView): RunView {
   const { data } = useQuery({
     queryKey: ["run", run.id],
-    queryFn: ({ signal }) => api.getRun(run.id, { signal }),
+    queryFn: ({ signal }) => api.runs.get(run.id, { signal }),
     enabled: run.kind === "training",
     staleTime: hasEnded(run) ? Number.POSITIVE_INFINITY : 3000,
     refetchInterval: hasEnded(run) ? false : 5000,

@@ -1,13 +1,12 @@
 /** All runs, newest first: how each stands, what it came to, what it cost. Marked runs are compared. */
-import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { RUN_KINDS, RUN_STATUSES, type RunView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
-import { api } from "../../client.ts";
 import { DataTable } from "../../components/data-table.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";
+import { useEnvironments } from "../../components/use-environments.ts";
 import { useKeys } from "../../layout/keys.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { runColumns } from "./columns.tsx";
@@ -130,11 +129,7 @@ function Marked({ marked, onCompare, onClear }: MarkedProps) {
 
 function Filters() {
   const [search, change] = useAddress();
-  const { data: environments = [] } = useQuery({
-    queryKey: ["environments"],
-    queryFn: ({ signal }) => api.environments({ signal }),
-    staleTime: 60_000,
-  });
+  const { data: environments = [] } = useEnvironments();
   const ids = [...new Set(environments.map(({ id }) => id))];
   return (
     <form className="row run-filters" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>

@@ -19,7 +19,7 @@ export function useRuns(search: Search) {
   const filter = runFilter(search);
   const pages = useInfiniteQuery({
     queryKey: ["runs", filter],
-    queryFn: ({ pageParam, signal }) => api.listRuns({ ...filter, limit: PAGE, after: pageParam }, { signal }),
+    queryFn: ({ pageParam, signal }) => api.runs.list({ ...filter, limit: PAGE, after: pageParam }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? (page.last_id ?? undefined) : undefined),
     refetchOnWindowFocus: false,
@@ -45,6 +45,6 @@ const NONE: readonly RunView[] = [];
 async function latestRuns(filter: RunQuery, signal: AbortSignal): Promise<readonly RunView[]> {
   const asked: RunQuery[] = [{ ...filter, limit: PAGE }];
   if (filter.status === undefined) asked.push({ ...filter, status: "running", limit: PAGE });
-  const answers = await Promise.all(asked.map((query) => api.listRuns(query, { signal })));
+  const answers = await Promise.all(asked.map((query) => api.runs.list(query, { signal })));
   return [...new Map(answers.flatMap(({ data }) => data).map((run) => [run.id, run])).values()];
 }

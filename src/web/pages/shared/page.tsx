@@ -25,7 +25,7 @@ export function Page() {
   const { hash: token } = useLocation();
   const { data, error } = useQuery({
     queryKey: ["shared", token],
-    queryFn: ({ signal }) => api.sharedReport(token, { signal }),
+    queryFn: ({ signal }) => api.reportLinks.read(token, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   useDocumentTitle(data === undefined ? "Report" : nameOf(data));

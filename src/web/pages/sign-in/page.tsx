@@ -28,7 +28,7 @@ export function Page() {
     return taken;
   });
   const { mutate, error, isPending, isSuccess } = useMutation({
-    mutationFn: (by: { readonly code: string } | { readonly key: string }) => api.signIn(by),
+    mutationFn: (by: { readonly code: string } | { readonly key: string }) => api.sessions.signIn(by),
     // The page begins anew, as who it is now.
     onSuccess: () => location.replace(to),
   });

@@ -22,7 +22,7 @@ import { useMay } from "../../layout/session.tsx";
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage noun="trigger" id={id} load={(options) => api.getTrigger(id, options)} nameOf={({ name }) => name}>
+    <ThingPage noun="trigger" id={id} load={(options) => api.triggers.get(id, options)} nameOf={({ name }) => name}>
       {(trigger) => <Trigger trigger={trigger} />}
     </ThingPage>
   );
@@ -48,7 +48,7 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
       <DeliveryLog
         label="Deliveries"
         queryKey={["trigger", trigger.id, "deliveries"]}
-        list={(after, limit, options) => api.listTriggerDeliveries(trigger.id, { after, limit }, options)}
+        list={(after, limit, options) => api.triggers.deliveries.list(trigger.id, { after, limit }, options)}
         columns={COLUMNS}
         empty={<p>Nothing came to it yet.</p>}
       />
@@ -63,10 +63,10 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
 function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
   return (
     <p className="row">
-      <ActionButton act={() => api.updateTrigger(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
+      <ActionButton act={() => api.triggers.update(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
         {trigger.disabled ? "Enable it" : "Disable it"}
       </ActionButton>
-      <DeleteThing noun="trigger" path="/triggers" act={() => api.deleteTrigger(trigger.id)}>
+      <DeleteThing noun="trigger" path="/triggers" act={() => api.triggers.delete(trigger.id)}>
         Deliveries to its address are 404 from then on. Runs that it began go on.
       </DeleteThing>
     </p>
@@ -112,7 +112,7 @@ const COLUMNS: readonly Column<TriggerDelivery>[] = [
 function TryPayload({ id }: { readonly id: string }) {
   const [text, setText] = useState("{}");
   const { mutate, data, error, isPending } = useMutation({
-    mutationFn: () => api.testTrigger(id, { body: text }),
+    mutationFn: () => api.triggers.test(id, { body: text }),
   });
   const send = (event: FormEvent) => {
     event.preventDefault();

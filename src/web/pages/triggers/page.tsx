@@ -48,7 +48,7 @@ export function Page() {
       }
       title="Triggers"
       noun="trigger"
-      list={(query, options) => api.listTriggers(query, options)}
+      list={(query, options) => api.triggers.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/triggers"
@@ -123,7 +123,7 @@ function jsonOf<Value>(fields: FormData, name: string): Value {
 
 async function createTrigger(fields: FormData): Promise<CreatedTrigger> {
   const scheme = TRIGGER_SCHEMES.find((one) => one === textOf(fields, "verify")) ?? "standard";
-  return await api.createTrigger({
+  return await api.triggers.create({
     name: textOf(fields, "name") ?? "",
     verify: { scheme, secret: textOf(fields, "secret") },
     run: jsonOf(fields, "run"),

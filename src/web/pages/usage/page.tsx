@@ -32,7 +32,7 @@ export function Page() {
   const { width, limit } = SPANS[span];
   const { data, error, refetch } = useQuery({
     queryKey: ["usage", span, group],
-    queryFn: ({ signal }) => api.getUsage({ bucket_width: width, limit, group_by: [group] }, { signal }),
+    queryFn: ({ signal }) => api.usage.list({ bucket_width: width, limit, group_by: [group] }, { signal }),
   });
   return (
     <main>

@@ -19,7 +19,12 @@ import { useMay } from "../../layout/session.tsx";
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage noun="webhook" id={id} load={(options) => api.getWebhookEndpoint(id, options)} nameOf={({ url }) => url}>
+    <ThingPage
+      noun="webhook"
+      id={id}
+      load={(options) => api.webhookEndpoints.get(id, options)}
+      nameOf={({ url }) => url}
+    >
       {(webhook) => <Webhook webhook={webhook} />}
     </ThingPage>
   );
@@ -58,7 +63,7 @@ function Webhook({ webhook }: { readonly webhook: WebhookView }) {
       <DeliveryLog
         label="Deliveries"
         queryKey={["webhook", webhook.id, "deliveries"]}
-        list={(after, limit, options) => api.listWebhookDeliveries(webhook.id, { after, limit }, options)}
+        list={(after, limit, options) => api.webhookEndpoints.deliveries.list(webhook.id, { after, limit }, options)}
         columns={columnsOf(webhook.id, mayWrite)}
         empty={<p>Nothing was delivered yet.</p>}
       />
@@ -70,20 +75,24 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
   const [secret, setSecret] = useState<string | null | undefined>();
   const { id } = webhook;
   const disabled = webhook.disabled_at !== null;
-  const rotate = async () => setSecret((await api.rotateWebhookSecret(id)).secret);
+  const rotate = async () => setSecret((await api.webhookEndpoints.rotateSecret(id)).secret);
   return (
     <>
       <p className="row">
-        <ActionButton act={() => api.testWebhookEndpoint(id)} changes={["webhook"]} said={({ state }) => words(state)}>
+        <ActionButton
+          act={() => api.webhookEndpoints.test(id)}
+          changes={["webhook"]}
+          said={({ state }) => words(state)}
+        >
           Send a test
         </ActionButton>
-        <ActionButton act={() => api.updateWebhookEndpoint(id, { disabled: !disabled })} changes={["webhook"]}>
+        <ActionButton act={() => api.webhookEndpoints.update(id, { disabled: !disabled })} changes={["webhook"]}>
           {disabled ? "Enable it" : "Disable it"}
         </ActionButton>
         <ConfirmButton name="Rotate secret" act={rotate}>
           Deliveries are signed with both secrets for a day.
         </ConfirmButton>
-        <DeleteThing noun="webhook" path="/webhooks" name="Delete address" act={() => api.deleteWebhookEndpoint(id)}>
+        <DeleteThing noun="webhook" path="/webhooks" name="Delete address" act={() => api.webhookEndpoints.delete(id)}>
           What waits for it is not delivered.
         </DeleteThing>
       </p>
@@ -116,7 +125,7 @@ function columnsOf(id: string, mayWrite: boolean): readonly Column<WebhookDelive
       width: 14,
       cell: (delivery) =>
         mayWrite && delivery.state !== "pending" ? (
-          <ActionButton act={() => api.replayWebhookDelivery(id, delivery.id)} changes={["webhook"]}>
+          <ActionButton act={() => api.webhookEndpoints.deliveries.replay(id, delivery.id)} changes={["webhook"]}>
             Send again
           </ActionButton>
         ) : (

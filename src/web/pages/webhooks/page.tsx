@@ -52,7 +52,7 @@ export function Page() {
       }
       title="Webhooks"
       noun="webhook"
-      list={(query, options) => api.listWebhookEndpoints(query, options)}
+      list={(query, options) => api.webhookEndpoints.list(query, options)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/webhooks"
@@ -68,7 +68,7 @@ type Events = NonNullable<WebhookRequestInput["events"]>;
 function createWebhook(fields: FormData): Promise<CreatedWebhook> {
   // The API says which name it does not know.
   const events = textOf(fields, "events")?.split(/[\s,]+/) as Events | undefined;
-  return api.createWebhookEndpoint({
+  return api.webhookEndpoints.create({
     url: textOf(fields, "url") ?? "",
     description: textOf(fields, "description"),
     events,

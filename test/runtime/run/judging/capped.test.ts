@@ -2,17 +2,17 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/contract/limits.ts";
-import { NO_CALLS } from "../../../../src/core/billing/allowance.ts";
+import { NO_CALLS } from "../../../../src/core/costs/allowance.ts";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
 import { takeAsks } from "../../../../src/runtime/run/cap.ts";
-import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/runtime/run/judging/ledger.ts";
-import { LEDGER_HOOKS } from "../../../../src/runtime/run/object.ts";
+import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/runtime/run/judging/unit-state.ts";
+import { ACCOUNTING_HOOKS } from "../../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../../src/runtime/run/store.ts";
 import { judgeUnit } from "../../../../src/runtime/scoring/consume-judgements.ts";
 import { registerEssays, topics, verdict } from "../../essays.ts";
-import { byHand, type Hand } from "../../hand-ledger.ts";
 import { owing } from "../../owing-unit.ts";
 import { type Door, expectLaw, openPlatform, requestsOf } from "../../platform.ts";
+import { byHand, type Hand } from "../../run-by-hand.ts";
 import { script } from "../../script.ts";
 
 let platform: Door;
@@ -154,7 +154,7 @@ test("a claim that broke before it asked anything gives back all that it was let
   await judgeUnit(env, message, BY, subrequests);
   const [units, { cap }] = await platform.inRun(id, (_, { storage }) => [
     storage.sql.exec("select stage, losses, allowance, spent_micros, lost_calls from judging").toArray(),
-    new RunStore(storage, LEDGER_HOOKS).head(),
+    new RunStore(storage, ACCOUNTING_HOOKS).head(),
   ]);
   const unit = { stage: "waiting", losses: 1, allowance: 0, spent_micros: 0, lost_calls: 0 };
   expect(units).toEqual([unit]);
@@ -192,7 +192,7 @@ test("a ceiling is written before its reply: told again it is the same, and an a
 
 test("a rollout that is given up has spent all that it was let out", async () => {
   await byHand({ money: MONEY, num_examples: 1, rollouts_per_example: 1 }, async (run) => {
-    const { giveUp } = await import("../../../../src/runtime/run/ledger.ts");
+    const { giveUp } = await import("../../../../src/runtime/run/accounting.ts");
     run.dispatch(1);
     takeAsks(run.store, run.spec, [{ group: 0, slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 }]);
     const [row] = run.rows("running");

@@ -3,7 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/runtime/kit/subrequests.ts";
-import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/ledger.ts";
+import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/runtime/run/judging/unit-state.ts";
 import { judgementQueue } from "../../../../src/runtime/run/queues.ts";
 import { judgeUnit } from "../../../../src/runtime/scoring/consume-judgements.ts";
 import { registerEssays, verdict } from "../../essays.ts";

@@ -4,10 +4,10 @@ import { RunObject } from "../../../../src/index.ts";
 import type { ListAnswer, ListAsk, ListQuestion } from "../../../../src/runtime/contract/rpc.ts";
 import type { RunSpec } from "../../../../src/runtime/contract/wire.ts";
 import { lookAt } from "../../../../src/runtime/run/lists/look.ts";
-import type { Life } from "../../account/life.ts";
 import { countingRows, type RowsRun } from "../../counting-rows.ts";
-import { Hand } from "../../hand-ledger.ts";
+import type { Life } from "../../life.ts";
 import { inside } from "../../platform.ts";
+import { Hand } from "../../run-by-hand.ts";
 import { makeUpRows } from "./made-up-rows.ts";
 
 export interface MadeUp {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import { rolloutId } from "../../../../src/core/ids.ts";
 import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
-import { Life } from "../../account/life.ts";
+import { Life } from "../../life.ts";
 import { type MadeUp, madeUpRun } from "./made-up-run.ts";
 
 const ROLLOUTS = 120;

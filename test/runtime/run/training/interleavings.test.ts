@@ -1,5 +1,5 @@
 /**
- * The ledger of a training run under any order of events, on an object's real storage: arrivals, failures, publications,
+ * A training run under any order of events, on an object's real storage: arrivals, failures, publications,
  * acknowledgements, resets, cancels and restarts as they happen to come.
  */
 
@@ -7,15 +7,15 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../../src/index.ts";
-import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
-import { LEDGER_HOOKS } from "../../../../src/runtime/run/object.ts";
+import { requestCancel } from "../../../../src/runtime/run/accounting.ts";
+import { ACCOUNTING_HOOKS } from "../../../../src/runtime/run/object.ts";
 import { recordsOf } from "../../../../src/runtime/run/records.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { RunStore } from "../../../../src/runtime/run/store.ts";
 import { trainingRecords } from "../../../../src/runtime/run/training/view.ts";
 import type { TrainGroup } from "../../../../src/runtime/run/training-state.ts";
 import { expectLaw, inside } from "../../platform.ts";
-import { RIGHT, TrainingLedger } from "../../training-rows.ts";
+import { RIGHT, TrainingByHand } from "../../training-rows.ts";
 
 const LIMIT_MS = 30_000;
 const pick = fc.nat({ max: 50 });
@@ -59,78 +59,78 @@ const shape = fc.record({
 });
 
 type Of<Name extends Happening["do"]> = Extract<Happening, { do: Name }>;
-type Appliers = { [Name in Happening["do"]]: (ledger: TrainingLedger, it: Of<Name>) => void };
+type Appliers = { [Name in Happening["do"]]: (run: TrainingByHand, it: Of<Name>) => void };
 
 const APPLY: Appliers = {
-  dispatch: (ledger, { count }) => void ledger.dispatch(count),
-  answer: (ledger, { count }) => {
-    for (const row of ledger.rows("running").slice(0, count)) ledger.answer(row);
+  dispatch: (run, { count }) => void run.dispatch(count),
+  answer: (run, { count }) => {
+    for (const row of run.rows("running").slice(0, count)) run.answer(row);
   },
-  fail: (ledger, { pick: at }) => {
-    const row = picked(ledger.rows("running"), at);
-    if (row !== null) ledger.answer(row, { failure: "provider", cancelled: null });
+  fail: (run, { pick: at }) => {
+    const row = picked(run.rows("running"), at);
+    if (row !== null) run.answer(row, { failure: "provider", cancelled: null });
   },
-  score: (ledger, { pick: at, rewards, samples }) => {
-    const row = picked(ledger.rows("scoring"), at);
-    if (row !== null) ledger.score(row.group_index, rewards, samples);
+  score: (run, { pick: at, rewards, samples }) => {
+    const row = picked(run.rows("scoring"), at);
+    if (row !== null) run.score(row.group_index, rewards, samples);
   },
-  cut: (ledger) => void ledger.cut(),
-  ack: (ledger) => {
-    const acked_step = ledger.trainer.acked_step + 1;
-    if (acked_step < ledger.training.step) ledger.tell({ acked_step });
+  cut: (run) => void run.cut(),
+  ack: (run) => {
+    const acked_step = run.trainer.acked_step + 1;
+    if (acked_step < run.training.step) run.tell({ acked_step });
   },
-  publish: (ledger) => {
-    const { published, acked_step } = ledger.trainer;
-    if (published < acked_step) ledger.tell({ published: published + 1 });
+  publish: (run) => {
+    const { published, acked_step } = run.trainer;
+    if (published < acked_step) run.tell({ published: published + 1 });
   },
-  repeat: (ledger) => ledger.tell(),
-  reset: (ledger, { pick: at }) => {
-    const { published, generation } = ledger.trainer;
-    if (published === 0 || ledger.store.head().settled_at !== null) return;
+  repeat: (run) => run.tell(),
+  reset: (run, { pick: at }) => {
+    const { published, generation } = run.trainer;
+    if (published === 0 || run.store.head().settled_at !== null) return;
     const to = at % published;
     const gone = { generation: generation + 1, reset_to: to };
-    ledger.tell({ ...gone, published: to, acked_step: to });
+    run.tell({ ...gone, published: to, acked_step: to });
   },
-  "come back": (ledger, { pick: at }) => {
-    const { published, acked_step } = ledger.trainer;
-    if (acked_step === published || ledger.store.head().settled_at !== null) return;
-    ledger.tell({ acked_step: published + (at % (acked_step - published)) });
+  "come back": (run, { pick: at }) => {
+    const { published, acked_step } = run.trainer;
+    if (acked_step === published || run.store.head().settled_at !== null) return;
+    run.tell({ acked_step: published + (at % (acked_step - published)) });
   },
-  "stop what was told to": (ledger) => {
-    for (const row of ledger.rows("running")) {
-      if (row.cancel !== null) ledger.answer(row, { failure: null, cancelled: row.cancel });
+  "stop what was told to": (run) => {
+    for (const row of run.rows("running")) {
+      if (row.cancel !== null) run.answer(row, { failure: null, cancelled: row.cancel });
     }
   },
-  restart: (ledger) => ledger.restart(),
+  restart: (run) => run.restart(),
 };
 
-function apply<Name extends Happening["do"]>(ledger: TrainingLedger, it: Of<Name>): void {
-  ledger.now += 1;
+function apply<Name extends Happening["do"]>(run: TrainingByHand, it: Of<Name>): void {
+  run.now += 1;
   const applier: Appliers[Name] = APPLY[it.do];
-  applier(ledger, it);
+  applier(run, it);
 }
 
 function picked<Row>(rows: readonly Row[], at: number): Row | null {
   return rows[at % Math.max(1, rows.length)] ?? null;
 }
 
-function check(ledger: TrainingLedger): void {
-  const { store, spec, training } = ledger;
+function check(run: TrainingByHand): void {
+  const { store, spec, training } = run;
   const head = store.head();
   expectLaw(countsOf(spec, head));
-  const { counters, run_rows, tallies } = recordsOf(ledger.storage.sql, spec, head, trainingRecords);
+  const { counters, run_rows, tallies } = recordsOf(run.storage.sql, spec, head, trainingRecords);
   expect(run_rows).toEqual(counters);
   expect(tallies.run_rows).toEqual(tallies.counters);
-  expect(new RunStore(ledger.storage, LEDGER_HOOKS).head()).toEqual(head);
-  const groups = groupsOf(ledger);
+  expect(new RunStore(run.storage, ACCOUNTING_HOOKS).head()).toEqual(head);
+  const groups = groupsOf(run);
   expect(groups.length).toBe(training.groups_opened);
-  expectCounted(ledger, groups);
-  expectGates(ledger, groups);
+  expectCounted(run, groups);
+  expectGates(run, groups);
   expectWholeOnce(groups);
 }
 
 /** The counters of the head are those of the rows. */
-function expectCounted({ training }: TrainingLedger, groups: readonly TrainGroup[]): void {
+function expectCounted({ training }: TrainingByHand, groups: readonly TrainGroup[]): void {
   const of = (state: string) => groups.filter((group) => group.state === state);
   const sum = (rows: readonly TrainGroup[], of: (row: TrainGroup) => number) =>
     rows.reduce((total, row) => total + of(row), 0);
@@ -152,7 +152,7 @@ function expectCounted({ training }: TrainingLedger, groups: readonly TrainGroup
 }
 
 /** Lead, staleness and order of what was shipped. */
-function expectGates({ store, spec, training }: TrainingLedger, groups: readonly TrainGroup[]) {
+function expectGates({ store, spec, training }: TrainingByHand, groups: readonly TrainGroup[]) {
   const { lead = 0, max_off_policy_steps = 0, max_steps = 0 } = spec.training ?? {};
   expect(training.step - 1 - training.trainer.published).toBeLessThanOrEqual(lead + 1);
   expect(training.step).toBeLessThanOrEqual(max_steps + 1);
@@ -183,29 +183,29 @@ function expectWholeOnce(groups: readonly TrainGroup[]): void {
   expect(kept.filter(({ position }) => position === null)).toEqual([]);
 }
 
-function groupsOf(ledger: TrainingLedger): TrainGroup[] {
-  const { groups_opened } = ledger.training;
+function groupsOf(run: TrainingByHand): TrainGroup[] {
+  const { groups_opened } = run.training;
   return Array.from({ length: groups_opened }, (_, index) => {
-    const group = ledger.store.training.group(index);
+    const group = run.store.training.group(index);
     if (group === null) throw new Error(`group ${index} is missing`);
     return group;
   });
 }
 
 /** Everybody answers, and the trainer trains whatever is ready. */
-function finish(ledger: TrainingLedger): void {
-  for (let round = 0; round < 60 && ledger.store.head().settled_at === null; round += 1) {
-    ledger.dispatch();
-    ledger.settleGroups();
-    ledger.cut();
-    ledger.train();
-    if (ledger.trainer.published < ledger.trainer.acked_step) {
-      ledger.tell({ published: ledger.trainer.acked_step });
+function finish(run: TrainingByHand): void {
+  for (let round = 0; round < 60 && run.store.head().settled_at === null; round += 1) {
+    run.dispatch();
+    run.settleGroups();
+    run.cut();
+    run.train();
+    if (run.trainer.published < run.trainer.acked_step) {
+      run.tell({ published: run.trainer.acked_step });
     }
   }
 }
 
-type Open = () => Promise<TrainingLedger>;
+type Open = () => Promise<TrainingByHand>;
 
 async function holds(run: (open: Open, happenings: readonly Happening[]) => Promise<void>) {
   const stub = env.RUN.getByName(crypto.randomUUID());
@@ -214,7 +214,7 @@ async function holds(run: (open: Open, happenings: readonly Happening[]) => Prom
       fc.asyncProperty(shape, fc.array(event, { maxLength: 60 }), (given, happenings) => {
         const open = async () => {
           await storage.deleteAll();
-          return new TrainingLedger(storage, given);
+          return new TrainingByHand(storage, given);
         };
         return run(open, happenings);
       }),
@@ -224,8 +224,8 @@ async function holds(run: (open: Open, happenings: readonly Happening[]) => Prom
 }
 
 /** Every group and every batch, as the rows have them. */
-function recordOf(ledger: TrainingLedger) {
-  return [groupsOf(ledger), ledger.store.training.batchesBetween(0, 1000), ledger.training];
+function recordOf(run: TrainingByHand) {
+  return [groupsOf(run), run.store.training.batchesBetween(0, 1000), run.training];
 }
 
 test(
@@ -250,10 +250,10 @@ test(
   "after any order of events groups, batches and counters agree, nothing too old ships, and the lead stays bounded",
   async () => {
     await holds(async (open, happenings) => {
-      const ledger = await open();
+      const run = await open();
       for (const happening of happenings) {
-        apply(ledger, happening);
-        check(ledger);
+        apply(run, happening);
+        check(run);
       }
     });
   },
@@ -264,16 +264,16 @@ test(
   "whatever came before, once everybody answers every step is trained and the run is completed",
   async () => {
     await holds(async (open, happenings) => {
-      const ledger = await open();
-      for (const happening of happenings) apply(ledger, happening);
-      finish(ledger);
-      check(ledger);
-      const { status, error, in_flight, settled_at } = ledger.store.head();
+      const run = await open();
+      for (const happening of happenings) apply(run, happening);
+      finish(run);
+      check(run);
+      const { status, error, in_flight, settled_at } = run.store.head();
       expect({ status, error, in_flight }).toEqual({
         ...{ status: "completed", error: null, in_flight: 0 },
       });
       expect(settled_at).not.toBeNull();
-      expect(ledger.training.trainer.acked_step).toBe(ledger.spec.training?.max_steps);
+      expect(run.training.trainer.acked_step).toBe(run.spec.training?.max_steps);
     });
   },
   LIMIT_MS,
@@ -283,13 +283,13 @@ test(
   "a run that is cancelled at any moment ends once what is in flight has answered",
   async () => {
     await holds(async (open, happenings) => {
-      const ledger = await open();
-      for (const happening of happenings) apply(ledger, happening);
-      requestCancel(ledger.store, ledger.spec, "user", ledger.now);
-      for (const row of ledger.rows("running")) ledger.answer(row, { ...RIGHT, cancelled: "user" });
-      const waiting = ledger.rows("scoring").map(({ group_index }) => group_index);
-      expect(ledger.store.head().running).toBe(0);
-      if (waiting.length === 0) expect(ledger.store.head().settled_at).not.toBeNull();
+      const run = await open();
+      for (const happening of happenings) apply(run, happening);
+      requestCancel(run.store, run.spec, "user", run.now);
+      for (const row of run.rows("running")) run.answer(row, { ...RIGHT, cancelled: "user" });
+      const waiting = run.rows("scoring").map(({ group_index }) => group_index);
+      expect(run.store.head().running).toBe(0);
+      if (waiting.length === 0) expect(run.store.head().settled_at).not.toBeNull();
     });
   },
   LIMIT_MS,

@@ -1,9 +1,9 @@
 /** What a training run takes over of what its trainer's object says, and what it does not. */
 import { expect, test } from "vitest";
-import { fill, ledger } from "../../training-rows.ts";
+import { fill, trainingByHand } from "../../training-rows.ts";
 
 test("what a trainer measured is kept, though its batch counted as trained before by its weights", async () => {
-  await ledger({}, (run) => {
+  await trainingByHand({}, (run) => {
     fill(run, 2);
     run.cut();
     const ack = { step: 1, at: 5000, produced_version: 1 };
@@ -16,7 +16,7 @@ test("what a trainer measured is kept, though its batch counted as trained befor
 });
 
 test("metrics that were no finite number are null in the series, counted there, and named by the event", async () => {
-  await ledger({}, (run) => {
+  await trainingByHand({}, (run) => {
     fill(run, 2);
     run.cut();
     const ack = { step: 1, at: 5000, produced_version: 1, metrics: { loss: null, entropy: 1 } };
@@ -31,7 +31,7 @@ test("metrics that were no finite number are null in the series, counted there, 
 });
 
 test("what the trainer's object said before is not taken over after what it said later, nor a second time", async () => {
-  await ledger({ max_steps: 9 }, (run) => {
+  await trainingByHand({ max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();
     run.train();

@@ -17,7 +17,7 @@ import type { Reply } from "../../../fakes/completion-body.ts";
 import { type Door, expectLaw, inside, openPlatform } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
 import { script } from "../../script.ts";
-import { TrainingLedger } from "../../training-rows.ts";
+import { TrainingByHand } from "../../training-rows.ts";
 
 const Task = z.object({ question: z.string() });
 const rows = Array.from({ length: 40 }, (_, at) => ({ question: `Is ${at} even?` }));
@@ -260,7 +260,7 @@ test("whatever breaks between the cut and the trainer, the batch is written agai
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const run_id = `run_${crypto.randomUUID()}`;
-    const run = new TrainingLedger(storage, { max_steps: 1 }, { scope: door.scope, run_id });
+    const run = new TrainingByHand(storage, { max_steps: 1 }, { scope: door.scope, run_id });
     run.dispatch();
     run.settleGroups();
     const written: string[] = [];

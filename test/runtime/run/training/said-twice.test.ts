@@ -1,11 +1,11 @@
-/** What comes again or out of its turn while groups become whole: each is taken in once. The ledger by hand. */
+/** What comes again or out of its turn while groups become whole: each is taken in once. Moved on by hand. */
 import { expect, test } from "vitest";
-import { score } from "../../../../src/runtime/run/ledger.ts";
-import { scoreOf } from "../../ledger-rows.ts";
-import { fill, ledger } from "../../training-rows.ts";
+import { score } from "../../../../src/runtime/run/accounting.ts";
+import { scoreOf } from "../../run-rows.ts";
+import { fill, trainingByHand } from "../../training-rows.ts";
 
 test("a group is taken in when the last of it has ended, and once, however often its scores come", async () => {
-  await ledger({ max_steps: 9, min_group_size: 1 }, (run) => {
+  await trainingByHand({ max_steps: 9, min_group_size: 1 }, (run) => {
     run.dispatch(2);
     const [first, second] = run.rows("running");
     if (first === undefined || second === undefined) throw new Error("a group was opened");
@@ -23,7 +23,7 @@ test("a group is taken in when the last of it has ended, and once, however often
 });
 
 test("a reset keeps what waits in the buffer and was sampled by the very weights it goes back to", async () => {
-  await ledger({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
+  await trainingByHand({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();
     run.train();

@@ -3,9 +3,9 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../../src/index.ts";
+import { requestCancel } from "../../../../src/runtime/run/accounting.ts";
 import { Dispatcher } from "../../../../src/runtime/run/dispatcher.ts";
 import { RunLeases } from "../../../../src/runtime/run/leases.ts";
-import { requestCancel } from "../../../../src/runtime/run/ledger.ts";
 import { countsOf } from "../../../../src/runtime/run/report.ts";
 import { type AcceptEval, TrainingEvals } from "../../../../src/runtime/run/training/evals.ts";
 import { TrainingLoop } from "../../../../src/runtime/run/training/loop.ts";
@@ -13,13 +13,13 @@ import { GroupOpenings } from "../../../../src/runtime/run/training/plan.ts";
 import { trainingFlow } from "../../../../src/runtime/run/training/view.ts";
 import { acceptRun } from "../../../../src/runtime/service/accept-run.ts";
 import { inside } from "../../platform.ts";
-import { TrainingLedger } from "../../training-rows.ts";
+import { TrainingByHand } from "../../training-rows.ts";
 
 test("an eval of weights that were taken back is cancelled, and says nothing of the step that comes in its place", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 9, num_examples: 1, rollouts_per_example: 1, at_start: false };
-    const run = new TrainingLedger(storage, { eval: asked });
+    const run = new TrainingByHand(storage, { eval: asked });
     const gone = { step: 2, generation: 0, policy_version: 2, due_at: 0 };
     run.store.training.addEval(gone);
     const [entry] = run.store.training.openEvals();
@@ -35,7 +35,7 @@ test("an eval is begun once, under a key of its generation and its step", async 
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
-    const run = new TrainingLedger(storage, { eval: asked, max_steps: 9 });
+    const run = new TrainingByHand(storage, { eval: asked, max_steps: 9 });
     const keys: (string | null)[] = [];
     const accept: AcceptEval = async (_env, _scope, _request, { idempotencyKey }) => {
       keys.push(idempotencyKey);
@@ -60,7 +60,7 @@ test("an eval is begun once, under a key of its generation and its step", async 
 test("a batch that is written and was never offered is offered at once, not when its trainer is next looked after", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
-    const run = new TrainingLedger(storage, { max_steps: 9 });
+    const run = new TrainingByHand(storage, { max_steps: 9 });
     const loop = new TrainingLoop(env, run.store, () => 1000, { toScore: () => undefined, acceptEval: acceptRun });
     run.dispatch(4);
     run.settleGroups();
@@ -77,7 +77,7 @@ test("a batch that is written and was never offered is offered at once, not when
 test("a run that opens nothing because an engine serves older weights, or gone ones, says which and what", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
-    const run = new TrainingLedger(storage, { max_off_policy_steps: 0, max_steps: 9 });
+    const run = new TrainingByHand(storage, { max_off_policy_steps: 0, max_steps: 9 });
     const flow = () => trainingFlow(run.store, run.spec);
     const applied = (version: number) => ({
       applied: { min: version, max: version, by_replica: { "gpu-0": version } },
@@ -96,7 +96,7 @@ test("a run that opens nothing because an engine serves older weights, or gone o
 test("once its last batch is cut a run wants nothing more of its endpoint, however long its trainer takes", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
-    const run = new TrainingLedger(storage, { max_steps: 2, lead: 2 });
+    const run = new TrainingByHand(storage, { max_steps: 2, lead: 2 });
     const { store } = run;
     const leases = new RunLeases(env, store, () => 1000);
     const need = () => new Dispatcher(env, store, () => 1000, new GroupOpenings(store), leases).need(run.spec);
@@ -111,7 +111,7 @@ test("once its last batch is cut a run wants nothing more of its endpoint, howev
 test("what a trainer says after the run's end, its last acknowledgement or a reset, changes nothing of how that ended", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
-    const run = new TrainingLedger(storage, { max_steps: 9, max_off_policy_steps: 0 });
+    const run = new TrainingByHand(storage, { max_steps: 9, max_off_policy_steps: 0 });
     run.dispatch();
     run.settleGroups();
     run.cut();

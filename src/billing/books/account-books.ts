@@ -1,0 +1,317 @@
+/**
+ * The part of an organisation's object that keeps its books: reads what it agreed to, takes what runs and the API bring,
+ * tells runs of money they wait for, and tends what follows (thresholds, months, the archive) from the object's alarm. What is
+ * written, and when, stands in books.ts.
+ *
+ * Invariants. What was used is taken in whatever else fails. Nothing is reserved while it is not known what the
+ * organisation agreed to. A step of the alarm that fails is logged and tried again, and holds up no other.
+ */
+
+import { LIMITS } from "../../contract/limits.ts";
+import type { LedgerEntry } from "../../contract/money.ts";
+import { tellRuns } from "../../runtime/account/tell-runs.ts";
+import { backoffMs } from "../../runtime/kit/backoff.ts";
+import { logError } from "../../runtime/kit/log.ts";
+import { Subrequests } from "../../runtime/kit/subrequests.ts";
+import type { HoldGrant } from "../../runtime/run/schema.ts";
+import { readTerms } from "../queries/books.ts";
+import type {
+  BalanceState,
+  BudgetState,
+  EntriesPage,
+  EntriesQuery,
+  HoldAsk,
+  LedgerFindings,
+  MonthState,
+  Posting,
+  PostReply,
+  SettleOrder,
+  SettleReply,
+} from "../rpc.ts";
+import { deliverNotice } from "./alerts.ts";
+import { ARCHIVE_BOUNDS } from "./archive.ts";
+import { archivedEntries, type Sought } from "./archived-entries.ts";
+import { Books, granted } from "./books.ts";
+import { endOfMonth, monthOf } from "./books-schema.ts";
+import { nameOf, type Terms } from "./budgets.ts";
+import { archiveEntries, copyUsage, usageDueAt } from "./copying.ts";
+import { BALANCE, entryOf, monthStateOf } from "./entries.ts";
+import { Differences, verifyBooks } from "./verify.ts";
+
+const TERMS_KEPT_MS = 5 * 60_000;
+const TERMS = "terms";
+const NOTICES_A_SLICE = 50;
+
+/** The object that holds them. */
+type Holder = Pick<DurableObjectState, "storage" | "waitUntil">;
+
+export class AccountBooks {
+  readonly #ctx: Holder;
+  readonly #env: Env;
+  readonly #now: () => number;
+  readonly #books: Books;
+  /** Smaller in tests. */
+  archiveBounds = ARCHIVE_BOUNDS;
+  /** When what failed outside is tried again, and how often it did. */
+  #again: { readonly failures: number; readonly at: number } | null = null;
+  /** Whether something is on its way to the stores. */
+  isCopying = false;
+  #terms: Terms | null | undefined;
+  /** As it stands on disk. */
+  #keptTerms: Terms | null | undefined;
+
+  constructor(ctx: Holder, env: Env, now: () => number) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#now = now;
+    this.#books = new Books(ctx.storage);
+  }
+
+  async settle(order: SettleOrder): Promise<SettleReply> {
+    const terms = order.run.price_version === null ? null : await this.#termsIfKnown(order.run.scope.orgId);
+    const reply = this.#books.settle(order, terms, this.#now());
+    this.#keepTerms();
+    return reply;
+  }
+
+  async hold(ask: HoldAsk): Promise<HoldGrant> {
+    if (ask.run.price_version === null) return granted(ask.micros, this.#now());
+    const terms = await this.#readTerms(ask.run.scope.orgId);
+    const grant = this.#books.hold(ask, terms, this.#now());
+    this.#keepTerms();
+    return grant;
+  }
+
+  async post(posting: Posting): Promise<PostReply> {
+    const terms = await this.#termsIfKnown(posting.orgId);
+    const reply = this.#books.post(posting, terms, this.#now());
+    this.#keepTerms();
+    this.#tellRuns();
+    return reply;
+  }
+
+  async balance(orgId: string): Promise<BalanceState> {
+    const { billing, credit_limit_micros } = await this.#readTerms(orgId);
+    const agreed = { billing, credit_limit_micros };
+    const { areKept, entries, holds } = this.#books;
+    if (!areKept) return { ...agreed, balance_micros: 0, reserved_micros: 0, entries: 0 };
+    return {
+      ...agreed,
+      ...{ balance_micros: entries.balance(), reserved_micros: holds.reserved(this.#now()) },
+      entries: entries.lastNumber(),
+    };
+  }
+
+  /** Archived ones too. */
+  async entries(query: EntriesQuery): Promise<EntriesPage> {
+    if (!this.#books.areKept) return NO_ENTRIES;
+    const { limit, kind, run_id, source_id } = query;
+    // One more than is asked for: it says whether there are more.
+    const here = this.#books.entries.list({ ...query, limit: limit + 1 }).map(entryOf);
+    const source_ids = source_id === null ? null : [source_id];
+    const sought = { before: query.before ?? NEWEST, kind, run_id, source_ids };
+    const { entries, next } = await this.#withArchived(here, sought, limit + 1);
+    const page = entries.slice(0, limit);
+    return { entries: page, next: entries.length > limit ? (page.at(-1)?.number ?? null) : next };
+  }
+
+  async entriesOf(run_id: string, source_ids: readonly string[], before: number | null = null): Promise<EntriesPage> {
+    if (!this.#books.areKept) return NO_ENTRIES;
+    const here = this.#books.entries.ofSources(run_id, source_ids, before).map(entryOf);
+    const sought = { before: before ?? NEWEST, kind: null, run_id, source_ids };
+    const found = await this.#withArchived(here, sought, source_ids.length);
+    return found.entries.length < source_ids.length ? found : { ...found, next: null };
+  }
+
+  /** Where those that are here are less than `most`, what is before them follows. */
+  async #withArchived(here: readonly LedgerEntry[], sought: Sought, most: number): Promise<EntriesPage> {
+    const before = Math.min(this.#books.entries.firstNumber(), sought.before);
+    if (here.length >= most || before <= 1) return { entries: here, next: null };
+    const { entries, next } = await archivedEntries(this.#env, this.#books, { ...sought, before }, most - here.length);
+    return { entries: [...here, ...entries], next };
+  }
+
+  month(month: string): MonthState | null {
+    const row = this.#books.areKept ? this.#books.entries.month(month) : null;
+    return row === null ? null : monthStateOf(row);
+  }
+
+  closedMonths(before: string | null, limit: number): MonthState[] {
+    return this.#books.areKept ? this.#books.entries.closedMonths(before, limit).map(monthStateOf) : [];
+  }
+
+  async budgets(orgId: string): Promise<BudgetState[]> {
+    const terms = await this.#readTerms(orgId);
+    const now = this.#now();
+    const means = this.#books.means(terms, now);
+    if (means === null) return [];
+    const { spending, holds } = this.#books;
+    const spent = spending.ofMonth(means.month);
+    const crossed = spending.crossed(means.month);
+    const held = holds.reservedByName(now);
+    return terms.budgets.map((budget) => {
+      const name = nameOf(budget);
+      const thresholds = crossed.get(budget.id) ?? [];
+      const [spent_micros, reserved_micros] = [spent.get(name) ?? 0, held.get(name) ?? 0];
+      return { budget_id: budget.id, spent_micros, reserved_micros, thresholds };
+    });
+  }
+
+  verify(): LedgerFindings {
+    if (!this.#books.areKept) return { entries: 0, balance_micros: 0, recomputed_micros: 0, differences: [] };
+    const found = new Differences();
+    const { accounts, entries } = verifyBooks(this.#books, found);
+    const balance_micros = this.#books.entries.balance();
+    const recomputed_micros = accounts.get(BALANCE) ?? 0;
+    return { entries, balance_micros, recomputed_micros, differences: found.all };
+  }
+
+  /** What it agreed to is read anew, and whoever it concerns is told. */
+  async changed(): Promise<void> {
+    const known = this.#knownTerms();
+    if (known !== null) this.#terms = { ...known, read_at: 0 };
+    if (!this.#books.areKept) return;
+    await this.#readTerms(this.#books.owner());
+    this.#watchBudgets();
+    this.#tellRuns();
+  }
+
+  async tend(): Promise<void> {
+    if (!this.#books.areKept) return;
+    const now = this.#now();
+    const orgId = this.#books.owner();
+    this.#books.write(() => {
+      this.#books.holds.dropEnded(now);
+      this.#books.usage.drop(now);
+      this.#books.spending.drop(this.#books.month(now));
+      this.#books.entries.closeMonths(now);
+    });
+    await this.#termsIfKnown(orgId);
+    this.#tellRuns();
+    if (this.#again !== null && this.#again.at > now) return;
+    const subrequests = new Subrequests();
+    this.isCopying = true;
+    const done = [
+      await this.#step("hours of use", () => copyUsage(this.#env, this.#books, subrequests, now)),
+      await this.#step("archive of the ledger", () =>
+        archiveEntries(this.#env, this.#books, this.archiveBounds, subrequests),
+      ),
+      await this.#step("notices of budgets", () => this.#deliver(subrequests, orgId, now)),
+    ];
+    this.isCopying = false;
+    const failures = done.every((one) => one) ? 0 : (this.#again?.failures ?? 0) + 1;
+    this.#again = failures === 0 ? null : { failures, at: now + backoffMs(failures, null, orgId) };
+  }
+
+  /** Epoch milliseconds; null while there is nothing to tend. */
+  nextAt(): number | null {
+    if (!this.#books.areKept) return null;
+    const now = this.#now();
+    const { archive, entries, holds, spending } = this.#books;
+    const isDue = archive.isDue(this.archiveBounds) || spending.toDeliver(1).length > 0;
+    const outside = [usageDueAt(this.#books), isDue ? now : null]
+      .filter((at) => at !== null)
+      .map((at) => Math.max(at, this.#again?.at ?? 0));
+    const due = [
+      ...outside,
+      entries.closesAt(),
+      holds.nextAt(this.#books.means(this.#knownTerms(), now), now),
+      holds.anyShort() ? endOfMonth(monthOf(now)) : null,
+    ].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** False: it failed, which is logged. */
+  async #step(what: string, step: () => Promise<void>): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (thrown) {
+      logError(what, { org_id: this.#books.owner() }, thrown);
+      return false;
+    }
+  }
+
+  async #deliver(subrequests: Subrequests, orgId: string, now: number): Promise<void> {
+    for (const notice of this.#books.spending.toDeliver(NOTICES_A_SLICE)) {
+      try {
+        await deliverNotice(this.#env, subrequests, orgId, notice);
+      } catch (thrown) {
+        if (this.#books.write(() => this.#books.spending.noteFailed(notice))) throw thrown;
+        logError("a notice of a budget is given up", { org_id: orgId, target_id: notice.budget_id }, thrown);
+      }
+      this.#books.write(() => this.#books.spending.noteDelivered(notice, now));
+    }
+  }
+
+  #watchBudgets(): void {
+    const now = this.#now();
+    const means = this.#books.means(this.#knownTerms(), now);
+    if (means === null) return;
+    this.#books.write(() => this.#books.spending.watch(means.month, means.terms.budgets, null, now));
+  }
+
+  /** Those that would be granted something else now; on disk before they hear of it. */
+  #tellRuns(): void {
+    const now = this.#now();
+    const means = this.#books.means(this.#knownTerms(), now);
+    if (means === null) return;
+    const told = this.#books.holds.toTell(means).slice(0, LIMITS.sliceObjects);
+    if (told.length === 0) return;
+    const ids = told.map(({ run_id }) => run_id);
+    this.#books.write(() => this.#books.holds.noteTold(ids, now));
+    const { org_id } = means.terms;
+    const runs = told.map(({ run_id, project_id }) => ({ run_id, org_id, project_id }));
+    this.#ctx.waitUntil(tellRuns(this.#env, runs));
+  }
+
+  #knownTerms(): Terms | null {
+    if (this.#terms === undefined) {
+      this.#terms = this.#books.areKept ? this.#books.fact<Terms>(TERMS) : null;
+      this.#keptTerms = this.#terms;
+    }
+    return this.#terms;
+  }
+
+  /** For a time when the database is away. */
+  #keepTerms(): void {
+    if (!this.#books.areKept || this.#terms === this.#keptTerms) return;
+    this.#books.keepFact(TERMS, this.#terms);
+    this.#keptTerms = this.#terms;
+  }
+
+  async #termsIfKnown(orgId: string): Promise<Terms | null> {
+    try {
+      return await this.#readTerms(orgId);
+    } catch (thrown) {
+      logError("billing of the organisation", { org_id: orgId }, thrown);
+      return null;
+    }
+  }
+
+  /** What cannot be read anew stays as it is known. Throws where nothing is known. */
+  async #readTerms(org_id: string): Promise<Terms> {
+    const known = this.#knownTerms();
+    const now = this.#now();
+    if (known !== null && now - known.read_at < TERMS_KEPT_MS) return known;
+    try {
+      const { organization, budgets } = await readTerms(this.#env.DB, org_id);
+      const { billing, credit_limit_micros } = organization ?? NO_TERMS;
+      const named = budgets.map(({ id, target_kind, target_id, limit_micros }) => {
+        return { id, target_kind, target_id, limit_micros };
+      });
+      const terms = { org_id, billing, credit_limit_micros, budgets: named, read_at: now };
+      this.#terms = terms;
+      this.#keepTerms();
+      return terms;
+    } catch (thrown) {
+      if (known === null) throw thrown;
+      logError("billing of the organisation", { org_id }, thrown);
+      return known;
+    }
+  }
+}
+
+const NEWEST = Number.MAX_SAFE_INTEGER;
+const NO_ENTRIES = { entries: [], next: null };
+const NO_TERMS = { billing: "off", credit_limit_micros: null } as const;

@@ -1,0 +1,53 @@
+/**
+ * Tells that a threshold of a budget is crossed: a line of the log, always; webhooks that want to know; and an e-mail to
+ * the organisation's owners where the deployment can send one. What is delivered may be delivered again, and is never lost.
+ */
+
+import { logNotice } from "../../runtime/kit/log.ts";
+import { mailOwners } from "../../runtime/kit/mail-owners.ts";
+import type { OutboundEvent } from "../../runtime/kit/slice-hooks.ts";
+import { emitEvents, emitOrganizationEvents } from "../../runtime/kit/slice-hooks.ts";
+import type { Subrequests } from "../../runtime/kit/subrequests.ts";
+import type { Notice } from "./budgets.ts";
+import { dollars } from "./holds.ts";
+
+/** Throws where a webhook could not be told, an e-mail was refused, or owners cannot be read. */
+export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
+  const { at: _, crossed_in: _project, ...said } = notice;
+  logNotice("budget.threshold", { org_id: orgId, ...said });
+  await tellWebhooks(env, subrequests, orgId, notice);
+  await mailOwners(env, subrequests, orgId, { subject: subjectOf(notice), text: textOf(orgId, notice) });
+}
+
+/** The project it is about; of a key, the one whose run crossed it; of the organisation, whoever names such events. */
+async function tellWebhooks(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
+  const projectId = notice.target_kind === "project" ? notice.target_id : (notice.crossed_in ?? null);
+  const events = [eventOf(notice)];
+  if (notice.target_kind === "organization") await emitOrganizationEvents(env, orgId, events, subrequests);
+  else if (projectId !== null) await emitEvents(env, { orgId, projectId }, events, subrequests);
+}
+
+function eventOf({ at, crossed_in: _, ...said }: Notice): OutboundEvent {
+  const { budget_id, month, percent } = said;
+  return {
+    id: `evt_${budget_id.slice(budget_id.indexOf("_") + 1)}_${month.replace("-", "")}_${percent}`,
+    type: percent >= 100 ? "budget.exhausted" : "budget.threshold",
+    at,
+    subject: budget_id,
+    data: { ...said },
+    path: `/v1/budgets/${budget_id}`,
+  };
+}
+
+function subjectOf({ percent, target_kind }: Notice): string {
+  return `${percent} % of this month's budget of the ${target_kind} is spent`;
+}
+
+function textOf(
+  orgId: string,
+  { month, target_kind, target_id, limit_micros, spent_micros, budget_id }: Notice,
+): string {
+  const of = target_kind === "organization" ? `organization ${orgId}` : `${target_kind} ${target_id} of ${orgId}`;
+  const spent = `${dollars(spent_micros)} of ${dollars(limit_micros)} were spent in ${month} (UTC) by ${of}.`;
+  return `${spent}\n\nAt 100 % its runs wait, until the budget ${budget_id} is raised or the next month begins.\n`;
+}

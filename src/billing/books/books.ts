@@ -1,0 +1,292 @@
+/**
+ * The books of an organisation: what its runs are charged, what it pays in, what is reserved. Everything here is one
+ * transaction of the object's SQLite, without a wait in it; `account-books.ts` has what is around it.
+ *
+ * Invariants. The items of a run are taken in order, each once: the entry, the balances, the use and the cursor go
+ * together. What is posted once is posted once for ever. Nothing is made for an organisation that nobody uses.
+ */
+import type { ChargeLines } from "../../contract/money.ts";
+import { Rows } from "../../runtime/kit/rows.ts";
+import type { HoldGrant } from "../../runtime/run/schema.ts";
+import type { HoldAsk, Posting, PostReply, RunFacts, SettledItem, SettleOrder, SettleReply, Stream } from "../rpc.ts";
+import { Archive } from "./archive.ts";
+import { areKept, type BooksStorage, makeBooks, monthOf } from "./books-schema.ts";
+import { Spending, type Terms } from "./budgets.ts";
+import { BALANCE, Entries, type EntryLine, entryOf, type NewEntry } from "./entries.ts";
+import { HOLD_LEASE_MS, Holds, type Means } from "./holds.ts";
+import { Usage } from "./usage.ts";
+
+const OWNER = "org_id";
+const STREAMS: readonly Stream[] = ["ends", "pushes"];
+/** Taken of one order; the rest comes with the next. */
+export const ITEMS_AT_ONCE = 1000;
+
+export class Books {
+  readonly rows: Rows;
+  readonly entries: Entries;
+  readonly spending: Spending;
+  readonly holds: Holds;
+  readonly usage: Usage;
+  readonly archive: Archive;
+  readonly #storage: BooksStorage;
+  #kept = false;
+  #made = false;
+  #owner: string | null = null;
+
+  constructor(storage: BooksStorage, buckets?: number) {
+    this.#storage = storage;
+    this.rows = new Rows(storage.sql);
+    this.entries = new Entries(this.rows);
+    this.spending = new Spending(this.rows);
+    this.holds = new Holds(this.rows, this.spending);
+    this.usage = new Usage(this.rows, buckets);
+    this.archive = new Archive(this.rows, this.entries);
+  }
+
+  /** Whether anything was ever written here. */
+  get areKept(): boolean {
+    if (this.#kept) return true;
+    this.#kept = areKept(this.rows);
+    // They may have been made by an earlier release.
+    if (this.#kept) this.#make();
+    return this.#kept;
+  }
+
+  /** All that `write` writes or nothing; the tables are made where there are none. */
+  write<T>(write: () => T): T {
+    this.#make();
+    this.#kept = true;
+    return this.#storage.transactionSync(write);
+  }
+
+  #make(): void {
+    if (!this.#made) makeBooks(this.#storage);
+    this.#made = true;
+  }
+
+  /** `terms` null: they are not known now. What was used is taken in all the same, and nothing more is reserved. */
+  settle({ run, items, hold, least = 0 }: SettleOrder, terms: Terms | null, now: number): SettleReply {
+    return this.#writeFor(run.scope.orgId, () => {
+      let left = ITEMS_AT_ONCE;
+      let charged = 0;
+      const settled = { ends: 0, pushes: 0 };
+      for (const stream of STREAMS) {
+        const taken = this.#takeStream(run, stream, (items[stream] ?? []).slice(0, LONGEST), left, now);
+        left -= taken.items;
+        charged += taken.charged;
+        settled[stream] = taken.cursor;
+      }
+      const means = terms === null ? null : this.#means(terms, now);
+      if (means !== null && charged > 0) this.#watch(means, run.scope.projectId, run.payer);
+      return { settled, hold: this.#holdAfter(run, { hold, least }, charged, means, now) };
+    });
+  }
+
+  hold({ run, micros }: HoldAsk, terms: Terms, now: number): HoldGrant {
+    return this.#writeFor(run.scope.orgId, () => this.holds.begin(run, checked(micros), this.#means(terms, now)));
+  }
+
+  post(posting: Posting, terms: Terms | null, now: number): PostReply {
+    const { kind, source_id, period, project_id } = posting;
+    return this.#writeFor(posting.orgId, () => {
+      const known = this.rows.one<{ number: number | null }>(
+        "select number from sources where source_id = ? and kind = ? and period = ?",
+        ...[source_id, kind, period],
+      );
+      if (known === null) this.#enter(posting, terms, now);
+      const found = this.entries.find(kind, source_id, period);
+      if (known === null && posting.use !== undefined) {
+        const bucket = { project_id: project_id ?? "", payer: "", environment: "", model: "", kind: "storage" };
+        this.usage.add(bucket, [posting.use], [chargesOf(posting)], this.entries.timeFrom(now));
+      }
+      const entry = found === null ? null : entryOf(found);
+      return { posted: known === null, entry, balance_micros: this.entries.balance() };
+    });
+  }
+
+  /** What grants depend on; null while the terms are not known. */
+  means(terms: Terms | null, now: number): Means | null {
+    return terms === null || !this.areKept ? null : this.#means(terms, now);
+  }
+
+  /** The month that something belongs to which is posted now. */
+  month(now: number): string {
+    return monthOf(this.entries.timeFrom(now));
+  }
+
+  cursor(runId: string, stream: Stream): CursorRow | null {
+    const query = "select n, first_entry, last_entry from cursors where run_id = ? and stream = ?";
+    return this.rows.one<CursorRow>(query, runId, stream);
+  }
+
+  /** Whose books these are. Only where they are kept. */
+  owner(): string {
+    this.#owner ??= this.fact<string>(OWNER);
+    if (this.#owner === null) throw new Error("the books do not say whose they are");
+    return this.#owner;
+  }
+
+  /** One value that is kept under a name, as JSON. Only where books are kept. */
+  fact<Value>(name: string): Value | null {
+    const row = this.rows.one<{ value: string }>("select value from facts where name = ?", name);
+    return row === null ? null : JSON.parse(row.value);
+  }
+
+  keepFact(name: string, value: unknown): void {
+    this.rows.insert("facts", { name, value: JSON.stringify(value) }, "replace");
+  }
+
+  #writeFor<T>(orgId: string, write: () => T): T {
+    return this.write(() => {
+      if (this.#owner === null) this.#owner = this.fact<string>(OWNER);
+      if (this.#owner === null) this.keepFact(OWNER, orgId);
+      return write();
+    });
+  }
+
+  #means(terms: Terms, now: number): Means {
+    return { terms, balance: this.entries.balance(), month: this.month(now), now };
+  }
+
+  #takeStream(run: RunFacts, stream: Stream, items: readonly SettledItem[], limit: number, now: number) {
+    const before = this.cursor(run.run_id, stream);
+    const { fresh, cursor } = nextItems(items, before?.n ?? 0, limit);
+    if (fresh.length === 0) return { items: 0, charged: 0, cursor };
+    const unknown = this.#notEntered(fresh);
+    const charges = unknown.map((item) => (run.price_version === null ? {} : item.lines));
+    const made = unknown.flatMap((item, index) => entryOfItem(run, item, charges[index] ?? {}));
+    const numbers = this.entries.add(made, now);
+    const charged = charges.reduce((sum, lines) => sum + sumOf(lines), 0);
+    const { project_id, payer, bucket } = payerOf(run);
+    this.spending.add(this.month(now), { project_id, payer }, charged);
+    const uses = unknown.map(({ use }) => use);
+    this.usage.add(bucket, uses, charges, this.entries.timeFrom(now));
+    const first_entry = before?.first_entry ?? numbers?.first ?? null;
+    const last_entry = numbers?.last ?? before?.last_entry ?? null;
+    const row = { run_id: run.run_id, stream, n: cursor, first_entry, last_entry };
+    this.rows.insert("cursors", row, "replace");
+    return { items: fresh.length, charged, cursor };
+  }
+
+  /** A source that has an entry is passed over, under whatever number it comes. */
+  #notEntered(items: readonly SettledItem[]): SettledItem[] {
+    const seen = new Set<string>();
+    return items.filter(({ kind, source_id }) => {
+      const name = `${kind} ${source_id}`;
+      const isNew = !seen.has(name) && this.entries.find(kind, source_id, "") === null;
+      seen.add(name);
+      return isNew;
+    });
+  }
+
+  #holdAfter(
+    run: RunFacts,
+    { hold, least }: Required<Pick<SettleOrder, "hold" | "least">>,
+    charged: number,
+    means: Means | null,
+    now: number,
+  ): HoldGrant | null {
+    if (run.price_version === null) return hold === null ? null : granted(checked(hold), now);
+    if (hold === 0) {
+      this.holds.release(run.run_id);
+      return granted(0, now);
+    }
+    if (hold === null || means === null) return this.holds.use(run, charged, now);
+    return this.holds.ask(run, { asked: checked(hold), least: checked(least) }, means);
+  }
+
+  #enter(posting: Posting, terms: Terms | null, now: number): void {
+    const { kind, source_id, period, project_id, note, price_version = null } = posting;
+    const lines = linesOf(posting);
+    const of = { kind, source_id, period, project_id, run_id: null, payer: null, price_version, lines, note };
+    const numbers = this.entries.add(lines.length === 0 ? [] : [of], now);
+    this.rows.insert("sources", { source_id, kind, period, number: numbers?.first ?? null });
+    if (kind !== "storage" || numbers === null) return;
+    this.spending.add(this.month(now), { project_id, payer: null }, sumOf(chargesOf(posting)));
+    if (terms !== null) this.#watch(this.#means(terms, now), project_id, null);
+  }
+
+  #watch({ terms, month, now }: Means, project_id: string | null, payer: string | null): void {
+    this.spending.watch(month, terms.budgets, { project_id, payer }, now);
+  }
+}
+
+export type CursorRow = { n: number; first_entry: number | null; last_entry: number | null };
+
+/** Of what an order holds of a stream: more is not looked at. */
+const LONGEST = 10 * ITEMS_AT_ONCE;
+
+/** Those after the cursor, up to a gap. */
+function nextItems(items: readonly SettledItem[], cursor: number, limit: number) {
+  const fresh: SettledItem[] = [];
+  let last = cursor;
+  for (const item of items) {
+    if (item.n <= last) continue;
+    if (item.n !== last + 1 || fresh.length === limit) break;
+    fresh.push(item);
+    last = item.n;
+  }
+  return { fresh, cursor: last };
+}
+
+/** Without an entry where it costs nothing. */
+function entryOfItem(run: RunFacts, { kind, source_id }: SettledItem, charges: ChargeLines): NewEntry[] {
+  const lines = chargeLines(charges);
+  if (lines.length === 0) return [];
+  const { payer, price_version, run_id } = run;
+  const project_id = run.scope.projectId;
+  return [{ kind, source_id, period: "", project_id, run_id, payer, price_version, lines, note: null }];
+}
+
+function payerOf({ scope, payer, environment, model, kind }: RunFacts) {
+  const project_id = scope.projectId;
+  return { project_id, payer, bucket: { project_id, payer, environment, model, kind } };
+}
+
+function chargesOf({ kind, lines = {}, price_version = null }: Posting): ChargeLines {
+  return kind === "storage" && price_version !== null ? lines : {};
+}
+
+function linesOf(posting: Posting): EntryLine[] {
+  if (posting.kind === "storage") return chargeLines(chargesOf(posting));
+  const { amount_micros, against } = posting;
+  if (against === BALANCE) throw new RangeError("the balance does not stand against itself");
+  return [
+    { account: BALANCE, micros: amount_micros },
+    { account: against, micros: -amount_micros },
+  ];
+}
+
+function chargeLines(charges: ChargeLines): EntryLine[] {
+  const revenue = Object.entries(charges).flatMap(([line, micros]) => {
+    return checked(micros) === 0 ? [] : [{ account: `revenue/${line}`, micros }];
+  });
+  if (revenue.length === 0) return [];
+  return [{ account: BALANCE, micros: -sumOf(charges) }, ...revenue];
+}
+
+function sumOf(charges: ChargeLines): number {
+  return Object.values(charges).reduce((sum, micros) => sum + micros, 0);
+}
+
+/** To a run that is charged nothing, or asks for nothing. */
+export function granted(micros: number, now: number): HoldGrant {
+  return { micros, until: now + HOLD_LEASE_MS, short: null };
+}
+
+function checked(micros: number): number {
+  if (!Number.isSafeInteger(micros) || micros < 0) throw new RangeError(`${micros} is no amount in micro-dollars`);
+  return micros;
+}
+
+/** What an object says whose organisation is gone: nothing is left to be charged. */
+export function allTaken({ items, hold }: SettleOrder, now: number): SettleReply {
+  const lastOf = (stream: Stream) => items[stream]?.at(-1)?.n ?? 0;
+  return { settled: { ends: lastOf("ends"), pushes: lastOf("pushes") }, hold: hold === null ? null : granted(0, now) };
+}
+
+export function noneGranted(now: number): HoldGrant {
+  return { micros: 0, until: now, short: { by: "balance", budget_id: null, shortfall_micros: 0, reason: GONE } };
+}
+
+const GONE = "the organisation is being deleted";

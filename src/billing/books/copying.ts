@@ -1,0 +1,50 @@
+/**
+ * What goes from the books to the stores: hours of use to the database, old entries to the object store. A slice of it is
+ * done by each alarm. Each throws what a store throws; then nothing is marked, and the same is written again.
+ */
+
+import { ledgerFileKey } from "../../runtime/kit/names.ts";
+import type { Subrequests } from "../../runtime/kit/subrequests.ts";
+import { writeUsageHours } from "../queries/books.ts";
+import { type ArchiveBounds, textOf } from "./archive.ts";
+import type { Books } from "./books.ts";
+
+/** In one alarm. */
+const FILES_A_SLICE = 10;
+const USAGE_BATCHES_A_SLICE = 10;
+const USAGE_ROWS_A_BATCH = 50;
+/** How long an hour of use waits for more to be copied with. */
+const COPY_WAIT_MS = 60_000;
+
+export async function archiveEntries(
+  env: Env,
+  books: Books,
+  bounds: ArchiveBounds,
+  subrequests: Subrequests,
+): Promise<void> {
+  for (let at = 0; at < FILES_A_SLICE; at += 1) {
+    const next = books.archive.next(bounds);
+    if (next === null) return;
+    const key = ledgerFileKey(books.owner(), next.file);
+    await subrequests.fetch(() => env.STORE.put(key, textOf(next.entries)));
+    books.write(() => books.archive.noteStored(next));
+  }
+}
+
+export async function copyUsage(env: Env, books: Books, subrequests: Subrequests, now: number): Promise<void> {
+  for (let at = 0; at < USAGE_BATCHES_A_SLICE; at += 1) {
+    const due = usageDueAt(books);
+    if (due === null || due > now) return;
+    const waiting = books.usage.toCopy(USAGE_ROWS_A_BATCH);
+    const rows = waiting.map(({ row }) => row);
+    await subrequests.fetch(() => writeUsageHours(env.DB, books.owner(), rows));
+    books.write(() => books.usage.noteCopied(waiting));
+    if (waiting.length < USAGE_ROWS_A_BATCH) return;
+  }
+}
+
+/** Epoch milliseconds; null where every hour of use is copied. */
+export function usageDueAt({ usage }: Books): number | null {
+  const since = usage.waitsSince();
+  return since === null ? null : since + COPY_WAIT_MS;
+}

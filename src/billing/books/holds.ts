@@ -1,0 +1,213 @@
+/**
+ * Money that runs have reserved: what they may be charged, before they are.
+ *
+ * Invariants. A grant is never more than the balance and each budget that applies leave after the reservations of other
+ * runs. A reservation ends by its lease. One that got less than it asked for stays, even at 0, for the lease, so that
+ * its run is told when there is more. Less than is of use to a run is left to others. What a run was charged always
+ * counts, reserved or not.
+ */
+
+import type { Rows } from "../../runtime/kit/rows.ts";
+import type { HoldGrant, HoldShort } from "../../runtime/run/schema.ts";
+import type { RunFacts } from "../rpc.ts";
+import { type Budget, floorOf, nameOf, type Payer, poolsNamed, type Spending, type Terms } from "./budgets.ts";
+import { BALANCE } from "./entries.ts";
+
+export const HOLD_LEASE_MS = 15 * 60_000;
+/** A run that was told to ask and has not is told again. */
+const TELL_AGAIN_MS = 10_000;
+
+export type HoldRow = {
+  run_id: string;
+  project_id: string;
+  payer: string;
+  asked: number;
+  /** Of less it has no use: it has nothing then. */
+  least: number;
+  micros: number;
+  until: number;
+  told_at: number | null;
+};
+
+/** What a run asks for: all it could use, and the least that it can. */
+export type HoldOrder = Pick<HoldRow, "asked" | "least">;
+
+/** What a grant depends on. */
+export interface Means {
+  readonly terms: Terms;
+  readonly balance: number;
+  readonly month: string;
+  readonly now: number;
+}
+
+export class Holds {
+  readonly #rows: Rows;
+  readonly #spending: Spending;
+
+  constructor(rows: Rows, spending: Spending) {
+    this.#rows = rows;
+    this.#spending = spending;
+  }
+
+  live(now: number): HoldRow[] {
+    return this.#rows.all<HoldRow>("select * from holds where until > ? order by run_id", now);
+  }
+
+  reserved(now: number): number {
+    return sumOf(this.live(now));
+  }
+
+  /** By the names of budgets' targets. */
+  reservedByName(now: number): ReadonlyMap<string, number> {
+    return byName(this.live(now));
+  }
+
+  /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
+  ask(run: RunFacts, { asked, least }: HoldOrder, means: Means): HoldGrant {
+    const { now } = means;
+    const until = now + HOLD_LEASE_MS;
+    if (asked === 0) {
+      this.release(run.run_id);
+      return { micros: 0, until, short: null };
+    }
+    const { micros: most, short } = this.offer(run, asked, means, "next");
+    const micros = granted({ asked, least }, most);
+    this.#write(run, { asked, least, micros, until });
+    return { micros, until, short };
+  }
+
+  /** All or nothing, for a run that is to begin. */
+  begin(run: RunFacts, asked: number, means: Means): HoldGrant {
+    const offered = this.offer(run, asked, means, "first");
+    if (offered.short === null) return this.ask(run, { asked, least: 0 }, means);
+    return { micros: 0, until: means.now, short: offered.short };
+  }
+
+  /** What it was charged comes off what it had reserved, which it keeps for another lease. Null: it had nothing. */
+  use(run: RunFacts, charged: number, now: number): HoldGrant | null {
+    const before = this.live(now).find(({ run_id }) => run_id === run.run_id);
+    if (before === undefined) return null;
+    const left = (micros: number) => Math.max(0, micros - charged);
+    const until = now + HOLD_LEASE_MS;
+    const { least } = before;
+    this.#write(run, { asked: left(before.asked), least, micros: left(before.micros), until });
+    return { micros: left(before.micros), until, short: null };
+  }
+
+  /** What the run would get of this if it asked now. `which` of its rollouts it asks for, for the words of a refusal. */
+  offer(
+    { run_id, scope, payer }: RunFacts,
+    asked: number,
+    means: Means,
+    which: "first" | "next",
+  ): Pick<HoldGrant, "micros" | "short"> {
+    const held = this.live(means.now);
+    const own = held.find((row) => row.run_id === run_id)?.micros ?? 0;
+    const pools = poolsOf(this.#pools(held, means), { project_id: scope.projectId, payer });
+    const [tightest] = pools.sort((one, other) => one.left - other.left);
+    if (asked === 0 || tightest === undefined || tightest.left + own >= asked) return { micros: asked, short: null };
+    // Below 0 it is owed: that is missing as well.
+    const left = tightest.left + own;
+    return { micros: Math.max(0, left), short: shortOf(asked, left, tightest.budget, which) };
+  }
+
+  /** Runs that would get another grant now, and have not just been told so. */
+  toTell(means: Means): HoldRow[] {
+    return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + TELL_AGAIN_MS <= means.now);
+  }
+
+  noteTold(runIds: readonly string[], now: number): void {
+    for (const run_id of runIds) this.#rows.set("holds", { run_id }, { told_at: now });
+  }
+
+  /** Epoch milliseconds: the end of the first lease, or when somebody is to be told. */
+  nextAt(means: Means | null, now: number): number | null {
+    const leases = this.#rows.one<{ at: number | null }>("select min(until) as at from holds")?.at ?? null;
+    if (leases === null) return null;
+    const unsettled = means === null ? [] : this.#unsettled(means);
+    const tells = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + TELL_AGAIN_MS));
+    return Math.max(now, Math.min(leases, ...tells));
+  }
+
+  /** Whether some run got less than it asked for: of a budget, it may get more in another month. */
+  anyShort(): boolean {
+    return this.#rows.one("select 1 from holds where micros < asked limit 1") !== null;
+  }
+
+  release(runId: string): void {
+    this.#rows.all("delete from holds where run_id = ?", runId);
+  }
+
+  dropEnded(now: number): void {
+    this.#rows.all("delete from holds where until <= ?", now);
+  }
+
+  #write({ run_id, scope, payer }: RunFacts, hold: HoldOrder & Pick<HoldRow, "micros" | "until">): void {
+    this.#rows.insert("holds", { run_id, project_id: scope.projectId, payer, ...hold, told_at: null }, "replace");
+  }
+
+  #unsettled(means: Means): HoldRow[] {
+    const held = this.live(means.now);
+    if (held.length === 0) return [];
+    const pools = this.#pools(held, means);
+    return held.filter((row) => {
+      const lefts = poolsOf(pools, row).map(({ left }) => left);
+      return granted(row, row.micros + Math.min(...lefts)) !== row.micros;
+    });
+  }
+
+  /** The balance and the budgets, without what is held of them, by what they are of. */
+  #pools(held: readonly HoldRow[], { terms, balance, month }: Means): ReadonlyMap<string, Pool> {
+    const sums = byName(held);
+    const spent = this.#spending.ofMonth(month);
+    const ofBudgets = terms.budgets.map((budget): [string, Pool] => {
+      const of = nameOf(budget);
+      return [of, { budget, left: budget.limit_micros - (spent.get(of) ?? 0) - (sums.get(of) ?? 0) }];
+    });
+    const left = balance - floorOf(terms) - sumOf(held);
+    return new Map([[BALANCE, { budget: null, left }], ...ofBudgets]);
+  }
+}
+
+/** Micro-dollars that are reserved where there are so many. */
+function granted({ asked, least }: HoldOrder, left: number): number {
+  const micros = Math.max(0, Math.min(asked, left));
+  return micros < Math.min(least, asked) ? 0 : micros;
+}
+
+interface Pool {
+  /** Null: the balance. */
+  readonly budget: Budget | null;
+  readonly left: number;
+}
+
+/** Those that a payer draws on. */
+function poolsOf(pools: ReadonlyMap<string, Pool>, payer: Payer): Pool[] {
+  return [BALANCE, ...poolsNamed(payer)].flatMap((of) => pools.get(of) ?? []);
+}
+
+function byName(held: readonly HoldRow[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of held) for (const of of poolsNamed(row)) sums.set(of, (sums.get(of) ?? 0) + row.micros);
+  return sums;
+}
+
+function sumOf(holds: readonly HoldRow[]): number {
+  return holds.reduce((sum, { micros }) => sum + micros, 0);
+}
+
+/** `left`: what it leaves the run, which is negative where more is owed or spent than there was. */
+function shortOf(asked: number, left: number, budget: Budget | null, which: "first" | "next"): HoldShort {
+  const shortfall_micros = asked - left;
+  const of = { organization: "the organisation", project: "the project", key: "the key or person that began it" };
+  const pool = budget === null ? "the organisation's balance" : `this month's budget of ${of[budget.target_kind]}`;
+  const need = `the ${which} rollouts need ${dollars(asked)}`;
+  const reason = `${need}, and ${pool} leaves ${dollars(left)}: ${dollars(shortfall_micros)} is missing`;
+  return { by: budget === null ? "balance" : "budget", budget_id: budget?.id ?? null, shortfall_micros, reason };
+}
+
+/** `$1.25`, `−$0.000001`: to the micro-dollar, and at least to the cent. */
+export function dollars(micros: number): string {
+  const [whole = "0", part = ""] = (Math.abs(micros) / 1_000_000).toFixed(6).split(".");
+  return `${micros < 0 ? "−" : ""}$${whole}.${part.replace(/0{1,4}$/, "")}`;
+}

@@ -1,0 +1,129 @@
+/**
+ * What the platform charges, line by line: for a rollout, for a batch that is pushed, for a day of storage. Pure: the
+ * ledger posts what this says, and an audit computes it again from what is stored.
+ */
+import { type CancelReason, ENDPOINT_MOVED, type FailureClass } from "../contract/errors.ts";
+import { CALL_TIMEOUT_S } from "../contract/eval-request.ts";
+import type { ChargeLine, ChargeLines, Fees, OfferedTokens, PriceList } from "../contract/money.ts";
+import type { Outcome } from "../contract/run.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import type { TokensUsed } from "../core/costs/run-costs.ts";
+
+/** How a rollout ended, and what it took. */
+export interface RolloutUse {
+  readonly outcome: Outcome;
+  readonly reason: string | null;
+  /** The name of the error that it ended with, such as StageTimeoutError; null without one. */
+  readonly error: string | null;
+  /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
+  readonly left: boolean;
+  /** Seconds that its run gives one call of the model. */
+  readonly call_timeout_s: number;
+  /** It took over another's trajectory, and was only scored. */
+  readonly carried: boolean;
+  readonly turns: number;
+  readonly policy: TokensUsed;
+  /** Each result of a judge, by the judge's name. */
+  readonly judged: readonly (TokensUsed & { readonly judge: string })[];
+}
+
+/** Failures that are not the doing of whoever asked. A rollout that ended so is charged nothing. */
+const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
+  "provider",
+  "environment_changed",
+  "tool_outcome_unknown",
+  "platform",
+]);
+/** The platform gave up what it had begun. */
+const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overload", "version_reset"]);
+
+/** A hook did not settle in its time. With any other error `timeout` means that a model did not answer. */
+const STAGE_TIMEOUT = "StageTimeoutError";
+
+export function isFree({
+  outcome,
+  reason,
+  error,
+  left,
+  call_timeout_s,
+}: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
+  if (!left) return true;
+  // Whoever gave the endpoint another address pays for what was used.
+  if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
+  if (outcome === "failed" && reason === "timeout") {
+    // Whoever gives a model less time than the platform does decides himself that it did not answer.
+    return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;
+  }
+  if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);
+  return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
+}
+
+/** Lines of 0 are left out. An unscored rollout pays for all but its scoring. */
+export function chargeOf({ fees, policy, judges }: PinnedPrices, use: RolloutUse): ChargeLines {
+  if (isFree(use)) return {};
+  const { turns, carried, judged } = use;
+  const judge_tokens = judged.reduce((sum, one) => sum + tokensMicros(judges[one.judge] ?? null, one), 0);
+  const scoring = use.outcome === "scored" ? fees.scoring_micros : 0;
+  if (carried) return linesOf({ judge_tokens, scoring });
+  const { prompt_tokens, cached_tokens = 0, completion_tokens } = use.policy;
+  const cached = Math.min(cached_tokens, prompt_tokens);
+  return linesOf({
+    rollout: fees.rollout_micros,
+    turns: share(turns, fees.thousand_turns_micros, 1000),
+    input_tokens: perMillion(prompt_tokens - cached, policy?.input_per_mtok_micros),
+    cached_input_tokens: perMillion(cached, policy?.cached_input_per_mtok_micros),
+    output_tokens: perMillion(completion_tokens, policy?.output_per_mtok_micros),
+    judge_tokens,
+    scoring,
+  });
+}
+
+export function pushCharge({ fees }: PinnedPrices): ChargeLines {
+  return linesOf({ push: fees.push_micros });
+}
+
+const BYTES_PER_GB = 1_000_000_000;
+
+/** `bytes`: what is stored on a day. */
+export function storageCharge({ gb_day_micros }: Fees, bytes: number): ChargeLines {
+  return linesOf({ storage: share(bytes, gb_day_micros, BYTES_PER_GB) });
+}
+
+/** The list in force at a time (epoch ms): of those that have begun the one that began last. */
+export function listAt<List extends Pick<PriceList, "effective_from">>(
+  lists: readonly List[],
+  now: number,
+): List | null {
+  const begun = lists.filter(({ effective_from }) => effective_from * 1000 <= now);
+  return begun.reduce<List | null>((last, one) => {
+    return last === null || one.effective_from >= last.effective_from ? one : last;
+  }, null);
+}
+
+/** To the nearest micro-dollar, halves up, exactly: the product may be beyond what a double holds. */
+export function share(count: number, micros: number, per: number): number {
+  const product = BigInt(count) * BigInt(micros);
+  const divisor = BigInt(per);
+  return Number((product * 2n + divisor) / (divisor * 2n));
+}
+
+/** Micro-dollars; nothing where the platform does not offer the model. */
+export function tokensMicros(
+  prices: OfferedTokens | null,
+  { prompt_tokens, cached_tokens = 0, completion_tokens }: TokensUsed,
+) {
+  const cached = Math.min(cached_tokens, prompt_tokens);
+  return (
+    perMillion(prompt_tokens - cached, prices?.input_per_mtok_micros) +
+    perMillion(cached, prices?.cached_input_per_mtok_micros) +
+    perMillion(completion_tokens, prices?.output_per_mtok_micros)
+  );
+}
+
+function perMillion(tokens: number, micros = 0): number {
+  return share(tokens, micros, 1_000_000);
+}
+
+function linesOf(lines: Readonly<Partial<Record<ChargeLine, number>>>): ChargeLines {
+  return Object.fromEntries(Object.entries(lines).filter(([, micros]) => micros !== 0));
+}

@@ -1,0 +1,103 @@
+/**
+ * What the platform charges a rollout, put on its row as it ends: by the prices that its run pinned, from the numbers of
+ * the same row. The run's books (settling.ts) post what stands there, and an audit makes it again from trajectories.
+ */
+import type { ChargeLines } from "../contract/money.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import { sumOfLines } from "../core/costs/run-costs.ts";
+import type { Ending, RolloutEntry } from "../runtime/contract/run-records.ts";
+import type { RunSpec } from "../runtime/contract/wire.ts";
+import { linesOf } from "../runtime/run/charged.ts";
+import type { JudgedTokens } from "../runtime/run/charges.ts";
+import type { SettledRow } from "../runtime/run/ended-rows.ts";
+import type { RunHead } from "../runtime/run/schema.ts";
+import type { TrainBatch } from "../runtime/run/training-state.ts";
+import { chargeOf, pushCharge, type RolloutUse } from "./charge.ts";
+import { firstEstimate, nextEstimate } from "./estimate.ts";
+import type { SettledItem, UseCounts } from "./rpc.ts";
+
+/** What a charge depends on besides what was used. */
+export function endOf(
+  { rescore, limits }: RunSpec,
+  { error, digest, carries }: RolloutEntry,
+  { outcome, reason }: Ending,
+): Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s" | "carried"> {
+  const failed = error === null ? null : (JSON.parse(error) as { readonly error: string });
+  const carried = rescore !== undefined || carries !== null;
+  const { call_timeout_s } = limits;
+  return { outcome, reason, error: failed?.error ?? null, left: digest !== null, call_timeout_s, carried };
+}
+
+/** What an ending rollout is charged, by the numbers of its row and what its judges took. */
+export function chargeOfEnd(
+  prices: PinnedPrices,
+  spec: RunSpec,
+  row: RolloutEntry,
+  { judged, ...ending }: Ending & { readonly judged: readonly JudgedTokens[] },
+): ChargeLines {
+  const { turns, prompt_tokens, cached_tokens, completion_tokens } = row;
+  const use = { turns, policy: { prompt_tokens, cached_tokens, completion_tokens }, judged };
+  return chargeOf(prices, { ...endOf(spec, row, ending), ...use });
+}
+
+export function pushMicros(prices: PinnedPrices): number {
+  return sumOfLines(pushCharge(prices));
+}
+
+/** Micro-dollars that the next rollouts are expected to be charged, each; 0 where nothing is. */
+export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "books" | "finished">): number {
+  const prices = spec.money?.prices ?? null;
+  if (prices === null) return 0;
+  const first = firstEstimate(prices, {
+    carried: spec.rescore !== undefined,
+    judges: Object.keys(spec.judges ?? {}),
+    max_tokens: spec.sampling.max_tokens ?? undefined,
+  });
+  return nextEstimate(first, { charged: books.charged, ended: finished });
+}
+
+/** An ended rollout, as the books take it. `now` stands for the end of one that took over what had ended long before. */
+export function settledEnd(spec: RunSpec, row: SettledRow, now: number): SettledItem {
+  const carried = spec.rescore !== undefined || row.carries !== null;
+  return {
+    n: row.finish_seq ?? 0,
+    kind: carried ? "rescore" : "rollout",
+    source_id: row.id,
+    at: carried ? now : (row.ended_at ?? now),
+    lines: linesOf(row),
+    use: usedBy(row, carried),
+  };
+}
+
+function usedBy(row: SettledRow, carried: boolean): UseCounts {
+  return withoutNothing({
+    rollouts: carried ? 0 : 1,
+    scored: row.outcome === "scored" ? 1 : 0,
+    turns: row.turns,
+    calls: row.calls,
+    input_tokens: row.prompt_tokens,
+    cached_input_tokens: row.cached_tokens,
+    output_tokens: row.completion_tokens,
+    judge_calls: row.judge_calls,
+    judge_input_tokens: row.judge_prompt_tokens,
+    judge_output_tokens: row.judge_completion_tokens,
+    lost_calls: row.lost_calls,
+  });
+}
+
+function withoutNothing(counts: UseCounts): UseCounts {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+}
+
+/** A batch that its trainer took, as the books take it. */
+export function settledPush({ money }: RunSpec, batch: TrainBatch, now: number): SettledItem {
+  const prices = money?.prices ?? null;
+  return {
+    n: batch.push_seq ?? 0,
+    kind: "push",
+    source_id: batch.batch_id,
+    at: batch.pushed_at ?? now,
+    lines: prices === null ? {} : pushCharge(prices),
+    use: { pushes: 1 },
+  };
+}

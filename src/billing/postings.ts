@@ -1,0 +1,110 @@
+/**
+ * What an operator posts to the books of an organisation: money that came in, and adjustments. Each has the name of its
+ * Idempotency-Key, and the books post a name once: sent again, also after a kill in the middle, it is posted once.
+ */
+import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "../contract/billing.ts";
+import type { Caller } from "../contract/identity.ts";
+import type { LedgerEntry } from "../contract/money.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import { recall, remember } from "../db/idempotency-keys.ts";
+import { findOrganization } from "../db/organizations.ts";
+import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { type CreateOptions, isSameRequest, toRemember } from "../runtime/kit/idempotency.ts";
+import { sha256Hex } from "../runtime/kit/secrets.ts";
+import type { EntriesPage, Posting } from "./rpc.ts";
+import { booksObject } from "./rpc.ts";
+import { PAID } from "./stripe-events.ts";
+
+const TOP_UP = "createTopUp";
+const ADJUSTMENT = "createAdjustment";
+const AGAINST = { refund: "refunds", dispute: "disputes", correction: "corrections" } as const;
+const NAME_CHARACTERS = 32;
+
+/** `id`: the source under which the ledger has it. */
+type Posted = Result<{ value: PostedEntry; id: string; replayed: boolean }>;
+
+export async function createTopUp(
+  env: Env,
+  caller: Caller,
+  { organization, amount_micros, note }: TopUpRequest,
+  options: CreateOptions,
+): Promise<Posted> {
+  const named = await nameOf(env, caller, TOP_UP, organization, options);
+  if (!named.ok) return named;
+  const source_id = `top_${named.value}`;
+  const about = { kind: "top_up", source_id, period: PAID, project_id: null } as const;
+  return await post(
+    env,
+    { orgId: organization, ...about, amount_micros, against: "paid_in/operator", note },
+    source_id,
+  );
+}
+
+/** It has the source of what it is about, so that both are found together. */
+export async function createAdjustment(
+  env: Env,
+  caller: Caller,
+  { organization, kind, amount_micros, source, note }: AdjustmentRequest,
+  options: CreateOptions,
+): Promise<Posted> {
+  const named = await nameOf(env, caller, ADJUSTMENT, organization, options);
+  if (!named.ok) return named;
+  const entry = await findEntry(env, organization, source);
+  if (entry === null) {
+    return refuse("not_found", `the ledger of ${organization} has no entry of ${source}`, "source");
+  }
+  const period = `adj_${named.value}`;
+  const about = { kind, source_id: source, period, project_id: entry.project_id, against: AGAINST[kind] };
+  return await post(env, { orgId: organization, ...about, amount_micros, note }, source);
+}
+
+/**
+ * What the key names, in this organisation and for good. The key is written before anything is posted: with another body
+ * it is refused from then on.
+ */
+async function nameOf(
+  env: Env,
+  caller: Caller,
+  operation: string,
+  organization: string,
+  options: CreateOptions,
+): Promise<Result<string>> {
+  const { idempotencyKey: key } = options;
+  if (key === null) {
+    return refuse(
+      "invalid_request",
+      "Idempotency-Key: is required: without it a repeat would post twice",
+      "Idempotency-Key",
+    );
+  }
+  if ((await findOrganization(env.DB, organization)) === null) {
+    return noOrganization(organization);
+  }
+  const name = sha256Hex(JSON.stringify([caller.orgId, operation, key])).slice(0, NAME_CHARACTERS);
+  const made = toRemember(operation, name, options);
+  if (made !== null) await remember(env.DB, caller.orgId, made);
+  const known = await recall(env.DB, ofOrganization(caller.orgId), operation, key);
+  return isSameRequest(known?.request_hash ?? null, options) ? { ok: true, value: name } : keyReused();
+}
+
+function noOrganization(id: string): Result<never> {
+  return refuse("not_found", `no organization ${id}`, "organization");
+}
+
+/** The newest about this source; null: there is none. */
+async function findEntry(env: Env, organization: string, source_id: string): Promise<LedgerEntry | null> {
+  for (let before: number | null = null; ; ) {
+    const of = { before, limit: 1, kind: null, run_id: null, source_id };
+    const { entries, next }: EntriesPage = await booksObject(env, organization).entries(of);
+    const [entry] = entries;
+    if (entry !== undefined || next === null) return entry ?? null;
+    before = next;
+  }
+}
+
+async function post(env: Env, posting: Posting, id: string): Promise<Posted> {
+  const { posted, entry, balance_micros, gone } = await booksObject(env, posting.orgId).post(posting);
+  if (gone) return noOrganization(posting.orgId);
+  const value: PostedEntry = { object: "posted_entry", organization_id: posting.orgId, entry, balance_micros };
+  return { ok: true, value: { value, id, replayed: !posted } };
+}

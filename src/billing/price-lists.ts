@@ -1,0 +1,53 @@
+/**
+ * Prices as they are in force. The list is read once a minute in each isolate, with those that are to come, so a version
+ * begins at its time.
+ */
+import type { PriceList } from "../contract/money.ts";
+import type { PinnedPrices } from "../contract/run-spec.ts";
+import type { OrganizationStanding } from "../db/organization-limits.ts";
+import { placeOf } from "../runtime/kit/address.ts";
+import { TtlCache } from "../runtime/kit/caches.ts";
+import type { Priced } from "../runtime/run/charges.ts";
+import { listAt } from "./charge.ts";
+import { offered } from "./offered.ts";
+import { pricesFrom } from "./queries/price-lists.ts";
+
+const KEPT_MS = 60_000;
+const ALL = "all";
+const lists = new TtlCache<readonly PriceList[]>(KEPT_MS);
+
+/** A list was added here: whoever creates a run in this isolate next is asked by it. */
+export function forgetPrices(): void {
+  lists.forget(ALL);
+}
+
+async function listInForce(env: Env, now: number): Promise<PriceList> {
+  const known = await lists.get(ALL, now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
+  const list = listAt(known, now);
+  if (list === null) throw new Error("no list of prices is in force");
+  return list;
+}
+
+/** What a run that is created now is asked; null where its organisation is charged nothing. */
+export async function pricesOf(
+  env: Env,
+  { billing }: OrganizationStanding,
+  { policy, judges }: Priced,
+  now: number,
+): Promise<PinnedPrices | null> {
+  if (billing === "off") return null;
+  const list = await listInForce(env, now);
+  const { version, fees } = list;
+  const asked = Object.entries(judges).flatMap(([name, at]) => {
+    const tokens = offered(list, at);
+    return tokens === null ? [] : [[name, tokens] as const];
+  });
+  const { base_url = null, model = "" } = policy ?? {};
+  const sold = base_url === null ? null : offered(list, { base_url, model });
+  return { version, fees, policy: sold, judges: Object.fromEntries(asked) };
+}
+
+export async function offersAt(env: Env, base_url: string, now: number): Promise<boolean> {
+  const { models } = await listInForce(env, now);
+  return models.some((one) => placeOf(one.base_url) === placeOf(base_url));
+}

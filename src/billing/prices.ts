@@ -1,0 +1,78 @@
+/** Lists of prices: anybody with a key reads them, an operator adds one. None is ever changed. */
+import type { Caller } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { PriceList, PriceListRequest } from "../contract/money.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { refusedUrl } from "../runtime/kit/address.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { isSameModel } from "./offered.ts";
+import { forgetPrices } from "./price-lists.ts";
+import { findPriceList, insertPriceList, pricesFrom } from "./queries/price-lists.ts";
+
+const OPERATION = "createPriceList";
+/** How far ahead prices may be fixed, in seconds: ten years. */
+const FURTHEST_S = 10 * 366 * 86_400;
+
+/** The list in force and those to come; with a version that one alone. `now`: epoch milliseconds. */
+export async function readPrices(env: Env, version: string | null, now: number): Promise<Result<PriceList[]>> {
+  if (version === null) return { ok: true, value: await pricesFrom(env.DB, Math.floor(now / 1000)) };
+  const found = await findPriceList(env.DB, version);
+  return found === null ? refuse("not_found", `no prices ${version}`, "version") : { ok: true, value: [found] };
+}
+
+export async function createPriceList(
+  env: Env,
+  caller: Caller,
+  { version, effective_from: asked, fees, models }: PriceListRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: PriceList; replayed: boolean }>> {
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const { now } = options;
+  const effective_from = asked ?? Math.floor(now / 1000);
+  const when = refusedTime(effective_from, Math.floor(now / 1000));
+  if (when !== null) return when;
+  for (const [at, { base_url }] of models.entries()) {
+    const refused = refusedUrl(env, null, base_url);
+    if (refused !== null) return refuse("url_not_allowed", refused, `models.${at}.base_url`);
+  }
+  const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
+  if (twice !== undefined) {
+    return refuse("invalid_request", `models: names ${twice.model} at ${twice.base_url} twice`, "models");
+  }
+  const row = { version, effective_from, prices: { fees, models }, created_at: now, created_by: caller.who };
+  const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
+  const outcome = await insertPriceList(env.DB, row, made);
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  // The same request, sent twice at once, may have made it.
+  if (outcome === "time_taken") {
+    const message = "other prices begin at that time already: name another effective_from";
+    return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "effective_from");
+  }
+  if (outcome === "version_taken") {
+    const message = `there are prices ${version} already, and prices never change: name another version`;
+    return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "version");
+  }
+  if (outcome === "full") {
+    return refuse("conflict", `${LIMITS.comingPrices} lists are to come, which is as many as may`, null);
+  }
+  forgetPrices();
+  return {
+    ok: true,
+    value: { value: { object: "price_list", version, effective_from, fees, models }, replayed: false },
+  };
+}
+
+function refusedTime(effective_from: number, now: number): Result<never> | null {
+  const refused = (why: string) => refuse("invalid_request", `effective_from: ${why}`, "effective_from");
+  if (effective_from < now) return refused("is over already: leave it out for prices from now on");
+  return effective_from > now + FURTHEST_S ? refused("is more than ten years ahead") : null;
+}
+
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (version) => findPriceList(env.DB, version));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: found.value, replayed: true } } as const;
+}

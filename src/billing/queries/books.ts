@@ -1,0 +1,46 @@
+/**
+ * What the books of an organisation need of the database: what it agreed to, and where its use of hours goes. The authority
+ * is the organisation's object; whoever writes here writes the same again after a kill.
+ */
+import { asc } from "drizzle-orm";
+import {
+  type BudgetRow,
+  budgets,
+  type OrganizationRow,
+  organizations,
+  type UsageHourRow,
+  usageHours,
+} from "../../db/schema.ts";
+import { inOrganization } from "../../db/scoped.ts";
+
+/** How it is charged, also of one whose deletion has begun, and its budgets. */
+export async function readTerms(
+  database: D1Database,
+  orgId: string,
+): Promise<{
+  readonly organization: Pick<OrganizationRow, "billing" | "credit_limit_micros"> | null;
+  readonly budgets: readonly BudgetRow[];
+}> {
+  const owned = inOrganization(database, orgId);
+  const [found, all] = await owned.batch([
+    owned.select(organizations),
+    owned.select(budgets).orderBy(asc(budgets.created_at), asc(budgets.id)),
+  ]);
+  return { organization: found[0] ?? null, budgets: all };
+}
+
+/** Whole hours, written over what is there; at most 50 of them. */
+export async function writeUsageHours(
+  database: D1Database,
+  orgId: string,
+  rows: readonly Omit<UsageHourRow, "org_id">[],
+): Promise<void> {
+  const owned = inOrganization(database, orgId);
+  const { org_id, project_id, hour, payer, environment, model, kind } = usageHours;
+  const target = [org_id, project_id, hour, payer, environment, model, kind];
+  const [first, ...others] = rows.map((row) => {
+    const { counts, lines } = row;
+    return owned.insert(usageHours, row).onConflictDoUpdate({ target, set: { counts, lines } });
+  });
+  if (first !== undefined) await owned.batch([first, ...others]);
+}

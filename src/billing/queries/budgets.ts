@@ -1,0 +1,60 @@
+/** Budgets: what may be charged in a month, one for each organisation, project, or key or person that begins runs. */
+import { and, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
+import { LIMITS } from "../../contract/limits.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
+import { type Page, pageOf } from "../../db/page.ts";
+import { type BudgetRow, budgets, organizations } from "../../db/schema.ts";
+import { inOrganization } from "../../db/scoped.ts";
+
+export type NewBudget = Omit<BudgetRow, "org_id">;
+
+export async function findBudget(database: D1Database, orgId: string, id: string): Promise<BudgetRow | null> {
+  const rows = await inOrganization(database, orgId).select(budgets, eq(budgets.id, id));
+  return rows[0] ?? null;
+}
+
+/** By time of creation, then id; at most `page.limit` of them. */
+export async function listBudgets(database: D1Database, orgId: string, page: Page): Promise<BudgetRow[]> {
+  const owned = inOrganization(database, orgId);
+  return await pageOf(budgets, page, (beyond) => owned.select(budgets, beyond));
+}
+
+/** `taken`: the Idempotency-Key has made something; `target_taken`: so has another budget the target; `full`: no room. */
+export async function insertBudget(
+  database: D1Database,
+  orgId: string,
+  budget: NewBudget,
+  made: Remembered | null,
+): Promise<"inserted" | "full" | "taken" | "target_taken"> {
+  const owned = inOrganization(database, orgId);
+  const live = exists(owned.select(organizations, isNull(organizations.deleted_at)));
+  const room = and(live, sql`${owned.columns({ count: count() }, budgets)} < ${LIMITS.budgets}`) ?? live;
+  const inserted: SQL = exists(owned.select(budgets, eq(budgets.id, budget.id)));
+  try {
+    const [rows] = await owned.batch([
+      owned.insertIf(room, budgets, budget).returning(),
+      ...rememberIf(database, orgId, inserted, made),
+    ]);
+    return rows.length > 0 ? "inserted" : "full";
+  } catch (thrown) {
+    const table = violatedTable(thrown);
+    if (table === null) throw thrown;
+    return table === "budgets" ? "target_taken" : "taken";
+  }
+}
+
+/** Null when there is none any more. */
+export async function updateBudget(
+  database: D1Database,
+  orgId: string,
+  id: string,
+  changes: Pick<BudgetRow, "limit_micros" | "updated_at">,
+): Promise<BudgetRow | null> {
+  const rows = await inOrganization(database, orgId).update(budgets, changes, eq(budgets.id, id)).returning();
+  return rows[0] ?? null;
+}
+
+export async function deleteBudget(database: D1Database, orgId: string, id: string): Promise<boolean> {
+  const rows = await inOrganization(database, orgId).delete(budgets, eq(budgets.id, id)).returning();
+  return rows.length > 0;
+}

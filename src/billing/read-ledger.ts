@@ -1,0 +1,72 @@
+/** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
+import type { BalanceView, LedgerVerification } from "../contract/billing.ts";
+import { type Caller, permits } from "../contract/identity.ts";
+import { findOrganization } from "../db/organizations.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { refuseOneProject } from "../runtime/service/organizations.ts";
+import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
+import { booksObject } from "./rpc.ts";
+
+/** `asked`: another organisation, which an operator alone may name; null: the caller's. */
+export async function readBalance(env: Env, caller: Caller, asked: string | null): Promise<Result<BalanceView>> {
+  const organization = await organizationOf(env, caller, asked);
+  if (!organization.ok) return organization;
+  const id = organization.value;
+  return { ok: true, value: balanceViewOf(id, await booksObject(env, id).balance(id)) };
+}
+
+/** A page of entries of the caller's organisation, newest first. */
+export async function readLedger(env: Env, caller: Caller, query: EntriesQuery): Promise<Result<EntriesPage>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  return { ok: true, value: await booksObject(env, caller.orgId).entries(query) };
+}
+
+/** Adds all of it up again, and compares what is kept in more than one place. */
+export async function verifyLedger(
+  env: Env,
+  caller: Caller,
+  asked: string | null,
+): Promise<Result<LedgerVerification>> {
+  const organization = await organizationOf(env, caller, asked);
+  if (!organization.ok) return organization;
+  const id = organization.value;
+  const { differences, ...of } = await booksObject(env, id).verify(id);
+  const ok = differences.length === 0 && of.balance_micros === of.recomputed_micros;
+  const found = { ok, ...of, differences: [...differences] };
+  return { ok: true, value: { object: "ledger_verification", organization_id: id, ...found } };
+}
+
+async function organizationOf(env: Env, { orgId, projectId, permissions }: Caller, asked: string | null) {
+  if (asked !== null && permissions.includes("operator")) {
+    const found = await findOrganization(env.DB, asked);
+    return found === null ? notFoundHere(asked) : ({ ok: true, value: asked } as const);
+  }
+  if (asked !== null && asked !== orgId) return notFoundHere(asked);
+  if (!permits(permissions, "billing:read")) {
+    return refuse("forbidden", "organization: an operator names the one that is meant", "organization");
+  }
+  return refuseOneProject({ projectId }) ?? ({ ok: true, value: orgId } as const);
+}
+
+function notFoundHere(asked: string): Result<never> {
+  return refuse("not_found", `no organization ${asked}`, "organization");
+}
+
+export function balanceViewOf(
+  organization_id: string,
+  { billing, balance_micros, reserved_micros, credit_limit_micros, entries }: BalanceState,
+): BalanceView {
+  const below = billing === "postpaid" ? credit_limit_micros : 0;
+  const unbounded = billing === "off" || below === null;
+  return {
+    object: "balance",
+    organization_id,
+    billing,
+    balance_micros,
+    reserved_micros,
+    available_micros: unbounded ? null : Math.max(0, balance_micros - reserved_micros + below),
+    credit_limit_micros,
+    entries,
+  };
+}

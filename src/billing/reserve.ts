@@ -1,0 +1,29 @@
+/** What is reserved for a run before it begins, and given back if it does not. */
+import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
+import type { Result } from "../runtime/contract/refusal.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { NEW_HEAD } from "../runtime/run/schema.ts";
+import { estimateOf } from "./charging.ts";
+import { booksObject } from "./rpc.ts";
+import { factsOf } from "./settling.ts";
+
+/** All that its first rollouts are expected to be charged, or nothing: then why not. It ends by itself unless the run settles. */
+export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Result<never> | null> {
+  const estimate = estimateOf(spec, NEW_HEAD);
+  if (estimate === 0) return null;
+  const planned = spec.training === undefined ? plannedAtFirst(spec) : spec.max_concurrent;
+  const micros = estimate * Math.min(spec.max_concurrent, planned);
+  const books = booksObject(env, spec.scope.orgId);
+  const { short } = await subrequests.object(() => books.hold({ run: factsOf(spec), micros }));
+  if (short === null) return null;
+  const { by, budget_id, reason, shortfall_micros } = short;
+  const code = by === "budget" ? "budget_exhausted" : "insufficient_balance";
+  const details = { shortfall_micros, ...(budget_id !== null && { budget_id }) };
+  return { ok: false, error: { code, message: reason, param: null, details } };
+}
+
+export async function releaseFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<void> {
+  if ((spec.money?.prices ?? null) === null) return;
+  const order = { run: factsOf(spec), items: {}, hold: 0 };
+  await subrequests.object(() => booksObject(env, spec.scope.orgId).settle(order));
+}

@@ -1,0 +1,31 @@
+/** What the rollouts of a run are charged, made again and compared. */
+import * as z from "zod";
+import { answer, readQuery } from "../../api/answer.ts";
+import { type Operation, serviceOf } from "../../api/operation.ts";
+import { ChargeAudit } from "../../contract/audit.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import type { BillingService } from "../service.ts";
+
+const ChargesQuery = z.strictObject({
+  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
+});
+
+const service = serviceOf<BillingService>("billing");
+
+export const chargeOperations: readonly Operation[] = [
+  {
+    id: "auditCharges",
+    route: "GET /v1/runs/{id}/charges",
+    permission: "runs:read",
+    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
+    description:
+      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
+    query: ChargesQuery,
+    reply: {
+      description: "What was found in this slice; ask on with `after` until `next` is null",
+      schema: ChargeAudit,
+    },
+    errors: ["in_progress", "run_unreadable"],
+    handle: (context) => answer(context, service(context).auditCharges, readQuery(context, ChargesQuery)),
+  },
+];

@@ -1,0 +1,214 @@
+/** Prices, the balance and the ledger of an organisation, and what an operator posts to it. */
+import * as z from "zod";
+import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "../../api/answer.ts";
+import { unwrap } from "../../api/errors.ts";
+import { type ApiContext, type Operation, serviceOf } from "../../api/operation.ts";
+import {
+  AdjustmentRequest,
+  BalanceView,
+  LedgerVerification,
+  PostedEntry,
+  TopUpRequest,
+} from "../../contract/billing.ts";
+import {
+  ENTRY_KINDS,
+  LedgerEntryList,
+  PriceList,
+  PriceListRequest,
+  PriceLists,
+  PriceVersion,
+} from "../../contract/money.ts";
+import { EXAMPLE, PageLimit, wholeNumber } from "../../contract/primitives.ts";
+import type { EntriesPage } from "../rpc.ts";
+import type { BillingService } from "../service.ts";
+
+const Id = z.string().min(1).max(200);
+const PricesQuery = z.strictObject({
+  version: PriceVersion.optional().describe("this one alone, also one that is over").meta({ example: "2026-11" }),
+});
+const OrganizationQuery = z.strictObject({
+  organization: Id.optional().describe("for an operator: the id of any").meta({ example: EXAMPLE.organization }),
+});
+const LedgerQuery = z.strictObject({
+  after: wholeNumber(1).optional().describe("`last_id` of the page before").meta({ example: "12" }),
+  limit: PageLimit,
+  kind: z.enum(ENTRY_KINDS).optional().describe("only of this kind"),
+  run_id: Id.optional().describe("only of this run").meta({ example: EXAMPLE.run }),
+  source_id: Id.optional().describe("only about this").meta({ example: EXAMPLE.rollout }),
+});
+const ONCE = { "Idempotency-Key": "required: the same key and body again posts nothing more" };
+const POSTED_HEADERS = { ...CREATED_HEADERS, location: "the entries of its source" };
+
+const service = serviceOf<BillingService>("billing");
+
+export const ledgerOperations: readonly Operation[] = [
+  {
+    id: "listPrices",
+    route: "GET /v1/prices",
+    permission: "caller",
+    reach: "organization",
+    summary: "Read what the platform asks: the list in force, then those that are to come",
+    query: PricesQuery,
+    reply: { description: "Lists of prices", schema: PriceLists },
+    errors: ["forbidden", "not_found"],
+    handle: listPrices,
+  },
+  {
+    id: "createPriceList",
+    route: "POST /v1/prices",
+    permission: "operator",
+    reach: "organization",
+    summary: "Add a list of prices, which never changes and takes the place of the one before at its time",
+    description:
+      "Runs keep the list they began with. No two lists begin at the same time: of two that are sent at once one is refused.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: PriceListRequest },
+    reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },
+    errors: ["url_not_allowed", "conflict", "idempotency_conflict"],
+    handle: createPrices,
+  },
+  {
+    id: "getBalance",
+    route: "GET /v1/balance",
+    permission: ["billing:read", "operator"],
+    reach: "organization",
+    summary: "Read what your organisation has, and what of it is reserved",
+    query: OrganizationQuery,
+    reply: { description: "The balance", schema: BalanceView },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { env, caller, asked } = aboutOne(context);
+      return context.json(unwrap(await service(context).readBalance(env, caller, asked)));
+    },
+  },
+  {
+    id: "listLedgerEntries",
+    route: "GET /v1/ledger",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read the entries of the ledger, newest first",
+    description:
+      "What is posted never changes: what turns out wrong is set right by another entry. Beyond the newest million they are read from archived files, 300 for a page: one with `has_more` may have fewer entries than its limit, or none, and the next comes after its `last_id`.",
+    query: LedgerQuery,
+    reply: { description: "A page of entries", schema: LedgerEntryList },
+    handle: listEntries,
+  },
+  {
+    id: "verifyLedger",
+    route: "GET /v1/ledger/verification",
+    permission: ["billing:read", "operator"],
+    reach: "organization",
+    summary: "Add the ledger up again, and compare it with the balances and months that are kept",
+    description:
+      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`.",
+    query: OrganizationQuery,
+    reply: { description: "What was found", schema: LedgerVerification },
+    errors: ["not_found"],
+    handle: async (context) => {
+      const { env, caller, asked } = aboutOne(context);
+      return context.json(unwrap(await service(context).verifyLedger(env, caller, asked)));
+    },
+  },
+  {
+    id: "createTopUp",
+    route: "POST /v1/top-ups",
+    permission: "operator",
+    reach: "organization",
+    summary: "Post money that an organisation paid in",
+    headers: ONCE,
+    body: { schema: TopUpRequest },
+    reply: { status: 201, description: "What was posted", schema: PostedEntry, headers: POSTED_HEADERS },
+    errors: ["not_found", "idempotency_conflict"],
+    handle: createTopUp,
+  },
+  {
+    id: "createAdjustment",
+    route: "POST /v1/adjustments",
+    permission: "operator",
+    reach: "organization",
+    summary: "Post a refund, a dispute or a correction about something that is in the ledger",
+    description: "It may make the balance negative: then no run of the organisation goes on before money comes in.",
+    headers: ONCE,
+    body: { schema: AdjustmentRequest },
+    reply: {
+      status: 201,
+      description: "What was posted",
+      schema: PostedEntry,
+      example: {
+        entry: {
+          kind: "correction",
+          period: "adj_3hd6ks9g1yr2jpe7ma4q8vbn8c0tz5xw",
+          amount_micros: -260,
+          lines: [
+            { account: "balance", micros: -260 },
+            { account: "corrections", micros: 260 },
+          ],
+          note: "charged before the outage was known",
+        },
+        balance_micros: 4_999_740,
+      },
+      headers: POSTED_HEADERS,
+    },
+    errors: ["not_found", "idempotency_conflict"],
+    handle: createAdjustment,
+  },
+];
+
+function aboutOne(context: ApiContext) {
+  const { organization } = readQuery(context, OrganizationQuery);
+  const { caller } = context.var;
+  return { env: context.env, caller, asked: organization ?? null };
+}
+
+async function listPrices(context: ApiContext): Promise<Response> {
+  const { version } = readQuery(context, PricesQuery);
+  const { now } = context.var;
+  const data = unwrap(await service(context).readPrices(context.env, version ?? null, now()));
+  return context.json({ object: "list", data } satisfies PriceLists);
+}
+
+async function createPrices(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, PriceListRequest);
+  const { caller } = context.var;
+  const { value, replayed } = unwrap(await service(context).createPriceList(context.env, caller, request, options));
+  return madeReply(context, `/v1/prices?version=${value.version}`, value, replayed);
+}
+
+async function listEntries(context: ApiContext): Promise<Response> {
+  const { after, limit, kind, run_id, source_id } = readQuery(context, LedgerQuery);
+  const { caller } = context.var;
+  const of = { kind: kind ?? null, run_id: run_id ?? null, source_id: source_id ?? null };
+  const page = unwrap(await service(context).readLedger(context.env, caller, { ...of, before: after ?? null, limit }));
+  return context.json(pageOfEntries(page));
+}
+
+/** An entry is known by its number; the next page comes after what was looked at, which may be more than was found. */
+function pageOfEntries({ entries, next }: EntriesPage) {
+  const first_id = entries[0] === undefined ? null : String(entries[0].number);
+  const last = next ?? entries.at(-1)?.number;
+  const last_id = last === undefined ? null : String(last);
+  return { object: "list", data: entries, first_id, last_id, has_more: next !== null } as const;
+}
+
+async function createTopUp(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, TopUpRequest);
+  const { caller } = context.var;
+  const { value, id, replayed } = unwrap(await service(context).createTopUp(context.env, caller, request, options));
+  return madeReply(context, `/v1/ledger?source_id=${id}`, value, replayed);
+}
+
+async function createAdjustment(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, AdjustmentRequest);
+  const { caller } = context.var;
+  const { value, id, replayed } = unwrap(
+    await service(context).createAdjustment(context.env, caller, request, options),
+  );
+  return madeReply(context, `/v1/ledger?source_id=${encodeURIComponent(id)}`, value, replayed);
+}
+
+/** What was made and has no address of its own: it is found by a query. */
+function madeReply(context: ApiContext, location: string, value: object, replayed: boolean): Response {
+  context.header("location", location);
+  if (replayed) context.header("idempotent-replayed", "true");
+  return context.json(value, 201);
+}

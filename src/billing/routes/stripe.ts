@@ -1,0 +1,73 @@
+/** Paying through Stripe, and what Stripe tells of it. Neither is there before the deployment has an account. */
+
+import { IDEMPOTENCY_HEADER, readCreation } from "../../api/answer.ts";
+import { logDone } from "../../api/audit-log.ts";
+import { Refusal, unwrap } from "../../api/errors.ts";
+import { idempotencyKeyOf, readText } from "../../api/input.ts";
+import { type ApiContext, type Operation, serviceOf } from "../../api/operation.ts";
+import { refuseStranger, sharerOf } from "../../api/strangers.ts";
+import { CheckoutRequest, CheckoutView, StripeReceipt } from "../../contract/billing.ts";
+import { AnyObject } from "../../contract/primitives.ts";
+import type { BillingService } from "../service.ts";
+
+const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
+
+const service = serviceOf<BillingService>("billing");
+
+export const stripeOperations: readonly Operation[] = [
+  {
+    id: "createCheckout",
+    route: "POST /v1/checkouts",
+    permission: "billing:write",
+    reach: "organization",
+    summary: "Begin a payment for the balance of your organisation",
+    description:
+      "Send whoever pays to `url`. The balance has the money when Stripe says that it is paid, mostly within seconds. Where the deployment has no account at Stripe there is nothing here.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: CheckoutRequest },
+    reply: { status: 201, description: "Where it is paid", schema: CheckoutView },
+    errors: ["not_found", "idempotency_conflict"],
+    handle: createCheckout,
+  },
+  {
+    id: "receiveStripeEvent",
+    route: "POST /v1/stripe/webhook",
+    permission: "anybody",
+    reach: "organization",
+    summary: "For Stripe: tell of a payment, a refund or a dispute",
+    description:
+      "The body is signed by Stripe in the header `Stripe-Signature`, at most 300 s ago. An event that is told again posts nothing more, and one of another type is ignored.",
+    headers: {
+      "Stripe-Signature": "what Stripe signed it with",
+      "Idempotency-Key": "accepted and not needed: what an event says is posted once",
+    },
+    body: {
+      schema: AnyObject,
+      example: { id: "evt_1QabcdEfGhIjKlMn", object: "event", type: "payment_intent.succeeded", data: { object: {} } },
+    },
+    reply: { description: "What came of it", schema: StripeReceipt },
+    errors: ["not_found", "invalid_signature", "stale_timestamp", "rate_limited", "storage_full"],
+    handle: receiveEvent,
+  },
+];
+
+async function createCheckout(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, CheckoutRequest);
+  const { caller } = context.var;
+  return context.json(unwrap(await service(context).createCheckout(context.env, caller, request, options)), 201);
+}
+
+async function receiveEvent(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  const signature = context.req.header("stripe-signature") ?? "";
+  const { now } = context.var;
+  const payload = await readText(context.req.raw, sharerOf(context));
+  const received = await service(context).receiveStripeEvent(context.env, { payload, signature, now: now() });
+  if (!received.ok && UNSIGNED.includes(received.error.code))
+    await refuseStranger(context, new Refusal(received.error));
+  const { receipt, posted_to } = unwrap(received);
+  if (posted_to !== null) {
+    await logDone(context, posted_to, { who: "stripe", action: "receiveStripeEvent", made: receipt.event_id });
+  }
+  return context.json(receipt);
+}

@@ -1,0 +1,158 @@
+/** What an organisation used, and its statements month by month. */
+import * as z from "zod";
+import { readQuery } from "../../api/answer.ts";
+import { Refusal, unwrap } from "../../api/errors.ts";
+import { parseAs } from "../../api/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import { Month, StatementList, StatementView } from "../../contract/statement.ts";
+import { BUCKET_WIDTHS, USAGE_GROUPS, type UsageGroup, UsagePage } from "../../contract/usage.ts";
+import { statementCsv, usageCsv } from "../../contract/usage-csv.ts";
+import type { BillingService } from "../service.ts";
+
+const Time = wholeNumber(0, 99_999_999_999);
+const MOST_BUCKETS = 62;
+const USUAL_BUCKETS = { "1h": 24, "1d": 7 } as const;
+const GROUP = `(${USAGE_GROUPS.join("|")})`;
+const GROUPS = new RegExp(`^${GROUP}(,${GROUP})*$`);
+const CSV = "text/csv; charset=utf-8";
+
+const UsageQuery = z.strictObject({
+  start_time: Time.optional()
+    .describe("seconds since the epoch; the bucket that holds it comes first; default: so that one page ends with now")
+    .meta({ example: "1795392000" }),
+  end_time: Time.optional().describe("up to here; default: now").meta({ example: "1795651200" }),
+  bucket_width: z.enum(["1h", "1d"]).default("1d").describe("whole hours or days of UTC"),
+  group_by: z
+    .string()
+    .regex(GROUPS, { error: `must be any of ${USAGE_GROUPS.join(", ")}, with commas between them` })
+    .optional()
+    .describe("a result for each of these, or for each of them together: names with commas between them")
+    .meta({ example: "project,model" }),
+  limit: wholeNumber(1, MOST_BUCKETS)
+    .optional()
+    .describe("buckets of a page; default: 7 days, or 24 hours")
+    .meta({ example: "7" }),
+  page: Time.optional().describe("`next_page` of the page before").meta({ example: "1795392000" }),
+});
+const StatementsQuery = z.strictObject({
+  after: Month.optional().describe("the last month of the page before").meta({ example: "2026-11" }),
+  limit: wholeNumber(1, 100).default(12),
+});
+
+const USED =
+  "Counted when a rollout has ended, a trainer took a batch, and once a day for what is stored; also where nothing is charged. It is a copy of the books, a minute behind them while all goes well. A key of one project reads what that project used.";
+
+const service = serviceOf<BillingService>("billing");
+
+export const usageOperations: readonly Operation[] = [
+  {
+    id: "getUsage",
+    route: "GET /v1/usage",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read what was used and charged, by hour or day",
+    description: USED,
+    query: UsageQuery,
+    reply: { description: "A page of buckets, the earliest first", schema: UsagePage },
+    handle: async (context) => context.json(await usagePage(context)),
+  },
+  {
+    id: "getUsageCsv",
+    route: "GET /v1/usage/csv",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read what was used and charged as CSV",
+    description: `${USED} A line for each group of each bucket; amounts are micro-dollars.`,
+    query: UsageQuery,
+    reply: {
+      description: "The same page as a table",
+      contentType: "text/csv",
+      schema: null,
+      example: "start_time,end_time,…",
+      headers: { link: "the page that follows, where there is one" },
+    },
+    handle: usageTable,
+  },
+  {
+    id: "listStatements",
+    route: "GET /v1/statements",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "List the statements of closed months, the latest first",
+    query: StatementsQuery,
+    reply: { description: "One page of statements", schema: StatementList },
+    handle: listStatements,
+  },
+  {
+    id: "getStatement",
+    route: "GET /v1/statements/{month}",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read the statement of a month, or of the present one so far",
+    reply: { description: "The statement", schema: StatementView },
+    errors: ["not_found"],
+    handle: async (context) => context.json(await statementOf(context)),
+  },
+  {
+    id: "getStatementCsv",
+    route: "GET /v1/statements/{month}/csv",
+    permission: "billing:read",
+    reach: "organization",
+    summary: "Read the statement of a month as CSV",
+    reply: {
+      description: "A line for each account, between those of the opening and the closing balance",
+      contentType: "text/csv",
+      schema: null,
+      example: "month,account,micros",
+    },
+    errors: ["not_found"],
+    handle: statementTable,
+  },
+];
+
+async function usagePage(context: ApiContext): Promise<UsagePage> {
+  const query = readQuery(context, UsageQuery);
+  const { caller, now } = context.var;
+  const width = query.bucket_width;
+  const limit = query.limit ?? USUAL_BUCKETS[width];
+  const end = query.end_time ?? Math.floor(now() / 1000) + 1;
+  const start = query.page ?? query.start_time ?? Math.max(0, end - 1 - (limit - 1) * BUCKET_WIDTHS[width]);
+  const { orgId, projectId } = caller;
+  const asked = { orgId, projectId, start, end, width, limit, groups: groupsOf(query.group_by) };
+  return unwrap(await service(context).readUsage(context.env, asked));
+}
+
+async function usageTable(context: ApiContext): Promise<Response> {
+  const { data, next_page } = await usagePage(context);
+  if (next_page !== null) {
+    const next = new URL(context.req.url);
+    next.searchParams.set("page", next_page);
+    context.header("link", `<${next.href}>; rel="next"`);
+  }
+  return context.body(usageCsv(data), 200, { "content-type": CSV });
+}
+
+function groupsOf(text: string | undefined): readonly UsageGroup[] {
+  const names = text?.split(",") ?? [];
+  const groups = USAGE_GROUPS.filter((group) => names.includes(group));
+  if (groups.length === names.length) return groups;
+  throw new Refusal({ code: "invalid_request", message: "group_by: names something twice", param: "group_by" });
+}
+
+async function listStatements(context: ApiContext): Promise<Response> {
+  const { after, limit } = readQuery(context, StatementsQuery);
+  const { caller } = context.var;
+  const page = await service(context).listStatements(context.env, caller, { before: after ?? null, limit });
+  return context.json(unwrap(page));
+}
+
+async function statementOf(context: ApiContext): Promise<StatementView> {
+  const { month } = parseAs(z.strictObject({ month: Month }), { month: pathParam(context, "month") });
+  const { caller, now } = context.var;
+  return unwrap(await service(context).readStatement(context.env, caller, month, now()));
+}
+
+async function statementTable(context: ApiContext): Promise<Response> {
+  return context.body(statementCsv(await statementOf(context)), 200, { "content-type": CSV });
+}

@@ -1,0 +1,31 @@
+/** What the routes of billing ask, one verb each: with objects, so not for Node. */
+import { auditCharges } from "./audit-charges.ts";
+import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
+import { createAdjustment, createTopUp } from "./postings.ts";
+import { createPriceList, readPrices } from "./prices.ts";
+import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
+import { listStatements, readStatement } from "./statements.ts";
+import { createCheckout, receiveStripeEvent } from "./stripe.ts";
+import { readUsage } from "./usage.ts";
+
+export const billingService = {
+  readPrices,
+  createPriceList,
+  readBalance,
+  readLedger,
+  verifyLedger,
+  createTopUp,
+  createAdjustment,
+  createBudget,
+  readBudgets,
+  readBudget,
+  changeBudget,
+  removeBudget,
+  createCheckout,
+  receiveStripeEvent,
+  readUsage,
+  listStatements,
+  readStatement,
+  auditCharges,
+};
+export type BillingService = typeof billingService;

@@ -1,0 +1,37 @@
+/** Billing: prices, the ledger, budgets, payments, usage and statements of an organisation. */
+import type { Slice } from "../api/slice.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { chargeOfEnd, pushMicros } from "./charging.ts";
+import { chargedMicros } from "./preview.ts";
+import { offersAt, pricesOf } from "./price-lists.ts";
+import { releaseFirst, reserveFirst } from "./reserve.ts";
+import { budgetOperations } from "./routes/budgets.ts";
+import { chargeOperations } from "./routes/charges.ts";
+import { ledgerOperations } from "./routes/ledger.ts";
+import { stripeOperations } from "./routes/stripe.ts";
+import { usageOperations } from "./routes/usage.ts";
+import { booksObject } from "./rpc.ts";
+import { RunSettling } from "./settling.ts";
+import { postStorage } from "./storage-days.ts";
+
+/** What is left in the books: nothing is said of those of whoever was never charged. */
+async function closeOrganization(
+  env: Env,
+  orgId: string,
+  subrequests: Subrequests,
+): Promise<Readonly<Record<string, number>>> {
+  const { entries, balance_micros } = await subrequests.object(() => booksObject(env, orgId).balance(orgId));
+  if (entries === 0) return {};
+  const left = balance_micros < 0 ? { owed_micros: -balance_micros } : { balance_micros };
+  return { ledger_entries: entries, ...left };
+}
+
+export const billing: Slice = {
+  operations: [...ledgerOperations, ...budgetOperations, ...stripeOperations, ...usageOperations, ...chargeOperations],
+  hooks: { onProjectDays: postStorage, closeOrganization },
+  charges: {
+    ...{ pricesOf, offersAt, expected: chargedMicros, reserveFirst, releaseFirst },
+    ...{ chargeOf: chargeOfEnd, pushMicros },
+    accountOf: (env, store, now) => new RunSettling(env, store, now),
+  },
+};

@@ -1,0 +1,61 @@
+/**
+ * What a project stores, posted to the books of its organisation once for each day (UTC). The daily sweep posts it, for the
+ * day it falls on and for those before that it missed; each counts what is stored at the time of the sweep.
+ *
+ * Invariant. A day is posted once, by its name: whatever a kill cuts off is posted again, and changes nothing.
+ */
+import type { BillingMode } from "../contract/money.ts";
+import type { Scope } from "../contract/scope.ts";
+import { storedIn } from "../db/organization-limits.ts";
+import type { Days } from "../runtime/kit/slice-hooks.ts";
+import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { storageCharge } from "./charge.ts";
+import { pricesFrom } from "./queries/price-lists.ts";
+import type { Posting } from "./rpc.ts";
+import { booksObject } from "./rpc.ts";
+
+const DAY_MS = 24 * 3600_000;
+/** Days that a sweep catches up, its own among them. */
+const MOST_DAYS = 31;
+
+/** Posts the days after `last` up to `today`. True while the project stores anything. */
+export async function postStorage(
+  env: Env,
+  scope: Scope,
+  { last, today }: Days,
+  subrequests: Subrequests,
+): Promise<boolean> {
+  const first = Math.max(last + 1, today - MOST_DAYS + 1);
+  const bytes = await subrequests.fetch(() => storedIn(env.DB, scope));
+  if (bytes === 0) return false;
+  const { billing } = await subrequests.object(() => booksObject(env, scope.orgId).balance(scope.orgId));
+  for (let day = first; day <= today; day += 1) {
+    const posting = await postingOf(env, scope, { bytes, billing }, day, subrequests);
+    await subrequests.object(() => booksObject(env, scope.orgId).post(posting));
+  }
+  return true;
+}
+
+async function postingOf(
+  env: Env,
+  { orgId, projectId }: Scope,
+  { bytes, billing }: { readonly bytes: number; readonly billing: BillingMode },
+  day: number,
+  subrequests: Subrequests,
+): Promise<Posting> {
+  const [{ fees, version }] = await subrequests.fetch(() => pricesFrom(env.DB, (day * DAY_MS) / 1000));
+  const charged: Pick<Posting, "lines" | "price_version"> =
+    billing === "off"
+      ? { lines: {}, price_version: null }
+      : { lines: storageCharge(fees, bytes), price_version: version };
+  return {
+    ...{ orgId, kind: "storage", source_id: projectId, period: nameOf(day), project_id: projectId },
+    ...{ amount_micros: 0, against: "revenue/storage", note: null, use: { byte_days: bytes } },
+    ...charged,
+  };
+}
+
+/** `2026-11-23` */
+function nameOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, "2026-11-23".length);
+}

@@ -1,0 +1,197 @@
+/**
+ * What an event of Stripe's says of money that came in or went back. Pure: the same event always says the same, under the
+ * same name, so that it is posted once however often it comes, and in whichever order.
+ *
+ * Everything about a payment has the payment's id as its source, and a period that tells its parts apart: each refund by
+ * its own id, so that one which failed and is made once more is another one.
+ */
+import * as z from "zod";
+import { MICROS_PER_CENT } from "../contract/billing.ts";
+
+/** Events come in the shape of this version: a webhook of another one is refused. */
+export const STRIPE_VERSION = "2026-10-28.endive";
+
+/** Under this name the metadata of a payment says whose it is. */
+export const ORGANIZATION_FIELD = "rollcall_organization";
+
+/** What a refund is that did not come to the payer. */
+const UNDONE: readonly string[] = ["failed", "canceled"];
+
+/** The part of a payment that is the payment itself. */
+export const PAID = "paid";
+
+const CURRENCY = "usd";
+const Metadata = z.record(z.string(), z.string()).nullish();
+const Cents = z.int().nonnegative();
+
+export const StripeEvent = z.object({
+  id: z.string().max(255),
+  type: z.string().max(255),
+  api_version: z.string().nullish(),
+  data: z.object({ object: z.unknown() }),
+});
+export type StripeEvent = z.infer<typeof StripeEvent>;
+
+const Session = z.object({
+  id: z.string(),
+  mode: z.string(),
+  payment_status: z.string(),
+  amount_total: Cents.nullable(),
+  currency: z.string().nullable(),
+  payment_intent: z.string().nullable(),
+  metadata: Metadata,
+});
+const PaymentIntent = z.object({ id: z.string(), amount_received: Cents, currency: z.string(), metadata: Metadata });
+const Refund = z.object({
+  id: z.string(),
+  amount: Cents,
+  currency: z.string(),
+  status: z.string().nullable(),
+  charge: z.string().nullable(),
+  payment_intent: z.string().nullable(),
+});
+const Dispute = z.object({
+  id: z.string(),
+  amount: Cents,
+  currency: z.string(),
+  status: z.string(),
+  charge: z.string(),
+  payment_intent: z.string().nullable(),
+});
+
+/** Money that came in (positive) or went back. */
+export interface PaymentNews {
+  readonly kind: "top_up" | "refund" | "dispute";
+  /** The payment, `pi_…`; of a payment of old the charge, `ch_…`. */
+  readonly payment: string;
+  readonly period: string;
+  readonly amount_micros: number;
+  /** Whose payment it is; null where the event does not say: then the payment itself is asked. */
+  readonly organization: string | null;
+}
+
+/** Why nothing is posted. */
+export interface Ignored {
+  readonly ignored: string;
+  /** True: money moved that is in no ledger, and somebody has to look. */
+  readonly alarming?: true;
+}
+
+/** Throws ZodError for an event that is not of the pinned version's shape. */
+export function newsOf({ type, data: { object } }: StripeEvent): PaymentNews | Ignored {
+  switch (type) {
+    case "checkout.session.completed":
+    case "checkout.session.async_payment_succeeded":
+      return paidBySession(Session.parse(object));
+    case "payment_intent.succeeded":
+      return paid(PaymentIntent.parse(object));
+    case "refund.created":
+      return refunded(Refund.parse(object));
+    case "refund.failed":
+    case "refund.updated":
+    case "charge.refund.updated":
+      return refundUndone(Refund.parse(object));
+    case "charge.dispute.created":
+    case "charge.dispute.funds_withdrawn":
+      return disputed(Dispute.parse(object), type);
+    case "charge.dispute.closed":
+    case "charge.dispute.funds_reinstated":
+      return settled(Dispute.parse(object), type);
+    default:
+      return { ignored: `events of the type ${type} are not read` };
+  }
+}
+
+function paidBySession({
+  id,
+  mode,
+  payment_status,
+  amount_total,
+  currency,
+  payment_intent,
+  metadata,
+}: z.infer<typeof Session>) {
+  if (mode !== "payment" || payment_intent === null) return { ignored: `${id} is no payment` };
+  if (payment_status !== "paid") return { ignored: `${id} is not paid yet` };
+  return paid({ id: payment_intent, amount_received: amount_total ?? 0, currency: currency ?? "", metadata });
+}
+
+function paid({ id, amount_received, currency, metadata }: z.infer<typeof PaymentIntent>): PaymentNews | Ignored {
+  const organization = ownerIn(metadata);
+  // The account may take payments for other things: what says nothing of us is none of ours.
+  if (organization === null) return { ignored: `${id} names no organisation in its metadata` };
+  return inDollars(currency, {
+    kind: "top_up",
+    payment: id,
+    period: PAID,
+    amount_micros: micros(amount_received),
+    organization,
+  });
+}
+
+function refunded({ id, amount, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
+  return ofRefund({ id, ...of }, id, -micros(amount));
+}
+
+/** One that did not come to the payer: what it took comes back. */
+function refundUndone({ id, amount, status, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
+  if (status === null || !UNDONE.includes(status)) return { ignored: `${id} is ${status ?? "under way"}` };
+  return ofRefund({ id, ...of }, `${id}/failed`, micros(amount));
+}
+
+function ofRefund(
+  {
+    id,
+    currency,
+    charge,
+    payment_intent,
+  }: Pick<z.infer<typeof Refund>, "id" | "currency" | "charge" | "payment_intent">,
+  period: string,
+  amount_micros: number,
+): PaymentNews | Ignored {
+  const payment = payment_intent ?? charge;
+  if (payment === null) return { ignored: `${id} is of no payment` };
+  return inDollars(currency, { kind: "refund", payment, period, amount_micros, organization: null });
+}
+
+/**
+ * An inquiry moves no money; where it becomes a dispute the funds are withdrawn then. One that was prevented is settled by
+ * a refund, which has an event of its own.
+ */
+function disputed(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
+  const { id, amount, status } = dispute;
+  if (type === "charge.dispute.created" && (status.startsWith("warning_") || status === "prevented")) {
+    return { ignored: `${id} moves no money: it is ${status}` };
+  }
+  return ofDispute(dispute, id, -micros(amount));
+}
+
+/** What was withdrawn comes back, once, for a dispute that was won. */
+function settled(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
+  const { id, amount, status } = dispute;
+  if (type === "charge.dispute.closed" && status !== "won") return { ignored: `${id} was closed as ${status}` };
+  return ofDispute(dispute, `${id}/won`, micros(amount));
+}
+
+function ofDispute(
+  { charge, currency, payment_intent }: z.infer<typeof Dispute>,
+  period: string,
+  amount_micros: number,
+): PaymentNews | Ignored {
+  const news = { kind: "dispute", payment: payment_intent ?? charge, period, amount_micros } as const;
+  return inDollars(currency, { ...news, organization: null });
+}
+
+function inDollars(currency: string, news: PaymentNews): PaymentNews | Ignored {
+  if (currency === CURRENCY) return news;
+  return { ignored: `${news.payment} is in ${currency}, and the ledger is in dollars`, alarming: true };
+}
+
+function micros(cents: number): number {
+  return cents * MICROS_PER_CENT;
+}
+
+/** Whose payment it is, by its metadata. */
+export function ownerIn(metadata: Readonly<Record<string, string>> | null | undefined): string | null {
+  return metadata?.[ORGANIZATION_FIELD] ?? null;
+}

@@ -1,0 +1,150 @@
+/**
+ * Payments through Stripe, where the deployment has an account there: a checkout is begun, and what Stripe tells is posted
+ * to the books, once. What a kill swallows Stripe tells again.
+ */
+
+import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "../contract/billing.ts";
+import type { Caller } from "../contract/identity.ts";
+import { findOrganization } from "../db/organizations.ts";
+import { addTotal } from "../db/totals.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { wayOut } from "../runtime/kit/address.ts";
+import type { CreateOptions } from "../runtime/kit/idempotency.ts";
+import { logError } from "../runtime/kit/log.ts";
+import { sha256Hex } from "../runtime/kit/secrets.ts";
+import { refuseOneProject } from "../runtime/service/organizations.ts";
+import type { PostReply } from "./rpc.ts";
+import { booksObject } from "./rpc.ts";
+import { openStripe, type StripeAccount, StripeRefused, StripeUnsigned } from "./stripe-client.ts";
+import { newsOf, ORGANIZATION_FIELD, ownerIn, type PaymentNews, STRIPE_VERSION, StripeEvent } from "./stripe-events.ts";
+
+const AGAINST = { top_up: "paid_in/stripe", refund: "refunds", dispute: "disputes" } as const;
+
+interface Configured {
+  readonly stripe: StripeAccount;
+  readonly webhookSecret: string;
+}
+
+/** Somebody pays for their organisation: where. The balance has it when Stripe says that it is paid. */
+export async function createCheckout(
+  env: Env,
+  caller: Caller,
+  { amount_micros, success_url, cancel_url }: CheckoutRequest,
+  { idempotencyKey }: CreateOptions,
+): Promise<Result<CheckoutView>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const configured = await configuredStripe(env);
+  if (!configured.ok) return configured;
+  const { orgId, who } = caller;
+  const order = {
+    cents: amount_micros / MICROS_PER_CENT,
+    product: "Rollcall balance",
+    metadata: { [ORGANIZATION_FIELD]: orgId, rollcall_payer: who },
+    ...{ success_url, cancel_url },
+    // Keys of two organisations are two keys.
+    key: idempotencyKey === null ? null : sha256Hex(JSON.stringify([orgId, idempotencyKey])),
+  };
+  try {
+    const { id, url, expires_at } = await configured.value.stripe.begin(order);
+    return { ok: true, value: { object: "checkout", id, url, amount_micros, expires_at } };
+  } catch (thrown) {
+    if (!(thrown instanceof StripeRefused)) throw thrown;
+    if (thrown.why === "idempotency") {
+      return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);
+    }
+    return refuse("invalid_request", `Stripe refuses it: ${thrown.message}`, null);
+  }
+}
+
+/** What Stripe sent. `posted_to`: the organisation whose ledger has one entry more; null: none has. */
+interface Delivery {
+  readonly payload: string;
+  readonly signature: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Posts what the event says. It is refused where Stripe did not sign it, or where it has another version's shape. What is
+ * not ours to post is taken, and told to the log and counted where money moved.
+ */
+export async function receiveStripeEvent(
+  env: Env,
+  { payload, signature, now }: Delivery,
+): Promise<Result<{ receipt: StripeReceipt; posted_to: string | null }>> {
+  const configured = await configuredStripe(env);
+  if (!configured.ok) return configured;
+  const { stripe, webhookSecret } = configured.value;
+  const signed = await signedEvent(stripe, { payload, signature, now }, webhookSecret);
+  if (!signed.ok) return signed;
+  const event = signed.value;
+  const news = newsOf(event);
+  if ("ignored" in news) {
+    return news.alarming ? await unposted(env, event, news.ignored) : ignored(event, news.ignored);
+  }
+  const organization = news.organization ?? ownerIn(await stripe.metadataOf(news.payment));
+  if (organization === null) return ignored(event, `${news.payment} names no organisation in its metadata`);
+  if ((await findOrganization(env.DB, organization)) === null) {
+    return await unposted(env, event, `${news.payment} is of ${organization}, which is not there`, organization);
+  }
+  const { posted, gone } = await post(env, organization, news, event.id);
+  if (gone) {
+    return await unposted(env, event, `${news.payment} is of ${organization}, which is being deleted`, organization);
+  }
+  const receipt: StripeReceipt = {
+    object: "stripe_receipt",
+    event_id: event.id,
+    outcome: posted ? "posted" : "repeated",
+    reason: null,
+  };
+  return { ok: true, value: { receipt, posted_to: posted ? organization : null } };
+}
+
+/** The event, of the pinned version's shape. */
+async function signedEvent(
+  stripe: StripeAccount,
+  { payload, signature, now }: Delivery,
+  webhookSecret: string,
+): Promise<Result<StripeEvent>> {
+  let found: unknown;
+  try {
+    found = await stripe.verify(payload, signature, webhookSecret, now);
+  } catch (thrown) {
+    if (!(thrown instanceof StripeUnsigned)) throw thrown;
+    if (thrown.stale) return refuse("stale_timestamp", "this was signed more than 300 s ago", "Stripe-Signature");
+    return refuse("invalid_signature", "this is not signed with STRIPE_WEBHOOK_SECRET", "Stripe-Signature");
+  }
+  const event = StripeEvent.parse(found);
+  if (event.api_version === STRIPE_VERSION) return { ok: true, value: event };
+  const message = `api_version: this platform reads events of ${STRIPE_VERSION}: make the webhook anew with that version`;
+  return refuse("invalid_request", message, "api_version");
+}
+
+function post(env: Env, orgId: string, news: PaymentNews, event: string): Promise<PostReply> {
+  const { kind, payment, period, amount_micros } = news;
+  const about = { kind, source_id: payment, period, project_id: null, against: AGAINST[kind] };
+  return booksObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
+}
+
+/** Money moved, and somebody has to look. */
+async function unposted(env: Env, event: StripeEvent, reason: string, org_id?: string) {
+  const ids = { event_id: event.id, ...(org_id !== undefined && { org_id }) };
+  logError("money moved that is in no ledger", ids, new Error(reason));
+  await addTotal(env.DB, "events_unposted", 1);
+  return ignored(event, reason);
+}
+
+function ignored({ id }: StripeEvent, reason: string) {
+  const receipt: StripeReceipt = { object: "stripe_receipt", event_id: id, outcome: "ignored", reason };
+  return { ok: true, value: { receipt, posted_to: null } } as const;
+}
+
+async function configuredStripe(env: Env): Promise<Result<Configured>> {
+  const { STRIPE_SECRET_KEY: secretKey = "", STRIPE_WEBHOOK_SECRET: webhookSecret = "" } = env;
+  if (secretKey === "" || webhookSecret === "") {
+    const message = "this deployment takes no payments: its STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
+    return refuse("not_found", message, null);
+  }
+  return { ok: true, value: { stripe: await openStripe(secretKey, wayOut(env, null)), webhookSecret } };
+}

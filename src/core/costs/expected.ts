@@ -1,0 +1,48 @@
+/** What a run would probably cost, from what runs before it have used. Pure. */
+import type { TokenPrices } from "../../contract/judgement.ts";
+import type { ExpectedMicros } from "../../contract/run-preview.ts";
+import type { TokensUsed } from "./run-costs.ts";
+
+/** A run that has ended, in sums over its rollouts; its own tokens are those of the model that was sampled. */
+export interface PastRun extends TokensUsed {
+  readonly rollouts: number;
+  readonly scored: number;
+  readonly turns: number;
+  /** Tokens of all its judges together. */
+  readonly judged: TokensUsed;
+  /** What they cost by the prices of their endpoints. Null where it cannot be known. */
+  readonly judge_micros: number | null;
+}
+
+const MILLION = 1_000_000;
+
+/**
+ * Micro-dollars that so many rollouts would take; null where their number is not known, or nothing of a past run is.
+ * `microsOf` says what all rollouts of a past run took; null where that cannot be known. One run alone shows no range.
+ */
+export function expectedOf(
+  past: readonly PastRun[],
+  rollouts: number | null,
+  microsOf: (run: PastRun) => number | null,
+): ExpectedMicros {
+  const known = past.flatMap((run) => {
+    const micros = run.rollouts === 0 ? null : microsOf(run);
+    return micros === null ? [] : [{ micros, rollouts: run.rollouts }];
+  });
+  if (known.length === 0 || rollouts === null) return null;
+  const sum = (of: (run: { micros: number; rollouts: number }) => number) =>
+    known.reduce((all, run) => all + of(run), 0);
+  const means = known.map((run) => run.micros / run.rollouts);
+  const several = known.length > 1;
+  return {
+    expected: Math.round((sum(({ micros }) => micros) / sum((run) => run.rollouts)) * rollouts),
+    low: several ? Math.round(Math.min(...means) * rollouts) : null,
+    high: several ? Math.round(Math.max(...means) * rollouts) : null,
+  };
+}
+
+/** By the prices of the endpoint's owner, who names none for tokens from a cache. */
+export function tokenMicros(prices: TokenPrices, run: PastRun): number {
+  const { input_per_mtok_micros: input, output_per_mtok_micros: output } = prices;
+  return (run.prompt_tokens * input + run.completion_tokens * output) / MILLION;
+}

@@ -1,0 +1,297 @@
+/**
+ * How new weights get onto replicas: which step is next for each, and what becomes of its outcome. Pure.
+ *
+ * Invariants. What a step changes is in the state before it is begun: whoever falls between the two begins the step
+ * again. From `pause` on every way leads through `resume`, which is repeated until it is answered. From `load` on nobody
+ * knows what the replica holds, until `verify` has seen it. At most half of the replicas that took calls are out for an
+ * update at a time, or one where there is one.
+ */
+import type { WeightOrder } from "../runtime/contract/run-fleet.ts";
+import {
+  again,
+  FIRST_WAIT_MS,
+  type FleetState,
+  interrupts,
+  isAt,
+  isOfStart,
+  LONGEST_WAIT_MS,
+  type Phase,
+  type PhaseName,
+  REASON_CHARS,
+  type Replica,
+  takesCalls,
+  UNLOADS_TRIED,
+  withReplica,
+} from "./state.ts";
+import { beginStretch, endStretch } from "./stretches.ts";
+import { isSameWeights, type Weights } from "./weights.ts";
+
+/** What is to be asked of an engine. */
+export type Step =
+  | { readonly do: "probe" }
+  | { readonly do: "pause" }
+  | { readonly do: "load"; readonly order: WeightOrder }
+  | { readonly do: "resume" }
+  | { readonly do: "unload"; readonly weights: Weights };
+
+/** A moment: the time, and the number by which stretches know it. */
+export interface Moment {
+  readonly now: number;
+  readonly number: number;
+}
+
+/** Engines that load at once: each holds a connection for minutes. */
+const DRIVEN_AT_ONCE = 3;
+/** Versions of a run that stay loaded: calls on their way, and rollouts that lag, name older ones. */
+const ADAPTERS_KEPT = 3;
+
+/** Begins the updates that may begin now: of those first that have the fewest calls to end. */
+export function beginUpdates(before: FleetState, now: number, inFlight: (replica: string) => number): FleetState {
+  let state = before;
+  const waiting = Object.values(before.replicas).filter((replica) => mayBegin(before, replica, now));
+  for (const { id } of waiting.sort((one, other) => inFlight(one.id) - inFlight(other.id))) {
+    const replica = state.replicas[id];
+    if (replica !== undefined && mayBegin(state, replica, now)) state = begin(state, replica, now);
+  }
+  return state;
+}
+
+export function mayBegin(state: FleetState, replica: Replica, now: number): boolean {
+  const { phase, outage, probed, draining, failing } = replica;
+  if (state.update.mode === "reported" || phase !== null || outage !== null || !probed || draining) return false;
+  if (Math.max(failing?.at ?? 0, replica.held_until) > now || wantedOf(state, replica) === null) return false;
+  const all = Object.values(state.replicas);
+  if (all.filter((one) => one.phase !== null).length >= DRIVEN_AT_ONCE) return false;
+  if (!takesCalls(replica) || !interrupts(state.update)) return true;
+  const out = all.filter((one) => one.phase?.left === true).length;
+  const serving = all.filter(({ shown }) => shown === "ready").length;
+  return out + 1 <= Math.max(1, Math.floor((serving + out) / 2));
+}
+
+/** Resumes that an engine did not answer: after so many it is not waited for. */
+const RESUMES_AWAITED = 3;
+
+/** Why a replica may not be taken out of its fleet now: its engine is paused, or about to be. Null where it may. */
+export function whyNotNow({ update }: FleetState, { name, phase, paused }: Replica): string | null {
+  if (phase === null || (phase.name === "resume" && phase.misses >= RESUMES_AWAITED)) return null;
+  const pauses = interrupts(update) && update.mode !== "reported";
+  if (!paused && !pauses) return null;
+  const until = "and its engine is to be resumed: ask again once that has ended; draining, it begins no other update";
+  return `replica ${name} is being updated (${phase.name}), ${until}`;
+}
+
+/** The first order that a replica does not meet, and could be brought to. */
+export function wantedOf(state: FleetState, replica: Replica): WeightOrder | null {
+  if ((replica.twin ?? null) !== null) return null;
+  return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
+}
+
+function begin(state: FleetState, replica: Replica, now: number): FleetState {
+  const { pause, pause_s } = state.update;
+  if (!interrupts(state.update)) return startLoading(state, replica, now);
+  // What it has been given may end by weights that are known.
+  const name = pause === "wait" ? "drain" : "pause";
+  const phase = phaseOf(name, now + pause_s * 1000, now);
+  const paused = replica.paused || name === "pause";
+  return withReplica(state, replica.id, { phase: { ...phase, left: takesCalls(replica) }, paused }, now);
+}
+
+export function phaseOf(name: PhaseName, until: number, now: number): Phase {
+  return { name, until, at: now, target: null, fault: null, left: false, since: now, misses: 0, late: null };
+}
+
+/** The next phase of what is going on. */
+export function go(
+  state: FleetState,
+  { id, phase }: Replica,
+  changes: Partial<Phase> & Pick<Phase, "name">,
+  now: number,
+): FleetState {
+  const { pause_s, update_s, resume_s } = state.update;
+  const seconds = { drain: pause_s, pause: pause_s, load: update_s, reported: update_s };
+  const until = now + 1000 * { ...seconds, look: resume_s, verify: resume_s, resume: resume_s }[changes.name];
+  const before = phase ?? phaseOf(changes.name, until, now);
+  return withReplica(state, id, { phase: { ...before, at: now, misses: 0, late: null, until, ...changes } }, now);
+}
+
+/** What is due for a replica whose update goes on: the state in which it is begun, and the step. */
+export function nextStep(
+  before: FleetState,
+  id: string,
+  { now, number, inFlight }: Moment & { readonly inFlight: number },
+): { readonly state: FleetState; readonly step: Step | null } {
+  const replica = before.replicas[id];
+  const phase = replica?.phase ?? null;
+  if (replica === undefined || phase === null || phase.at > now) return { state: before, step: null };
+  switch (phase.name) {
+    case "reported":
+      return { state: phase.until <= now ? unheard(before, replica, now) : before, step: null };
+    case "drain":
+      return drained(before, replica, { now, number, inFlight });
+    case "pause":
+      return { state: before, step: { do: "pause" } };
+    case "look":
+    case "verify":
+      return { state: before, step: { do: "probe" } };
+    case "load":
+      return loading(before, replica, { now, number });
+    case "resume":
+      if (replica.paused) return { state: before, step: { do: "resume" } };
+      return { state: ended(before, replica, { now, number }), step: null };
+  }
+}
+
+function drained(
+  before: FleetState,
+  replica: Replica,
+  { now, number, inFlight }: Moment & { readonly inFlight: number },
+): { readonly state: FleetState; readonly step: Step | null } {
+  if (wantedOf(before, replica) === null) return { state: ended(before, replica, { now, number }), step: null };
+  const { until = now } = replica.phase ?? {};
+  if (inFlight > 0 && until > now) return { state: before, step: null };
+  const state = go(withReplica(before, replica.id, { paused: true }, now), replica, { name: "pause" }, now);
+  return { state, step: { do: "pause" } };
+}
+
+/** From here on nobody knows what it holds. What it is to have is decided here: the latest order. */
+function loading(
+  before: FleetState,
+  replica: Replica,
+  { now, number }: Moment,
+): { readonly state: FleetState; readonly step: Step | null } {
+  const order = wantedOf(before, replica);
+  if (order === null) return { state: go(before, replica, { name: "resume" }, now), step: null };
+  const { id } = replica;
+  const { run_id, generation, version } = order;
+  const target = { run_id, generation, version };
+  const stretches = { ...before.stretches, [id]: endStretch(before.stretches[id] ?? [], number) };
+  const unknown = interrupts(before.update) ? { holds: null, doubt: "an update of its weights has not ended" } : {};
+  const phase = replica.phase === null ? null : { ...replica.phase, target };
+  const state = withReplica(
+    { ...before, ...(interrupts(before.update) && { stretches }) },
+    id,
+    { ...unknown, phase },
+    now,
+  );
+  return { state, step: { do: "load", order } };
+}
+
+function startLoading(state: FleetState, replica: Replica, now: number): FleetState {
+  return withReplica(state, replica.id, { phase: phaseOf("load", now + state.update.update_s * 1000, now) }, now);
+}
+
+/** Whoever changes its weights has not said how that ended. */
+function unheard(before: FleetState, { id, failing }: Replica, now: number): FleetState {
+  const reason = "its weights were to be changed by somebody who has not said how that ended";
+  return withReplica(before, id, { phase: null, doubt: reason, failing: again(failing, reason, now) }, now);
+}
+
+/** What came of a step, but for a probe's. */
+export interface StepOutcome {
+  readonly ok: boolean;
+  readonly message: string;
+}
+
+export function stepDone(
+  before: FleetState,
+  id: string,
+  step: Exclude<Step, { do: "probe" }>,
+  { ok, message, now, number }: StepOutcome & Moment,
+): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined) return before;
+  if (step.do === "unload") {
+    return ok ? unloaded(before, replica, step.weights, now) : stillLoaded(before, replica, message, now);
+  }
+  const { phase } = replica;
+  // It ended otherwise meanwhile.
+  if (phase === null || phase.name !== step.do) return before;
+  switch (step.do) {
+    case "pause":
+      return ok ? go(before, replica, { name: "look" }, now) : fail(before, replica, `pause: ${message}`, now);
+    case "load":
+      if (!ok) return fail(before, replica, `load: ${message}`, now);
+      return go(before, replica, { name: "verify" }, now);
+    case "resume":
+      return resumed(before, replica, { ok, message, now, number });
+  }
+}
+
+/** On to its resumption: it may have been paused whatever was answered. */
+export function fail(before: FleetState, replica: Replica, fault: string, now: number): FleetState {
+  return go(before, replica, { name: "resume", fault: fault.slice(0, REASON_CHARS) }, now);
+}
+
+function resumed(before: FleetState, replica: Replica, { ok, message, now, number }: StepOutcome & Moment): FleetState {
+  const { id, phase } = replica;
+  if (phase === null) return before;
+  if (!ok) {
+    const misses = phase.misses + 1;
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** phase.misses);
+    const late = `it is paused, and was not resumed: ${message}`.slice(0, REASON_CHARS);
+    return withReplica(before, id, { phase: { ...phase, misses, at: now + wait, late } }, now);
+  }
+  const fresh = { ...replica, paused: false };
+  const state = withReplica(before, id, { paused: false }, now);
+  // It may have been started anew meanwhile.
+  if (phase.misses > 0 && phase.fault === null && phase.target !== null)
+    return go(state, fresh, { name: "verify" }, now);
+  return ended(state, fresh, { now, number });
+}
+
+/** It goes back to its work, or out of rotation where something went wrong. */
+function ended(before: FleetState, replica: Replica, { now, number }: Moment): FleetState {
+  const { id, phase, holds, proof } = replica;
+  if (phase === null) return before;
+  if (phase.fault !== null) {
+    return withReplica(before, id, { phase: null, failing: again(replica.failing, phase.fault, now) }, now);
+  }
+  const took = phase.since === undefined || phase.target === null ? {} : { took_ms: now - phase.since };
+  const state = withReplica(before, id, { phase: null, failing: null, ...took }, now);
+  const going = before.stretches[id]?.at(-1)?.to === null;
+  if (holds === null || going) return state;
+  return withStretch(state, id, { from: number, weights: holds, proof: proof ?? NO_PROOF });
+}
+
+export const NO_PROOF = { process: null, label: null } as const;
+
+export function withStretch(
+  state: FleetState,
+  id: string,
+  begun: Parameters<typeof beginStretch>[1] | { readonly end: number },
+): FleetState {
+  const before = state.stretches[id] ?? [];
+  const after = "end" in begun ? endStretch(before, begun.end) : beginStretch(before, begun);
+  return { ...state, stretches: { ...state.stretches, [id]: after } };
+}
+
+/** An adapter that is loaded and nobody may want any more. */
+export function toUnload(state: FleetState, replica: Replica, now: number): Weights | null {
+  const { phase, outage, unload_at } = replica;
+  if (phase !== null || outage !== null || unload_at > now) return null;
+  return unwantedOf(state, replica)[0] ?? null;
+}
+
+/** Adapters of runs that are over, and those older than what is kept. */
+export function unwantedOf(state: FleetState, { adapters }: Replica): readonly Weights[] {
+  return adapters.filter((one, at) => {
+    const newer = adapters.slice(at + 1).filter(({ run_id }) => run_id === one.run_id);
+    const wanted = state.orders.some(({ run_id }) => run_id === one.run_id);
+    return !wanted || newer.length >= ADAPTERS_KEPT;
+  });
+}
+
+function unloaded(state: FleetState, { id, adapters }: Replica, weights: Weights, now: number): FleetState {
+  const left = adapters.filter((one) => !isSameWeights(one, weights));
+  return withReplica(state, id, { adapters: left, unload_failed: null }, now);
+}
+
+/** An adapter that stays loaded takes nothing out of rotation. An engine that unloads none is not asked for ever. */
+function stillLoaded(state: FleetState, replica: Replica, message: string, now: number): FleetState {
+  const { id, adapters, unload_failed } = replica;
+  const tries = (unload_failed?.tries ?? 0) + 1;
+  const given = tries < UNLOADS_TRIED ? [] : unwantedOf(state, replica);
+  const failed = { tries, reason: message.slice(0, REASON_CHARS) };
+  const left = adapters.filter((one) => !given.includes(one));
+  return withReplica(state, id, { adapters: left, unload_at: now + LONGEST_WAIT_MS, unload_failed: failed }, now);
+}

@@ -1,0 +1,134 @@
+/**
+ * New weights onto one engine, by the mode of its fleet: what vLLM of several ages and prime-rl's own server are asked,
+ * found out by their routes and by what they refuse, never by their version.
+ *
+ * Invariants. Nothing throws, and all of a load ends in its time. `done` is said only after the weights were loaded and
+ * no block of older weights is left in the prefix cache; `refused` and `unreached` only where the weights that were
+ * there are there still. A load may be made again after a kill.
+ */
+
+import { member } from "../clients/reply-words.ts";
+import {
+  askEngine,
+  type Engine,
+  type EngineReply,
+  isMissing,
+  plainReply,
+  refusalOf,
+  type Told,
+  tellEngine,
+} from "./engine-calls.ts";
+
+export type WeightLoad =
+  /** `adapter`: with its version; no other weights ever have that name. */
+  | { readonly mode: "lora_versioned"; readonly adapter: string; readonly location: string }
+  /** `label`: what GET /weight_info is to say afterwards, on engines that have it; null: nothing. */
+  | { readonly mode: "reload"; readonly location: string; readonly label: string | null }
+  | { readonly mode: "prime_rl"; readonly location: string };
+
+const DEV_MODE = "start the engine with VLLM_SERVER_DEV_MODE=1";
+const LORA = "start the engine with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True";
+/** prime-rl's own server has it, and vLLM has not. */
+const OF_PRIME_RL = "/init_broadcaster";
+
+/** Between a pause and a resume, where the mode has them. */
+export async function loadWeights(engine: Engine, load: WeightLoad, timeout_ms: number): Promise<EngineReply> {
+  const call: Call = { engine, signal: AbortSignal.timeout(timeout_ms) };
+  switch (load.mode) {
+    case "lora_versioned":
+      return await loadVersion(call, load);
+    case "reload":
+      return await reload(call, load);
+    case "prime_rl":
+      return await primeRl(call, load.location);
+  }
+}
+
+/** One that is not there is done. */
+export async function unloadAdapter(engine: Engine, adapter: string, timeout_ms: number): Promise<EngineReply> {
+  const call: Call = { engine, signal: AbortSignal.timeout(timeout_ms) };
+  const reply = await tell(call, "/v1/unload_lora_adapter", { lora_name: adapter });
+  const absent = reply.status === 404 && !isMissing(reply);
+  return absent ? { kind: "done" } : plainReply(reply);
+}
+
+interface Call {
+  readonly engine: Engine;
+  readonly signal: AbortSignal;
+}
+
+async function tell({ engine, signal }: Call, path: string, body?: object): Promise<Told> {
+  return await tellEngine(engine, { path, signal, ...(body !== undefined && { body }) });
+}
+
+type Adapter = Extract<WeightLoad, { mode: "lora_versioned" }>;
+
+async function loadVersion(call: Call, { adapter, location }: Adapter): Promise<EngineReply> {
+  const reply = await tell(call, "/v1/load_lora_adapter", { lora_name: adapter, lora_path: location });
+  return isLoaded(reply) ? { kind: "done" } : advised(reply, LORA);
+}
+
+function isLoaded({ status, said = "" }: Told): boolean {
+  return status === 400 && /already (been )?(loaded|exists)/i.test(said);
+}
+
+async function reload(call: Call, { location, label }: { location: string; label: string | null }) {
+  const body = { method: "reload_weights", kwargs: { weights_path: location } };
+  const reply = await tell(call, "/collective_rpc", body);
+  if (reply.kind !== "done") return advised(reply, DEV_MODE);
+  const emptied = await emptyCache(call);
+  if (emptied.kind !== "done" || label === null) return emptied;
+  const labelled = await tell(call, "/update_weight_version", { new_version: label });
+  if (isMissing(labelled)) return { kind: "done" } as const;
+  return labelled.kind === "done" ? await confirm(call, label) : halfDone(labelled);
+}
+
+async function primeRl(call: Call, location: string): Promise<EngineReply> {
+  const own = await routeOf(call, OF_PRIME_RL);
+  if (own === "missing") {
+    return cannot(call.engine, `it is not prime-rl's own server: it has no POST ${OF_PRIME_RL}`);
+  }
+  if (own !== "there") return own;
+  // It empties its prefix cache by itself.
+  return plainReply(await tell(call, "/update_weights", { weight_dir: location }));
+}
+
+/** Asked by a GET, which changes nothing: a route that takes only POST answers 405. */
+async function routeOf({ engine, signal }: Call, path: string): Promise<"there" | "missing" | EngineReply> {
+  const answer = await askEngine(engine, { side: "control", method: "GET", path, signal });
+  if (answer.kind !== "answered") return { kind: "unreached", message: answer.message };
+  if (answer.status === 405) return "there";
+  if (answer.status === 404) return "missing";
+  return { kind: "refused", message: refusalOf(engine, `GET ${path}`, answer) };
+}
+
+async function emptyCache(call: Call): Promise<EngineReply> {
+  const reply = await tell(call, "/reset_prefix_cache");
+  return reply.kind === "done" ? { kind: "done" } : halfDone(reply);
+}
+
+/** What it says that it serves now, where it says so. */
+async function confirm({ engine, signal }: Call, label: string): Promise<EngineReply> {
+  const answer = await askEngine(engine, { side: "control", method: "GET", path: "/weight_info", signal });
+  if (answer.kind !== "answered") return { kind: "unknown", message: answer.message };
+  if (answer.status === 404) return { kind: "done" };
+  const says = member(answer.body, "weight_version");
+  if (says === label) return { kind: "done" };
+  const said = typeof says === "string" ? `weight_version ${JSON.stringify(says.slice(0, 100))}` : "no weight_version";
+  const message = answer.status === 200 ? `${engine.name}: GET /weight_info answered ${said}, not ${label}` : "";
+  return { kind: "unknown", message: message || refusalOf(engine, "GET /weight_info", answer) };
+}
+
+/** It has begun: whatever it answered, its weights are not the ones that were there for sure. */
+function halfDone(reply: Told): EngineReply {
+  return reply.kind === "done" ? { kind: "done" } : { kind: "unknown", message: reply.message };
+}
+
+function advised(reply: Told, advice: string): EngineReply {
+  if (reply.kind === "done" || !isMissing(reply)) return plainReply(reply);
+  return { kind: "refused", message: `${reply.message}: ${advice}` };
+}
+
+function cannot({ name }: Engine, why: string): EngineReply {
+  return { kind: "refused", message: `${name}: ${why}` };
+}

@@ -1,0 +1,342 @@
+/**
+ * One fleet, one object: which of its replicas takes a call, which weights each has, and how new ones get there. What it
+ * decides stands in the rules beside it.
+ *
+ * Invariants. What is on its way is on disk before it begins; what only counts (calls in flight, failures in a row) is in
+ * memory. An object nobody created answers `gone` or null and writes nothing. Where nothing is due there is no alarm: a
+ * fleet that nobody uses asks its replicas nothing. The alarm never throws. It asks no object that waits for it: its trainers and its
+ * endpoint's object are told by the alarm, or after the answer.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Send } from "../clients/outgoing.ts";
+import type { Serves } from "../runtime/contract/rpc.ts";
+import type { PastCall, ReplicaReport, WeightOrder } from "../runtime/contract/run-fleet.ts";
+import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { endpointObject } from "../runtime/kit/names.ts";
+import { Tombstone } from "../runtime/kit/tombstone.ts";
+import { placesOf } from "./access.ts";
+import { nextAt } from "./alarm-times.ts";
+import { type Choice, choose } from "./choose.ts";
+import { Circuits } from "./circuit.ts";
+import { Driver } from "./driver.ts";
+import { type Moment, whyNotNow } from "./driving.ts";
+import { type Call, InFlight } from "./in-flight.ts";
+import { Numbers } from "./numbers.ts";
+import { reported, runOver, takeOrder } from "./orders.ts";
+import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
+import { getFleet, replicasOf } from "./queries.ts";
+import type { EndedCall, FleetCall, FleetPermit, FleetRpc, FleetStanding } from "./rpc.ts";
+import { orderOf, standingOf } from "./served.ts";
+import { type FleetState, permitsOf, type Settings, setReplicas, withReplica } from "./state.ts";
+import { type FleetOf, FleetStore } from "./store.ts";
+import { versionOf } from "./stretches.ts";
+import { askAgainAt, longestUpdateMs } from "./waiting.ts";
+
+/** Settings are told when they change; one that was lost is read so much later. */
+const SETTINGS_MS = 5 * 60_000;
+/** A replica that is held off stays so until its new settings were read, whoever was told of them. */
+const HELD_MS = 60_000;
+/** A fleet that no call used or waited for so long is looked at only to be updated. */
+const USED_MS = 3600_000;
+const NOTE_USED_MS = 5 * 60_000;
+/** A call for which no replica has a place now is to be asked for again so soon. */
+const AGAIN_MS = 1000;
+const GONE = "its fleet was deleted";
+const NOTHING: FleetStanding = { replicas: [], max_concurrent: 0, weights: null };
+
+export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  /** The network that leads to engines, replaced by tests. */
+  network: Send | undefined;
+  /** How long whoever deletes it waits for a step under way, replaced by tests. */
+  lastStepMs = 10_000;
+  readonly #store: FleetStore;
+  readonly #tombstone: Tombstone;
+  readonly #numbers: Numbers;
+  readonly #driver: Driver;
+  readonly #inFlight = new InFlight();
+  readonly #circuits = new Circuits();
+  /** When settings were last read; null: not by this instance. */
+  #readAt: number | null = null;
+  #reading: Promise<void> | null = null;
+  #armedAt: number | null = null;
+  /** The sum that the endpoint's object was last told of. */
+  #permits: number | null = null;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#store = new FleetStore(state.storage);
+    this.#tombstone = new Tombstone(state.storage);
+    this.#numbers = new Numbers(
+      () => this.#store.reserved(),
+      (upTo) => this.#store.reserve(upTo),
+    );
+    this.#driver = new Driver({
+      env,
+      of: () => this.#of(),
+      state: () => this.#store.state(),
+      keep: (next) => this.#keep(next),
+      moment: () => this.#moment(),
+      inFlight: (id) => this.#inFlight.of(id),
+      used: () => this.#used(),
+      network: () => this.network,
+      lastStepMs: () => this.lastStepMs,
+    });
+  }
+
+  async begin(call: FleetCall): Promise<FleetPermit> {
+    if (!(await this.#open(call))) return { kind: "gone", reason: GONE };
+    const now = this.now();
+    this.#inFlight.expire(now);
+    const choice = choose(this.#store.state(), call, (id) => this.#inFlight.of(id));
+    await this.#noteUsed(now);
+    if (choice.kind === "wait") return this.#waits(choice, now);
+    const { replica, served } = choice;
+    const number = this.#numbers.next();
+    const { rollout_id, wait_ms } = call;
+    const { model, version, generation = 0 } = served;
+    const weights = version === null ? null : { run_id: call.weights_of ?? call.run_id, generation, version };
+    this.#inFlight.add(number, { replica_id: replica.id, rollout_id, model, weights, until: now + wait_ms });
+    return { kind: "go", number, replica_id: replica.id, ...served };
+  }
+
+  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): FleetPermit {
+    const state = this.#store.state();
+    const again_at = busy === true ? now + AGAIN_MS : askAgainAt(state, now);
+    return { kind: "wait", reason, again_at, update_ms: longestUpdateMs(state.update) };
+  }
+
+  async ended(ended: EndedCall): Promise<{ end: number | null } | null> {
+    if (this.#of() === null) return null;
+    const call = this.#inFlight.end(ended.number);
+    const moment = this.#moment();
+    const { number: end } = moment;
+    const says = contradiction(this.#store.state(), { ...ended, weights: call?.weights ?? null });
+    if (says !== null) {
+      this.#keep(lied(this.#store.state(), ended.replica_id, says, moment));
+      await this.#arm();
+      return { end: null };
+    }
+    if (call !== null) this.#heard(ended, call, moment);
+    await this.#arm();
+    return { end };
+  }
+
+  #heard({ replica_id, outcome }: EndedCall, { rollout_id, model }: Call, moment: Moment): void {
+    const state = this.#store.state();
+    const replica = state.replicas[replica_id];
+    if (replica === undefined) return;
+    if (outcome === "unknown_model") this.#keep(lacksAdapter(state, replica_id, model, moment.now));
+    const opens = this.#circuits.heard(replica_id, outcome, rollout_id);
+    if (!opens || replica.phase !== null || replica.outage !== null) return;
+    this.#keep(isAway(state, replica, "calls of several rollouts in a row failed", moment));
+  }
+
+  async versions(run_id: string, calls: readonly PastCall[]): Promise<(number | null)[]> {
+    if (this.#of() === null) return calls.map(() => null);
+    const unsure = calls.filter((call) => this.#versionOf(run_id, call) === "unconfirmed");
+    await this.#driver.confirm([...new Set(unsure.map(({ replica_id }) => replica_id))]);
+    if (this.#of() === null) return calls.map(() => null);
+    await this.#arm();
+    return calls.map((call) => {
+      const version = this.#versionOf(run_id, call);
+      return version === "unconfirmed" ? null : version;
+    });
+  }
+
+  #versionOf(run_id: string, call: PastCall): number | null | "unconfirmed" {
+    const state = this.#store.state();
+    const generation = orderOf(state, run_id)?.generation ?? null;
+    return versionOf(state.update, state.stretches[call.replica_id] ?? [], { run_id, generation }, call);
+  }
+
+  async update(order: WeightOrder): Promise<void> {
+    if (!(await this.#open(order))) return;
+    this.#keep(takeOrder(this.#store.state(), order, this.now()));
+    await this.#arm();
+  }
+
+  async reported(of: FleetOf, report: ReplicaReport): Promise<void> {
+    if (!(await this.#open(of))) return;
+    this.#keep(reported(this.#store.state(), report, this.#moment()));
+    await this.#arm();
+  }
+
+  async release(run_id: string): Promise<void> {
+    if (this.#of() === null) return;
+    this.#keep(runOver(this.#store.state(), run_id, this.now()));
+    await this.#arm();
+  }
+
+  async letGo(of: FleetOf, replica_id: string | null): Promise<string | null> {
+    if (!(await this.#open(of))) return null;
+    const state = this.#store.state();
+    const asked = Object.values(state.replicas).filter(({ id }) => replica_id === null || id === replica_id);
+    const [why = null] = asked.map((replica) => whyNotNow(state, replica)).filter((one) => one !== null);
+    if (why !== null) return why;
+    const now = this.now();
+    // A fleet is deleted at once; of a replica's new settings somebody may have to be told first.
+    const held_until = now + HELD_MS + (replica_id === null ? 0 : SETTINGS_MS);
+    this.#keep(asked.reduce((held, { id }) => withReplica(held, id, { held_until }, now), state));
+    return null;
+  }
+
+  async changed(of: FleetOf): Promise<void> {
+    if (this.#tombstone.stands) return;
+    this.#readAt = null;
+    // One that is under way may have read what was there before.
+    await this.#reading;
+    this.#readAt = null;
+    await this.#readSettings(of);
+  }
+
+  async standing(of: FleetOf, look = false, waits = false): Promise<FleetStanding> {
+    if (!(await this.#open(of))) return NOTHING;
+    if (waits) await this.#noteUsed(this.now());
+    const unfit = look ? this.#standing().replicas.filter((one) => (one.unfit ?? null) !== null) : [];
+    await this.#driver.confirm(unfit.map(({ replica_id }) => replica_id));
+    if (this.#of() === null) return NOTHING;
+    await this.#arm();
+    return this.#standing();
+  }
+
+  #standing(): FleetStanding {
+    this.#inFlight.expire(this.now());
+    return standingOf(this.#store.state(), (id) => this.#inFlight.of(id));
+  }
+
+  async free(): Promise<boolean> {
+    if (this.#of() !== null) return await this.#driver.end(() => this.#forget());
+    await this.#forget();
+    return true;
+  }
+
+  async #forget(): Promise<void> {
+    const freed = this.#tombstone.set(this.now());
+    this.#store.forget();
+    await freed;
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#tombstone.decay(this.now())) return;
+    this.#armedAt = null;
+    const of = this.#of();
+    if (of === null) return;
+    try {
+      if (this.now() - (this.#readAt ?? 0) > SETTINGS_MS) await this.#readAgain(of);
+      if (this.#of() !== null) await this.#driver.pass(() => this.#nextAt());
+    } catch (thrown) {
+      logError("fleet alarm", idsOf(of), thrown);
+    }
+    await this.#arm();
+  }
+
+  /** Null for a fleet that nobody created, or that is gone. */
+  #of(): FleetOf | null {
+    return this.#tombstone.stands ? null : this.#store.of();
+  }
+
+  /** False for a fleet that there is not. What this instance has not read it reads; what cannot be read stays as it is known. */
+  async #open(of: FleetOf): Promise<boolean> {
+    if (this.#tombstone.stands) return false;
+    if (this.#readAt !== null) return this.#of() !== null;
+    await this.#readAgain(of);
+    return this.#of() !== null;
+  }
+
+  /** Throws only where nothing is known. */
+  async #readAgain(of: FleetOf): Promise<void> {
+    try {
+      await this.#readSettings(of);
+    } catch (thrown) {
+      if (this.#of() === null) throw thrown;
+      logError("fleet settings", idsOf(of), thrown);
+    }
+  }
+
+  async #readSettings(of: FleetOf): Promise<void> {
+    this.#reading ??= this.#read(of).finally(() => {
+      this.#reading = null;
+    });
+    await this.#reading;
+  }
+
+  async #read({ scope, fleet_id }: FleetOf): Promise<void> {
+    const fleet = await getFleet(this.env.DB, scope, fleet_id);
+    const rows = await replicasOf(this.env.DB, scope, fleet_id);
+    if (this.#tombstone.stands) return;
+    if (fleet === null || fleet.deleted_at !== null) {
+      if (this.#store.of() !== null) await this.free();
+      return;
+    }
+    if (this.#store.of() === null) this.#store.create({ scope, fleet_id }, fleet.update);
+    const settings = rows.map((row): Settings => {
+      const { id, name, max_concurrent, draining, base_url, control_url } = row;
+      const address = `${base_url} ${control_url ?? ""}`;
+      return { id, name, max_concurrent, draining, address, places: placesOf(row) };
+    });
+    const before = this.#store.state();
+    this.#keep(setReplicas(before, fleet.update, settings, this.now()));
+    for (const { id } of Object.values(before.replicas)) {
+      if (!settings.some((one) => one.id === id)) this.#inFlight.forget(id);
+    }
+    this.#readAt = this.now();
+    await this.#arm();
+  }
+
+  #moment(): Moment {
+    return { now: this.now(), number: this.#numbers.next() };
+  }
+
+  #used(): boolean {
+    return this.now() - this.#store.usedAt() < USED_MS;
+  }
+
+  async #noteUsed(now: number): Promise<void> {
+    if (now - this.#store.usedAt() < NOTE_USED_MS) return;
+    this.#store.noteUsed(now);
+    await this.#arm();
+  }
+
+  /** On disk; and whoever grants permits hears of their sum. */
+  #keep(state: FleetState): void {
+    const of = this.#of();
+    if (of === null) return;
+    this.#store.save(state);
+    const permits = permitsOf(state);
+    if (permits === this.#permits) return;
+    this.#permits = permits;
+    this.ctx.waitUntil(this.#tellEndpoint(of));
+  }
+
+  /** One that was lost is read by itself some minutes later. */
+  async #tellEndpoint({ scope, fleet_id }: FleetOf): Promise<void> {
+    try {
+      await endpointObject(this.env, scope, fleet_id).changed();
+    } catch (thrown) {
+      logError("endpoint does not answer", idsOf({ scope, endpoint_id: fleet_id }), thrown);
+    }
+  }
+
+  #nextAt(): number | null {
+    if (this.#of() === null) return null;
+    const now = this.now();
+    return nextAt(this.#store.state(), {
+      ...{ now, used: this.#used(), inFlight: (id) => this.#inFlight.of(id) },
+      heldUntil: (id) => this.#driver.heldUntil(id),
+      tellAt: (id) => this.#driver.tellAt(id),
+    });
+  }
+
+  /** An alarm that comes too early costs less than setting it anew with every call. */
+  async #arm(): Promise<void> {
+    const at = this.#nextAt();
+    if (at === null || (at <= this.now() && this.#driver.wake())) return;
+    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    this.#armedAt = at;
+    await this.ctx.storage.setAlarm(at);
+  }
+}

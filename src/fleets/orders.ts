@@ -1,0 +1,156 @@
+/**
+ * What trainers and those who update replicas by themselves say to a fleet, and what trainers are told of it. Pure.
+ *
+ * Invariants. What comes late takes nothing back: a later generation, then a later version, wins, and a run that is over
+ * orders nothing.
+ */
+import type { ReplicaReport, WeightOrder } from "../runtime/contract/run-fleet.ts";
+import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
+import { servedVersion } from "./served.ts";
+import { again, type FleetState, interrupts, type Replica, type Told, withReplica } from "./state.ts";
+import { voidStretch } from "./stretches.ts";
+import type { Weights } from "./weights.ts";
+
+/** Runs that train adapters of their own on one fleet. */
+const RUNS_AT_ONCE = 64;
+
+export function isLater(one: Weights, other: Weights): boolean {
+  return one.generation > other.generation || (one.generation === other.generation && one.version > other.version);
+}
+
+export function takeOrder(before: FleetState, order: WeightOrder, now: number): FleetState {
+  if (before.released.includes(order.run_id)) return before;
+  const known = before.orders.find(({ run_id }) => run_id === order.run_id);
+  const same = known?.generation === order.generation && known.version === order.version;
+  const says = known?.location === null && order.location !== null;
+  const anew = same && (order.epoch > known.epoch || says);
+  if (known !== undefined && !isLater(order, known) && !anew) return before;
+  const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
+  const orders = [...others, order].slice(-RUNS_AT_ONCE);
+  return shownAnew({ ...before, orders }, now);
+}
+
+/** The run is over: an order of it that comes late is none. So many of them are known as may train at once. */
+export function runOver(before: FleetState, run_id: string, now: number): FleetState {
+  let state = orderGone(before, run_id, now);
+  for (const { id, claimed } of Object.values(before.replicas)) {
+    if (claimed?.run_id === run_id) state = withReplica(state, id, { claimed: null }, now);
+  }
+  if (before.released.includes(run_id)) return state;
+  return { ...state, released: [...before.released, run_id].slice(-RUNS_AT_ONCE) };
+}
+
+/** The run wants no more of what it ordered. */
+export function orderGone(before: FleetState, run_id: string, now: number): FleetState {
+  const orders = before.orders.filter((order) => order.run_id !== run_id);
+  if (orders.length === before.orders.length) return before;
+  const leaving = before.leaving
+    .map((one) => ({ ...one, told: one.told.filter((tell) => tell.run_id !== run_id) }))
+    .filter(({ told }) => told.length > 0);
+  let state = shownAnew({ ...before, orders, leaving }, now);
+  for (const { id, told } of Object.values(state.replicas)) {
+    state = withReplica(state, id, { told: told.filter((one) => one.run_id !== run_id) }, now);
+  }
+  return state;
+}
+
+/** Whether a replica takes calls may follow from what is wanted. */
+function shownAnew(before: FleetState, now: number): FleetState {
+  let state = before;
+  for (const id of Object.keys(before.replicas)) state = withReplica(state, id, {}, now);
+  return state;
+}
+
+/** By id or by name. Null where the fleet has none such. */
+export function named({ replicas }: FleetState, replica: string): Replica | null {
+  return replicas[replica] ?? Object.values(replicas).find(({ name }) => name === replica) ?? null;
+}
+
+/** Somebody else changes a replica's weights, and says so. */
+export function reported(before: FleetState, report: ReplicaReport, moment: Moment): FleetState {
+  const replica = named(before, report.replica);
+  if (replica === null || before.update.mode !== "reported") return before;
+  const { run_id, generation, version } = report;
+  const weights = { run_id, generation, version };
+  const { claimed, holds, phase } = replica;
+  const older = claimed?.run_id === run_id && isLater(claimed, weights);
+  const there = holds !== null && holds !== "start" && holds.run_id === run_id && !isLater(weights, holds);
+  if (older || there) return before;
+  const { now, number } = moment;
+  if (report.state === "failed") {
+    const reason = `whoever updates it says that version ${version} failed`;
+    const failing = again(replica.failing, reason, now);
+    const unknown = { holds: null, doubt: reason, phase: null, failing };
+    return withReplica(unannounced(before, replica), replica.id, unknown, now);
+  }
+  const doubt = `its weights are changed to version ${version}`;
+  const ended =
+    report.state === "pending" ? withStretch(before, replica.id, { end: number }) : unannounced(before, replica);
+  const state = withReplica(ended, replica.id, { holds: null, doubt, claimed: weights, failing: null }, now);
+  const name = report.state === "pending" ? "reported" : "verify";
+  // It goes on being verified: the same report again.
+  const begun = phase ?? phaseOf(name, now, now);
+  return go(state, { ...replica, phase: { ...begun, fault: null } }, { name, target: weights }, now);
+}
+
+/** Nobody knows since when it has had them, unless it was said that they were coming: then its stretch has ended. */
+function unannounced(state: FleetState, { id }: Replica): FleetState {
+  return { ...state, stretches: { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) } };
+}
+
+/** What trainers have not heard of a replica yet. */
+export function untold(state: FleetState, replica: Replica): Told[] {
+  return state.orders.flatMap((order): Told[] => {
+    const { run_id, generation } = order;
+    const heard = replica.told.find((one) => one.run_id === run_id) ?? null;
+    const news = newsOf(state, replica, order, heard);
+    if (news === null) return [];
+    const tell = { run_id, generation, ...news };
+    const same = heard?.generation === generation && heard.version === tell.version && heard.state === tell.state;
+    return same ? [] : [tell];
+  });
+}
+
+function newsOf(
+  state: FleetState,
+  replica: Replica,
+  order: WeightOrder,
+  heard: Told | null,
+): Pick<Told, "version" | "state"> | null {
+  switch (replica.shown) {
+    case "ready": {
+      const version = servedVersion(state, replica, order.run_id);
+      return version === null ? null : { version, state: "applied" };
+    }
+    // It is back soon.
+    case "updating":
+    case "joining":
+      return null;
+    case "stale":
+    case "down":
+    case "draining":
+      // What nobody counts on is not to be taken back, but for an update that was to be.
+      if (heard === null && replica.failing === null) return null;
+      return { version: order.version, state: "failed" };
+  }
+}
+
+export function noteTold(before: FleetState, id: string, tell: Told, now: number): FleetState {
+  if (before.replicas[id] === undefined) {
+    const rest = before.leaving.map((one) =>
+      one.id === id ? { ...one, told: one.told.filter(({ run_id }) => run_id !== tell.run_id) } : one,
+    );
+    return { ...before, leaving: rest.filter(({ told }) => told.length > 0) };
+  }
+  const told = before.replicas[id].told.filter(({ run_id }) => run_id !== tell.run_id);
+  return withReplica(before, id, { told: [...told, tell] }, now);
+}
+
+/** Replicas that are gone are not to be waited for. */
+export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly Told[]): Told[] {
+  return told.flatMap(({ run_id }) => {
+    const order = orders.find((one) => one.run_id === run_id);
+    if (order === undefined) return [];
+    return [{ run_id, generation: order.generation, version: order.version, state: "failed" }];
+  });
+}

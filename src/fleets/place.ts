@@ -1,0 +1,104 @@
+/** The fleet that a run names: where its calls go, and why a training run may not begin on it. */
+import { isSilent, probeEndpoint } from "../clients/probe.ts";
+import type { Scope } from "../contract/scope.ts";
+import { whyUntrainable } from "../core/training/engine-exactness.ts";
+import type { FleetRow, ReplicaRow } from "../db/doors-schema.ts";
+import { whyRemoved } from "../db/fleet-update.ts";
+import { trainingOn } from "../db/runs.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { EndpointUnusable } from "../runtime/endpoint/call.ts";
+import type { FleetPlace, FleetTraining } from "../runtime/kit/fleet-hooks.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { refuseTaken } from "../runtime/service/resolve/endpoint.ts";
+import { openReplica } from "./access.ts";
+import { findFleet, replicasOf } from "./queries.ts";
+import { standingOf } from "./views.ts";
+
+interface CalledFleet {
+  readonly fleet: FleetRow;
+  readonly replicas: readonly ReplicaRow[];
+}
+
+export async function findPlace(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetPlace>> {
+  const fleet = await findFleet(env.DB, scope, nameOrId);
+  if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
+  const removed = whyRemoved(fleet.update);
+  if (removed !== null) return refuse("conflict", removed, "fleet");
+  const replicas = await replicasOf(env.DB, scope, fleet.id);
+  if (replicas.length === 0) {
+    const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
+    return refuse("conflict", message, "fleet");
+  }
+  const { id, name, location_hint, prices } = fleet;
+  const value: FleetPlace = {
+    ...{ kind: "fleet", id, name, location_hint, prices, shares_weights: sharesWeights(fleet.update) },
+    refuseTraining: (training, now) => refuseTraining(env, scope, { fleet, replicas }, training, now),
+  };
+  return { ok: true, value };
+}
+
+/** Whether several training runs may have a fleet at once: their weights go by different names. */
+export function sharesWeights({ mode }: FleetRow["update"]): boolean {
+  return mode === "lora_versioned";
+}
+
+async function refuseTraining(
+  env: Env,
+  scope: Scope,
+  called: CalledFleet,
+  training: FleetTraining,
+  now: number,
+): Promise<Result<never> | null> {
+  // Whatever they have, version 0 is loaded over it.
+  const held = training.initial_weights ? refuseInitialWeights(called.fleet) : await refuseHeld(env, scope, called);
+  return held ?? (await refuseReplicas(env, scope, training, called.replicas, now));
+}
+
+/**
+ * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
+ * with. Each is looked at first: it may have been started anew.
+ */
+export async function refuseHeld(
+  env: Env,
+  scope: Scope,
+  { fleet, replicas }: CalledFleet,
+): Promise<Result<never> | null> {
+  const standing = await standingOf(env, scope, fleet.id, true);
+  const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
+  if (held === undefined) return null;
+  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
+  if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
+  const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
+  return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
+}
+
+/** An adapter lies on what an engine was started with. */
+function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
+  if (mode !== "lora_versioned") return null;
+  const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
+  return refuse("invalid_request", message, "initial_weights");
+}
+
+/** Each engine of a fleet is asked. Those that do not answer now may come back: one at least must. */
+async function refuseReplicas(
+  env: Env,
+  scope: Scope,
+  { model, sampling }: Pick<FleetTraining, "model" | "sampling">,
+  replicas: readonly ReplicaRow[],
+  now: number,
+): Promise<Result<never> | null> {
+  const whys = await new Subrequests().fetchAll(replicas, async ({ id, fleet_id, name }) => {
+    try {
+      const { base_url, api_key, send } = await openReplica(env, scope, fleet_id, id, now);
+      const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
+      const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
+      return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
+    } catch (thrown) {
+      if (!(thrown instanceof EndpointUnusable)) throw thrown;
+      return { silent: true, message: `fleet: ${name}: ${thrown.message}` };
+    }
+  });
+  const told = whys.filter((why) => why !== null);
+  const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);
+  return worst === undefined ? null : refuse("invalid_request", worst.message, "fleet");
+}

@@ -1,0 +1,270 @@
+/**
+ * What a look at a replica tells: whether it is there, whether it is the server that it was, and what it serves. Pure.
+ *
+ * Invariants. A server that was started anew has what it was started with, whatever it had. One that was away, and shows
+ * neither which process it is nor which weights it has, is believed nothing but what somebody reports of it.
+ */
+
+import { fail, go, type Moment, unwantedOf, wantedOf, withStretch } from "./driving.ts";
+import type { EndedCall } from "./rpc.ts";
+import {
+  adapterName,
+  again,
+  type EngineCheck,
+  type FleetState,
+  interrupts,
+  type PhaseName,
+  type Replica,
+  withReplica,
+} from "./state.ts";
+import { confirm, endAtConfirmed, voidStretch } from "./stretches.ts";
+import { contradicted, isLabelOf, isSameWeights, namesVersion, type Proof, type Weights } from "./weights.ts";
+
+type Alive = Extract<EngineCheck, { kind: "alive" }>;
+
+/** `at`: the number of the moment at which it was begun; `number`: of now. */
+export interface Probed extends Moment {
+  readonly at: number;
+  /** The phase that it was begun for; null: none. What has gone on meanwhile is not decided by it. */
+  readonly phase: PhaseName | null;
+  readonly check: EngineCheck;
+}
+
+export function probeDone(before: FleetState, id: string, probed: Probed): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined) return before;
+  const { check, now } = probed;
+  const phase = replica.phase?.name ?? null;
+  if (phase !== probed.phase) return check.kind === "down" ? before : confirmed(before, replica, check, probed);
+  if (check.kind === "down") return notThere(before, replica, check.message, probed);
+  const state = withReplica(before, id, { probed: true, probed_at: now, outage: null }, now);
+  const seen = { ...replica, probed: true, probed_at: now, outage: null };
+  switch (phase) {
+    case "look":
+      return looked(confirmed(state, seen, check, probed), seen, check, now);
+    case "verify":
+      return verified(state, seen, check, probed);
+    case null:
+      return confirmed(compared(state, seen, check, probed), seen, check, probed);
+    default:
+      return confirmed(state, seen, check, probed);
+  }
+}
+
+function proofOf({ started_at, weights }: Alive): Proof {
+  return { process: started_at === null ? null : String(started_at), label: weights };
+}
+
+/** Its weights are changed next: who it is now is to be met again afterwards. */
+function looked(state: FleetState, replica: Replica, check: Alive, now: number): FleetState {
+  const known = withReplica(state, replica.id, { proof: proofOf(check), ...restart(replica, check) }, now);
+  const fresh = known.replicas[replica.id] ?? replica;
+  return go(known, fresh, { name: "load" }, now);
+}
+
+function restart({ proof }: Replica, check: Alive): Partial<Replica> {
+  return isRestarted(proof, check) ? { adapters: [], unload_failed: null, holds: "start" } : {};
+}
+
+function isRestarted(proof: Proof | null, { started_at }: Alive): boolean {
+  const process = proof?.process ?? null;
+  return process !== null && started_at !== null && process !== String(started_at);
+}
+
+function verified(before: FleetState, replica: Replica, check: Alive, moment: Probed): FleetState {
+  const { id, phase, proof } = replica;
+  const { now } = moment;
+  const target = phase?.target ?? null;
+  if (target === null) return go(before, replica, { name: "resume" }, now);
+  const fault = faultOf(before, replica, target, check);
+  if (fault !== null) {
+    if (interrupts(before.update)) return fail(withReplica(before, id, UNKNOWN, now), replica, fault, now);
+    // Adapters are loaded without a look before: the next try has to know this process, and that it has none of them.
+    const known = isRestarted(proof, check) ? startedAnew(before, replica, proofOf(check), moment) : before;
+    return fail(known, known.replicas[id] ?? replica, fault, now);
+  }
+  const process = proofOf(check).process ?? proof?.process ?? null;
+  const has = interrupts(before.update)
+    ? { holds: target }
+    : { adapters: [...replica.adapters.filter((one) => !isSameWeights(one, target)), target] };
+  const known = { ...has, proof: { process, label: check.weights }, behind: false, doubt: null };
+  const state = withReplica(before, id, known, now);
+  return go(state, { ...replica, ...known }, { name: "resume" }, now);
+}
+
+const UNKNOWN = { holds: null, doubt: "its weights were changed, and are not the ones they should be" } as const;
+
+/** Why nobody can say that it has these weights now; null where it was seen. */
+function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, check: Alive): string | null {
+  if (proof === null) return "nobody had looked at it before its weights were changed: report them once more";
+  if (isRestarted(proof, check)) return "it was started anew while its weights were changed";
+  if (update.mode === "lora_versioned") {
+    const adapter = adapterName(update, target);
+    return check.models.includes(adapter) ? null : `it does not list ${adapter} among its models`;
+  }
+  const says = contradicted(check.weights, target);
+  if (says !== null) return `it says it serves ${says} where ${target.version} was applied`;
+  if (check.started_at !== null || isLabelOf(check.weights, target)) return null;
+  return (
+    "nothing shows which weights it has: let it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
+    "at control_url"
+  );
+}
+
+/** Between updates: whether it is what it was. */
+function compared(state: FleetState, replica: Replica, check: Alive, moment: Probed): FleetState {
+  const { id, holds, proof, adapters, doubt } = replica;
+  const { now, number } = moment;
+  const seen = proofOf(check);
+  if (isRestarted(proof, check)) return startedAnew(state, replica, seen, moment);
+  const first = proof === null && holds === null && doubt === null;
+  const unnamed = holds === "start" && (proof?.label ?? null) === null;
+  const changed = first || unnamed ? changedBefore(state, seen) : null;
+  if (changed !== null) {
+    const stretches = { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) };
+    return withReplica({ ...state, stretches }, id, { holds: null, proof: seen, doubt: changed }, now);
+  }
+  if (first) {
+    const started = withReplica(state, id, { holds: "start", proof: seen }, now);
+    return withStretch(started, id, { from: number, weights: "start", proof: seen });
+  }
+  const why = changedBy(replica, check);
+  if (why !== null) return doubted(state, id, why, moment);
+  const known = { process: seen.process ?? proof?.process ?? null, label: proof?.label ?? seen.label };
+  const listed = adapters.filter((one) => check.models.includes(adapterName(state.update, one)));
+  const told = { proof: known, ...without(state, replica, listed) };
+  return withReplica(state, id, { ...told, failing: stillFailing(state, replica, now) }, now);
+}
+
+/** These adapters are left of its own. One that nobody wanted was unloaded, even if no answer said so. */
+function without(state: FleetState, replica: Replica, adapters: readonly Weights[]): Partial<Replica> {
+  const lost = replica.adapters.filter((one) => !adapters.includes(one));
+  if (lost.length === 0) return {};
+  const unwanted = unwantedOf(state, replica);
+  const unloaded = lost.some((one) => unwanted.includes(one));
+  const missed = lost.some((one) => !unwanted.includes(one));
+  return { adapters, ...(unloaded && { unload_failed: null }), ...(missed && { behind: true }) };
+}
+
+/** It was taken to have what it was started with, and says otherwise. A bare 0 may be what it was started with. */
+function changedBefore({ update }: FleetState, { label }: Proof): string | null {
+  if (!interrupts(update) || label === null || label === "0" || !namesVersion(label)) return null;
+  return `it says it serves version ${label} already: its weights were changed before it was attached`;
+}
+
+/** What failed and nobody wants any more is over. */
+function stillFailing(state: FleetState, replica: Replica, now: number): Replica["failing"] {
+  const { failing, holds } = replica;
+  if (failing === null || failing.at > now || holds === null) return failing;
+  return wantedOf(state, replica) === null ? null : failing;
+}
+
+/** Somebody else put other weights onto it. */
+function changedBy({ holds, proof }: Replica, check: Alive): string | null {
+  if (holds === null) return null;
+  const { label = null } = proof ?? {};
+  if (holds !== "start") {
+    const says = contradicted(check.weights, holds);
+    if (says !== null) return `it says it serves ${says} where ${holds.version} was applied`;
+  }
+  if (label === null || check.weights === null || label === check.weights) return null;
+  return `it says it serves ${check.weights}, and said ${label}: somebody else changed its weights`;
+}
+
+/** It does not serve what it was taken to serve, and nobody knows since when. */
+export function doubted(state: FleetState, id: string, why: string, { now }: Moment): FleetState {
+  const stretches = { ...state.stretches, [id]: endAtConfirmed(state.stretches[id] ?? []) };
+  return withReplica({ ...state, stretches }, id, { holds: null, doubt: why }, now);
+}
+
+function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment: Probed): FleetState {
+  const { id } = replica;
+  const { now, number } = moment;
+  const behind = before.orders.some(({ version }) => version > 0);
+  const { failing } = replica;
+  // Whoever updates it may have done so before it was looked at.
+  if (replica.claimed !== null) {
+    const again = withReplica(before, id, { proof, failing: null }, now);
+    return doubted(again, id, "it was started anew: report what it has once more", moment);
+  }
+  const fresh = { holds: "start", adapters: [], unload_failed: null } as const;
+  const state = withReplica(before, id, { ...fresh, proof, behind, doubt: null, failing }, now);
+  return withStretch(state, id, { from: number, weights: "start", proof });
+}
+
+/** What it met is told to the stretches: calls that ended before it was begun are known. */
+function confirmed(state: FleetState, { id }: Replica, check: Alive, { at }: Probed): FleetState {
+  const before = state.stretches[id];
+  if (before === undefined) return state;
+  const replica = state.replicas[id];
+  const seen = proofOf(check);
+  const last = before.at(-1);
+  const going = last !== undefined && last.to === null && replica !== undefined && isStill(replica, last.proof, seen);
+  return { ...state, stretches: { ...state.stretches, [id]: confirm(before, seen, { at, going }) } };
+}
+
+/** The same server, as far as it shows; one that never showed is watched instead: it was not away. */
+function isStill({ holds }: Replica, was: Proof, seen: Proof): boolean {
+  if (holds === null) return false;
+  if (holds === "start") return was.label === null || seen.label === null || was.label === seen.label;
+  if (was.process === null) return was.label === seen.label;
+  const labelled = was.label === null || seen.label === null || was.label === seen.label;
+  return was.process === seen.process && labelled;
+}
+
+function notThere(before: FleetState, replica: Replica, message: string, moment: Probed): FleetState {
+  if (replica.phase === null) return isAway(before, replica, message, moment);
+  return fail(before, replica, `probe: ${message}`, moment.now);
+}
+
+/** What the label of a reply says against what was known of its replica; null: nothing. */
+export function contradiction(
+  { replicas, stretches }: FleetState,
+  {
+    replica_id,
+    number,
+    label,
+    weights,
+  }: Pick<EndedCall, "replica_id" | "number" | "label"> & {
+    /** What it was given for; null: nobody remembers, or it was given for none. */
+    readonly weights: Weights | null;
+  },
+): string | null {
+  const { holds = null, proof = null } = replicas[replica_id] ?? {};
+  const last = stretches[replica_id]?.at(-1);
+  const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds : null;
+  const applied = weights ?? held;
+  const says = contradicted(label, applied);
+  // Its own name for what it was started with.
+  if (says === null || (applied?.version === 0 && label === proof?.label)) return null;
+  return `it says it serves ${says} where ${applied?.version} was applied`;
+}
+
+/** A reply of its own contradicts what it was taken to serve: then nothing that it has said is believed. */
+export function lied(before: FleetState, id: string, says: string, moment: Moment): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined) return before;
+  const stretches = { ...before.stretches, [id]: voidStretch(before.stretches[id] ?? []) };
+  const failing = again(replica.failing, says, moment.now);
+  const holds = interrupts(before.update) ? null : replica.holds;
+  return withReplica({ ...before, stretches }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
+}
+
+/** It answered that it has no adapter of that name: it is loaded again. */
+export function lacksAdapter(before: FleetState, id: string, model: string, now: number): FleetState {
+  const replica = before.replicas[id];
+  if (replica === undefined || replica.phase !== null) return before;
+  const adapters = replica.adapters.filter((one) => adapterName(before.update, one) !== model);
+  return withReplica(before, id, without(before, replica, adapters), now);
+}
+
+/** It does not answer: until a probe says otherwise it gets no calls. */
+export function isAway(before: FleetState, replica: Replica, message: string, moment: Moment): FleetState {
+  const { id, outage, holds, proof } = replica;
+  const { now } = moment;
+  const away = { probed_at: now, outage: again(outage, message, now) };
+  const state = withReplica(before, id, away, now);
+  const shows = holds === null || holds === "start" || proof?.process !== null || isLabelOf(proof.label, holds);
+  if (shows) return state;
+  return doubted(state, id, "it was away, and does not show which weights it has: report it as applied again", moment);
+}

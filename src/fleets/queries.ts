@@ -1,0 +1,186 @@
+/**
+ * Fleets and their replicas: engines that serve one policy, with their keys, sealed. A deleted fleet keeps its row for the
+ * runs that name it, without its name, so that the name is free.
+ */
+import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { type FleetRow, fleets, type ReplicaRow, replicas } from "../db/doors-schema.ts";
+import { insertOnce, isThere, type Kept, type Remembered, violatedTable } from "../db/idempotency-keys.ts";
+import { type Page, pageOf } from "../db/page.ts";
+import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "../db/runs.ts";
+import { runs } from "../db/schema.ts";
+import { inProject } from "../db/scoped.ts";
+
+type Owner = "org_id" | "project_id";
+export type NamedFleet = FleetRow & { readonly name: string };
+export type NewFleet = Omit<NamedFleet, Owner>;
+export type NewReplica = Omit<ReplicaRow, Owner>;
+type Some<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
+export type FleetChanges = Some<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
+export type ReplicaChanges = Some<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
+
+/** A fleet by id, whatever became of it: for the runs that name it. */
+export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {
+  const rows = await inProject(database, scope).select(fleets, eq(fleets.id, id));
+  return rows[0] ?? null;
+}
+
+/** A fleet by name or id; null for a deleted one. */
+export async function findFleet(database: D1Database, scope: Scope, nameOrId: string): Promise<NamedFleet | null> {
+  const named = or(eq(fleets.name, nameOrId), eq(fleets.id, nameOrId));
+  const rows = await inProject(database, scope).select(fleets, isNotNull(fleets.name), named);
+  return rows.find(isNamed) ?? null;
+}
+
+/** In the order in which they were added. */
+export async function replicasOf(database: D1Database, scope: Scope, fleetId: string): Promise<ReplicaRow[]> {
+  const rows = inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId));
+  return await rows.orderBy(sql`${replicas.created_at}`, sql`${replicas.id}`);
+}
+
+export async function getReplica(database: D1Database, scope: Scope, id: string): Promise<ReplicaRow | null> {
+  const rows = await inProject(database, scope).select(replicas, eq(replicas.id, id));
+  return rows[0] ?? null;
+}
+
+/** Fleets that are there, by time of creation, then id. */
+export async function listFleets(database: D1Database, scope: Scope, page: Page): Promise<NamedFleet[]> {
+  const rows = await pageOf(fleets, page, (beyond) =>
+    inProject(database, scope).select(fleets, isNotNull(fleets.name), beyond),
+  );
+  return rows.filter(isNamed);
+}
+
+/** Ids of a project's first fleets by id, deleted ones too: they have objects. */
+export async function fleetsOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: fleets.id }, fleets)
+    .orderBy(sql`${fleets.id}`)
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
+/** Of several fleets, in the order in which they were added. */
+export async function replicasOfAll(
+  database: D1Database,
+  scope: Scope,
+  fleetIds: readonly string[],
+): Promise<ReplicaRow[]> {
+  if (fleetIds.length === 0) return [];
+  const rows = inProject(database, scope).select(replicas, inArray(replicas.fleet_id, [...fleetIds]));
+  return await rows.orderBy(sql`${replicas.created_at}`, sql`${replicas.id}`);
+}
+
+/** A replica of the fleet, by name or id. */
+export async function findReplica(
+  database: D1Database,
+  scope: Scope,
+  fleetId: string,
+  nameOrId: string,
+): Promise<ReplicaRow | null> {
+  const named = or(eq(replicas.name, nameOrId), eq(replicas.id, nameOrId));
+  const rows = await inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId), named);
+  return rows[0] ?? null;
+}
+
+/** A fleet and its first replicas, all or none. `full`: the project has as many as it may. */
+export async function insertFleet(
+  database: D1Database,
+  scope: Scope,
+  fleet: NewFleet,
+  first: readonly NewReplica[],
+  made: Remembered | null,
+): Promise<Kept | "full"> {
+  const project = inProject(database, scope);
+  const there = project.columns({ n: count() }, fleets, isNotNull(fleets.name));
+  const also = sql`(${there}) < ${LIMITS.fleetsPerProject}`;
+  const beside = first.map((replica) => project.insertIf(isThere(project, fleets, fleet.id), replicas, replica));
+  const kept = await insertOnce(database, scope, fleets, fleet, made, { also, beside });
+  if (kept !== "gone") return kept;
+  const [{ n } = { n: 0 }] = await there;
+  return n >= LIMITS.fleetsPerProject ? "full" : "gone";
+}
+
+/** `gone`: the fleet is, or has as many replicas as it may. */
+export function insertReplica(
+  database: D1Database,
+  scope: Scope,
+  replica: NewReplica,
+  made: Remembered | null,
+): Promise<Kept> {
+  const project = inProject(database, scope);
+  const there = project.columns({ id: fleets.id }, fleets, eq(fleets.id, replica.fleet_id), isNotNull(fleets.name));
+  const beside = project.columns({ n: count() }, replicas, eq(replicas.fleet_id, replica.fleet_id));
+  const also = sql`${exists(there)} and (${beside}) < ${LIMITS.fleetReplicas}`;
+  return insertOnce(database, scope, replicas, replica, made, { also });
+}
+
+/** Null: it is gone, or `untrained` and a training run that has not ended has it. `taken`: the name is. */
+export async function updateFleet(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  changes: FleetChanges & { readonly updated_at: number },
+  untrained = false,
+): Promise<NamedFleet | "taken" | null> {
+  const free = untrained ? [notExists(trainingOn(database, scope, id))] : [];
+  try {
+    const rows = await inProject(database, scope)
+      .update(fleets, changes, eq(fleets.id, id), isNotNull(fleets.name), ...free)
+      .returning();
+    return rows.find(isNamed) ?? null;
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/** Null: its addresses or keys are not what they were `before`, so what was decided by them does not hold, or it is gone. */
+export async function updateReplica(
+  database: D1Database,
+  scope: Scope,
+  before: ReplicaRow,
+  changes: ReplicaChanges,
+): Promise<ReplicaRow | null> {
+  const unmoved = [
+    eq(replicas.id, before.id),
+    eq(replicas.base_url, before.base_url),
+    sql`${replicas.control_url} is ${before.control_url}`,
+    sql`${replicas.sealed_key} is ${before.sealed_key}`,
+    sql`${replicas.sealed_control_key} is ${before.sealed_control_key}`,
+  ];
+  const rows = await inProject(database, scope)
+    .update(replicas, changes, ...unmoved)
+    .returning();
+  return rows[0] ?? null;
+}
+
+/** Its keys go with it. */
+export async function deleteReplica(database: D1Database, scope: Scope, id: string): Promise<void> {
+  await inProject(database, scope).delete(replicas, eq(replicas.id, id));
+}
+
+/** Unfinished runs that name it: ids, at most `RUNS_TOLD`. */
+export async function runsOnFleet(database: D1Database, scope: Scope, id: string): Promise<string[]> {
+  const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_TOLD);
+  return using.map((run) => run.id);
+}
+
+/** Deletes a fleet that no unfinished run uses, with its replicas; otherwise says which do, as deleteEndpoint does. */
+export async function deleteFleet(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
+  const project = inProject(database, scope);
+  const used = () => unfinishedRuns(database, scope, eq(runs.endpoint_id, id));
+  const [deleted, , using] = await project.batch([
+    project
+      .update(fleets, { name: null, deleted_at: now }, eq(fleets.id, id), notExists(used()))
+      .returning({ id: fleets.id }),
+    project.delete(replicas, and(eq(replicas.fleet_id, id), notExists(used()))),
+    used().limit(RUNS_TOLD),
+  ]);
+  return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
+}
+
+function isNamed(row: FleetRow): row is NamedFleet {
+  return row.name !== null;
+}

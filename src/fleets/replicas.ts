@@ -1,0 +1,302 @@
+/**
+ * Replicas of a fleet are added, changed, probed and removed here. Each is probed before it is stored, so that it is seen
+ * with what it can do from the start; one that does not answer is stored all the same, since it may only be off for now.
+ *
+ * Invariants. A stored key goes to no other server than it was given for. None is at an address at which the platform
+ * offers models: tokens of a fleet are never charged.
+ */
+
+import type { ReplicaCapabilities, UpdateMode } from "../contract/fleet.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import type { ReplicaRow } from "../db/doors-schema.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { allowedHosts, refuseAddress, wayOut } from "../runtime/kit/address.ts";
+import { type CreateOptions, hashedWith, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { openSealed } from "../runtime/kit/sealed-values.ts";
+import { minting, seal, sealContext, sealedKey } from "../runtime/kit/secrets.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { charges } from "../runtime/run/charges.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { placesOf } from "./access.ts";
+import type { Engine } from "./engine-calls.ts";
+import { probeEngine } from "./engine-probe.ts";
+import {
+  deleteReplica as deleteStoredReplica,
+  findFleet,
+  findReplica,
+  insertReplica,
+  type NewReplica,
+  type ReplicaChanges,
+  replicasOf,
+  updateReplica,
+} from "./queries.ts";
+import { strayKey } from "./replica-keys.ts";
+import { twinOf } from "./twins.ts";
+import { refusePaused, replicaView, tellFleet } from "./views.ts";
+import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
+
+const OPERATION = "addReplica";
+/** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */
+const PROBES_MS = 20_000;
+
+interface OfFleet {
+  readonly fleet: string;
+  readonly replica: string;
+}
+
+export async function listReplicas(env: Env, scope: Scope, fleet: string): Promise<Result<ReplicaView[]>> {
+  const found = await findFleet(env.DB, scope, fleet);
+  if (found === null) return notFound("fleet", fleet);
+  const rows = await replicasOf(env.DB, scope, found.id);
+  return { ok: true, value: await Promise.all(rows.map((row) => replicaView(env, scope, row))) };
+}
+
+/** Adds one to a fleet. `fleet`: its name or id. */
+export async function addReplica(
+  env: Env,
+  scope: Scope,
+  fleet: string,
+  request: ReplicaRequest,
+  asked: CreateOptions,
+): Promise<Result<{ value: ReplicaView; replayed: boolean }>> {
+  const found = await findFleet(env.DB, scope, fleet);
+  if (found === null) return notFound("fleet", fleet);
+  const options = hashedWith(`replica of ${found.id}`, asked);
+  const repeated = () => findRepeated(env, scope, found.id, options);
+  const taken = async () => (await repeated()) ?? nameTaken(request.name);
+  const before = await repeated();
+  if (before !== null) return before;
+  const { now } = options;
+  const refused = await refuseReplica(env, scope, request, now, "");
+  if (refused !== null) return refused;
+  if ((await findReplica(env.DB, scope, found.id, request.name)) !== null) return await taken();
+  const others = await replicasOf(env.DB, scope, found.id);
+  const twin = refuseTwin("conflict", found.update.mode, request, others);
+  if (twin !== null) return twin;
+  const [row] = await newReplicas(env, scope, found.id, [request], now);
+  if (row === undefined) throw new Error("a request makes a replica");
+  const kept = await insertReplica(env.DB, scope, row, toRemember(OPERATION, row.id, options));
+  if (kept === "taken") return await taken();
+  if (kept === "gone") return await noRoom(env, scope, fleet);
+  await tellFleet(env, scope, found.id);
+  const stored = { ...row, org_id: scope.orgId, project_id: scope.projectId };
+  return { ok: true, value: { value: await replicaView(env, scope, stored), replayed: false } };
+}
+
+/** Only what the patch names changes; another address or key is probed anew. */
+export async function changeReplica(
+  env: Env,
+  scope: Scope,
+  of: OfFleet,
+  patch: ReplicaPatch,
+  now: number,
+): Promise<Result<ReplicaView>> {
+  const found = await lookUp(env, scope, of);
+  if (!found.ok) return found;
+  const before = found.value;
+  const unkept = (await refuseReplica(env, scope, patch, now, "")) ?? refuseStrayKey(before, patch);
+  const refused = unkept ?? (await refuseMove(env, scope, before, patch));
+  if (refused !== null) return refused;
+  const { api_key, control_key, base_url = before.base_url, control_url = before.control_url, ...plain } = patch;
+  const access = {
+    ...{ base_url, control_url },
+    ...(api_key !== undefined && (await sealedKey(env, scope, before.id, api_key))),
+    ...(control_key !== undefined && { sealed_control_key: await sealedOr(env, scope, before.id, control_key) }),
+  };
+  const changes = { ...plain, ...access, updated_at: now };
+  const isOther = ["base_url", "control_url", "api_key", "control_key"].some((name) => name in patch);
+  if (!isOther) return await stored(env, scope, before, changes);
+  const capabilities = await probeStored(env, scope, { ...before, ...access }, now);
+  if (!capabilities.ok) return capabilities;
+  const moves = base_url !== before.base_url || control_url !== before.control_url;
+  const paused = moves ? await refusePaused(env, scope, before.fleet_id, before.id) : null;
+  if (paused !== null) return paused;
+  return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
+}
+
+/** Asks it again what it can do. */
+export async function probeReplica(env: Env, scope: Scope, of: OfFleet, now: number): Promise<Result<ReplicaView>> {
+  const found = await lookUp(env, scope, of);
+  if (!found.ok) return found;
+  const capabilities = await probeStored(env, scope, found.value, now);
+  if (!capabilities.ok) return capabilities;
+  return await stored(env, scope, found.value, { capabilities: capabilities.value });
+}
+
+/** Calls that it has go on; it gets no others. Refused while it is paused: only by its keys can it be resumed. */
+export async function removeReplica(env: Env, scope: Scope, of: OfFleet): Promise<Result<{ id: string }>> {
+  const found = await lookUp(env, scope, of);
+  if (!found.ok) return found;
+  const { id, fleet_id } = found.value;
+  const paused = await refusePaused(env, scope, fleet_id, id);
+  if (paused !== null) return paused;
+  await deleteStoredReplica(env.DB, scope, id);
+  await tellFleet(env, scope, fleet_id);
+  return { ok: true, value: { id } };
+}
+
+export async function readReplica(env: Env, scope: Scope, of: OfFleet): Promise<Result<ReplicaView>> {
+  const found = await lookUp(env, scope, of);
+  return found.ok ? { ok: true, value: await replicaView(env, scope, found.value) } : found;
+}
+
+/** Why an address may not be a replica's. `at`: where in the request it stands, with a dot behind it. */
+export async function refuseReplica(
+  env: Env,
+  scope: Scope,
+  { base_url, control_url }: Pick<ReplicaPatch, "base_url" | "control_url">,
+  now: number,
+  at: string,
+): Promise<Result<never> | null> {
+  for (const [name, address] of Object.entries({ base_url, control_url })) {
+    if (address === undefined || address === null) continue;
+    const refused = await refuseAddress(env, scope, address, `${at}${name}`);
+    if (refused !== null) return refused;
+  }
+  if (base_url === undefined) return null;
+  if (!(await charges().offersAt(env, base_url, now))) return null;
+  const message = "the platform offers models at this address itself: name an endpoint in place of a fleet";
+  return refuse("url_not_allowed", message, `${at}base_url`);
+}
+
+interface Addressed {
+  readonly base_url: string;
+  readonly control_url?: string | null | undefined;
+}
+
+/** Why none may be at these addresses beside `others` of its fleet: what is loaded onto one would change another unseen. */
+export function refuseTwin(
+  code: "conflict" | "invalid_request",
+  mode: UpdateMode,
+  { base_url, control_url = null }: Addressed,
+  others: readonly (Addressed & { readonly name: string })[],
+  at = "",
+): Result<never> | null {
+  const places = placesOf({ base_url, control_url });
+  const placed = others.map((one) => ({
+    name: one.name,
+    places: placesOf({ base_url: one.base_url, control_url: one.control_url ?? null }),
+  }));
+  const twin = twinOf(mode, { places }, placed);
+  if (twin === undefined) return null;
+  const param = twin.places.calls === places.calls ? "base_url" : "control_url";
+  return refuse(code, `this is the engine of ${twin.name}: each replica is one of its own`, `${at}${param}`);
+}
+
+async function refuseMove(
+  env: Env,
+  scope: Scope,
+  before: ReplicaRow,
+  { base_url = before.base_url, control_url = before.control_url }: ReplicaPatch,
+): Promise<Result<never> | null> {
+  if (base_url === before.base_url && control_url === before.control_url) return null;
+  const fleet = await findFleet(env.DB, scope, before.fleet_id);
+  if (fleet === null) return notFound("fleet", before.fleet_id);
+  const all = await replicasOf(env.DB, scope, fleet.id);
+  const others = all.filter(({ id }) => id !== before.id);
+  return refuseTwin("conflict", fleet.update.mode, { base_url, control_url }, others);
+}
+
+/** The rows of replicas to come, each probed. */
+export async function newReplicas(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  requests: readonly ReplicaRequest[],
+  now: number,
+): Promise<NewReplica[]> {
+  const send = wayOut(env, await allowedHosts(env, scope));
+  const begun = performance.now();
+  return await new Subrequests().six(requests, async (request) => {
+    const { name, base_url, control_url = null, api_key = null, control_key = null, max_concurrent } = request;
+    const id = mintId("rp", minting(env, now));
+    const engine = { name, base_url, api_key, control_url, control_key, send };
+    const inTime = performance.now() - begun < PROBES_MS;
+    return {
+      ...{ id, fleet_id, name, base_url, control_url, max_concurrent, draining: false },
+      ...(await sealedKey(env, scope, id, api_key)),
+      sealed_control_key: await sealedOr(env, scope, id, control_key),
+      capabilities: inTime ? await probeEngine(engine, { model: null, now }) : null,
+      ...{ created_at: now, updated_at: now },
+    };
+  });
+}
+
+async function lookUp(env: Env, scope: Scope, { fleet, replica }: OfFleet): Promise<Result<ReplicaRow>> {
+  const found = await findFleet(env.DB, scope, fleet);
+  if (found === null) return notFound("fleet", fleet);
+  const row = await findReplica(env.DB, scope, found.id, replica);
+  if (row !== null) return { ok: true, value: row };
+  return refuse("not_found", `the fleet ${found.name} has no replica ${replica}`, "replica");
+}
+
+async function findRepeated(env: Env, scope: Scope, fleetId: string, options: CreateOptions) {
+  const found = await replay(env, scope, OPERATION, options, (id) => findReplica(env.DB, scope, fleetId, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: await replicaView(env, scope, found.value), replayed: true } } as const;
+}
+
+async function noRoom(env: Env, scope: Scope, fleet: string): Promise<Result<never>> {
+  if ((await findFleet(env.DB, scope, fleet)) === null) return notFound("fleet", fleet);
+  return refuse("conflict", `a fleet has at most ${LIMITS.fleetReplicas} replicas`, null);
+}
+
+function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `the fleet has a replica called ${name} already`, "name");
+}
+
+function refuseStrayKey(before: ReplicaRow, patch: ReplicaPatch): Result<never> | null {
+  const stray = strayKey(before, patch);
+  if (stray === null) return null;
+  const message = `another server would get a key that was not given for it: give ${stray} again, or api_key null for none`;
+  return refuse("invalid_request", message, stray);
+}
+
+async function sealedOr(env: Env, scope: Scope, id: string, key: string | null): Promise<string | null> {
+  return key === null ? null : await seal(env, key, sealContext(scope, id));
+}
+
+async function probeStored(
+  env: Env,
+  scope: Scope,
+  replica: ReplicaRow,
+  now: number,
+): Promise<Result<ReplicaCapabilities>> {
+  const engine = await openEngine(env, scope, replica);
+  if (engine === null) return refuse("conflict", `a key of ${replica.name} does not open: give it again`, "api_key");
+  const model = replica.capabilities?.probed_model ?? null;
+  return { ok: true, value: await probeEngine(engine, { model, now }) };
+}
+
+/** Null where a key was sealed under a secret that this deployment does not hold. */
+async function openEngine(env: Env, scope: Scope, replica: ReplicaRow): Promise<Engine | null> {
+  const { id, name, base_url, control_url, sealed_key, sealed_control_key } = replica;
+  const open = async (kind: "replica" | "replica_control", sealed: string | null) =>
+    sealed === null ? null : await openSealed(env, { kind, scope, id, sealed });
+  const send = wayOut(env, await allowedHosts(env, scope));
+  try {
+    const api_key = await open("replica", sealed_key);
+    const control_key = await open("replica_control", sealed_control_key);
+    return { name, base_url, control_url, api_key, control_key, send };
+  } catch (thrown) {
+    if (!(thrown instanceof Error)) throw thrown;
+    return null;
+  }
+}
+
+async function stored(
+  env: Env,
+  scope: Scope,
+  before: ReplicaRow,
+  changes: ReplicaChanges,
+): Promise<Result<ReplicaView>> {
+  const after = await updateReplica(env.DB, scope, before, changes);
+  if (after === null) {
+    const message = `the addresses or keys of ${before.name} were changed at the same moment, or it is gone: ask again`;
+    return refuse("conflict", message, null);
+  }
+  await tellFleet(env, scope, after.fleet_id);
+  return { ok: true, value: await replicaView(env, scope, after) };
+}

@@ -1,0 +1,10 @@
+/** Fleets: engines that serve one policy, each a replica, for runs to call in place of an endpoint. */
+import type { Slice } from "../api/slice.ts";
+import { fleetHooks, fleetObjects } from "./hooks.ts";
+import { replicaOperations } from "./replica-routes.ts";
+import { fleetOperations } from "./routes.ts";
+
+export const fleets: Slice = {
+  operations: [...fleetOperations, ...replicaOperations],
+  hooks: { fleets: fleetHooks, objectsOfProject: fleetObjects },
+};

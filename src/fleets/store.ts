@@ -1,0 +1,142 @@
+/**
+ * A fleet's object on its own SQLite: whose it is, how its replicas stand, what they are to serve and what they served.
+ *
+ * Invariants. Nothing is written before `create`. What one `save` writes is on disk together or not at all: it awaits
+ * nothing. What only says that all is as it was is not written: when a replica was last asked, and how far the stretch
+ * that goes on is confirmed.
+ */
+import { readUpdate, type StoredUpdate } from "../db/fleet-update.ts";
+import { Rows } from "../runtime/kit/rows.ts";
+import type { FleetCall } from "./rpc.ts";
+import { type FleetState, newFleet, type Replica } from "./state.ts";
+import type { Stretch } from "./stretches.ts";
+
+export type FleetOf = Pick<FleetCall, "scope" | "fleet_id">;
+
+/** Tables of a fleet's object. `stretch`: all of it, as JSON. */
+const FLEET_SCHEMA = [
+  "create table replicas (id text primary key, replica text not null) without rowid",
+  `create table stretches (
+    replica_id text not null, from_number integer not null, stretch text not null,
+    primary key (replica_id, from_number)) without rowid`,
+];
+
+const SHARED = ["update", "orders", "released", "leaving"] as const;
+type Shared = Pick<FleetState, (typeof SHARED)[number]>;
+
+export class FleetStore {
+  readonly #storage: DurableObjectStorage;
+  readonly #rows: Rows;
+  #of: FleetOf | undefined;
+  #state: FleetState | undefined;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.#rows = new Rows(storage.sql);
+  }
+
+  /** Null for an object nobody created. */
+  of(): FleetOf | null {
+    this.#of ??= this.#storage.kv.get<FleetOf>("fleet");
+    return this.#of ?? null;
+  }
+
+  /** To be called when the storage is freed. */
+  forget(): void {
+    this.#of = undefined;
+    this.#state = undefined;
+  }
+
+  create({ scope, fleet_id }: FleetOf, update: StoredUpdate): void {
+    for (const statement of FLEET_SCHEMA) this.#storage.sql.exec(statement);
+    this.#of = { scope, fleet_id };
+    this.#storage.kv.put("fleet", this.#of);
+    this.#state = newFleet(update);
+    this.#putShared(this.#state);
+  }
+
+  /** Of one that was created. */
+  state(): FleetState {
+    this.#state ??= this.#read();
+    return this.#state;
+  }
+
+  #read(): FleetState {
+    const shared = this.#storage.kv.get<Shared>("shared");
+    if (shared === undefined) throw new Error("the state of a fleet nobody created");
+    const replicas: Record<string, Replica> = {};
+    const stretches: Record<string, Stretch[]> = {};
+    for (const { id, replica } of this.#rows.all<{ id: string; replica: string }>("select id, replica from replicas")) {
+      replicas[id] = JSON.parse(replica);
+    }
+    const query = "select replica_id, stretch from stretches order by replica_id, from_number";
+    for (const { replica_id, stretch } of this.#rows.all<{ replica_id: string; stretch: string }>(query)) {
+      const before = stretches[replica_id] ?? [];
+      before.push(JSON.parse(stretch));
+      stretches[replica_id] = before;
+    }
+    const update = readUpdate(shared.update);
+    return { ...newFleet(update), ...shared, update, replicas, stretches };
+  }
+
+  save(state: FleetState): void {
+    const before = this.state();
+    if (state === before) return;
+    this.#state = state;
+    if (SHARED.some((name) => state[name] !== before[name])) this.#putShared(state);
+    for (const id of new Set([...Object.keys(before.replicas), ...Object.keys(state.replicas)])) {
+      this.#putReplica(id, before.replicas[id], state.replicas[id]);
+      this.#putStretches(id, before.stretches[id] ?? [], state.stretches[id] ?? []);
+    }
+  }
+
+  #putShared({ update, orders, released, leaving }: FleetState): void {
+    const shared: Shared = { update, orders, released, leaving };
+    this.#storage.kv.put("shared", shared);
+  }
+
+  #putReplica(id: string, before: Replica | undefined, after: Replica | undefined): void {
+    if (before === after) return;
+    if (after === undefined) this.#rows.all("delete from replicas where id = ?", id);
+    else if (before === undefined || keptOf(before) !== keptOf(after)) {
+      this.#rows.insert("replicas", { id, replica: JSON.stringify(after) }, "replace");
+    }
+  }
+
+  #putStretches(replica_id: string, before: readonly Stretch[], after: readonly Stretch[]): void {
+    if (before === after) return;
+    const known = new Map(before.map((stretch) => [stretch.from, stretch]));
+    for (const stretch of after) {
+      const same = known.get(stretch.from);
+      known.delete(stretch.from);
+      if (same === stretch || (same !== undefined && same.to === stretch.to)) continue;
+      const row = { replica_id, from_number: stretch.from, stretch: JSON.stringify(stretch) };
+      this.#rows.insert("stretches", row, "replace");
+    }
+    const gone = "delete from stretches where replica_id = ? and from_number = ?";
+    for (const from of known.keys()) this.#rows.all(gone, replica_id, from);
+  }
+
+  /** The last number of which the disk knows. */
+  reserved(): number {
+    return this.#storage.kv.get<number>("reserved") ?? 0;
+  }
+
+  reserve(upTo: number): void {
+    this.#storage.kv.put("reserved", upTo);
+  }
+
+  /** When a call was last begun, to some minutes. */
+  usedAt(): number {
+    return this.#storage.kv.get<number>("used_at") ?? 0;
+  }
+
+  noteUsed(now: number): void {
+    this.#storage.kv.put("used_at", now);
+  }
+}
+
+/** What of a replica is worth a write when it changes. */
+function keptOf(replica: Replica): string {
+  return JSON.stringify({ ...replica, probed_at: 0 });
+}

@@ -1,0 +1,105 @@
+/** Fleets and replicas as the wire has them: what is stored, with how each of them is, which its object knows. */
+
+import type { Scope } from "../contract/scope.ts";
+import type { ReplicaRow } from "../db/doors-schema.ts";
+import { seconds } from "../db/page.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { idsOf, logError } from "../runtime/kit/log.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { type NamedFleet, replicasOfAll } from "./queries.ts";
+import { type FleetStanding, fleetObject, type ReplicaStanding } from "./rpc.ts";
+import type { FleetView, ReplicaView } from "./wire.ts";
+
+/** In the order of the fleets. */
+export async function fleetViews(env: Env, scope: Scope, fleets: readonly NamedFleet[]): Promise<FleetView[]> {
+  const subrequests = new Subrequests();
+  const ids = fleets.map(({ id }) => id);
+  const replicas = await subrequests.fetch(() => replicasOfAll(env.DB, scope, ids));
+  return await subrequests.objectAll(fleets, async (fleet) => {
+    const own = replicas.filter(({ fleet_id }) => fleet_id === fleet.id);
+    return viewOf(fleet, own, await standingOf(env, scope, fleet.id));
+  });
+}
+
+export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): Promise<ReplicaView> {
+  const standing = await standingOf(env, scope, replica.fleet_id);
+  return replicaViewOf(replica, standing);
+}
+
+/** An object that does not answer keeps nobody from reading what is stored. */
+export async function standingOf(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  look = false,
+): Promise<FleetStanding | null> {
+  try {
+    return await fleetObject(env, scope, fleet_id).standing({ scope, fleet_id }, look);
+  } catch (thrown) {
+    logError("the fleet's object does not answer", idsOf({ scope }), thrown);
+    return null;
+  }
+}
+
+/** Why a replica may not be taken out now, or get another address: its engine is paused. `replica_id` null: any of them. */
+export async function refusePaused(
+  env: Env,
+  scope: Scope,
+  fleet_id: string,
+  replica_id: string | null,
+): Promise<Result<never> | null> {
+  const why = await fleetObject(env, scope, fleet_id).letGo({ scope, fleet_id }, replica_id);
+  return why === null ? null : refuse("conflict", why, null);
+}
+
+/** Tells the fleet's object that what is stored has changed. What it is not told it reads by itself, minutes later. */
+export async function tellFleet(env: Env, scope: Scope, fleet_id: string): Promise<void> {
+  try {
+    await fleetObject(env, scope, fleet_id).changed({ scope, fleet_id });
+  } catch (thrown) {
+    logError("the fleet was not told of its change", idsOf({ scope }), thrown);
+  }
+}
+
+function viewOf(fleet: NamedFleet, replicas: readonly ReplicaRow[], standing: FleetStanding | null): FleetView {
+  const { removed: _, ...update } = fleet.update;
+  return {
+    object: "fleet",
+    id: fleet.id,
+    name: fleet.name,
+    update,
+    prices: fleet.prices,
+    location_hint: fleet.location_hint,
+    max_concurrent: standing?.max_concurrent ?? 0,
+    weights: standing?.weights ?? null,
+    replicas: replicas.map((replica) => replicaViewOf(replica, standing)),
+    created_at: seconds(fleet.created_at),
+    updated_at: seconds(fleet.updated_at),
+  };
+}
+
+const JOINING = { state: "joining", in_flight: 0, version: null, since: null } as const;
+
+/** Member by member: sealed keys are not for it. */
+export function replicaViewOf(replica: ReplicaRow, standing: FleetStanding | null): ReplicaView {
+  const found = standing?.replicas.find(({ replica_id }) => replica_id === replica.id);
+  const reason =
+    standing === null ? "the fleet's object does not answer" : "the fleet's object has not looked at it yet";
+  return {
+    object: "replica",
+    id: replica.id,
+    name: replica.name,
+    base_url: replica.base_url,
+    control_url: replica.control_url,
+    api_key_last4: replica.api_key_last4,
+    max_concurrent: replica.max_concurrent,
+    ...(found === undefined ? { ...JOINING, reason } : standingViewOf(found)),
+    capabilities: replica.capabilities,
+    created_at: seconds(replica.created_at),
+    updated_at: seconds(replica.updated_at),
+  };
+}
+
+function standingViewOf({ state, reason, in_flight, version, since }: ReplicaStanding) {
+  return { state, reason, in_flight, version, since: seconds(since) };
+}

@@ -1,0 +1,12 @@
+/** What was changed in the organisation. */
+import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { AuditLogQuery, CallOptions } from "./options.ts";
+import type { PagePromise } from "./requests.ts";
+import { Resource } from "./resource.ts";
+
+export class AuditLog extends Resource {
+  /** Newest first. */
+  list(query: AuditLogQuery = {}, options: CallOptions = {}): PagePromise<AuditEntry, AuditList> {
+    return this.requests.list("/audit-log", query, options);
+  }
+}

@@ -1,0 +1,12 @@
+/** The money that an organisation has. */
+import type { BalanceView } from "../contract/billing.ts";
+import type { CallOptions, OrganizationQuery } from "./options.ts";
+import { search } from "./requests.ts";
+import { Resource } from "./resource.ts";
+
+export class Balance extends Resource {
+  /** Operators may name any `organization`. */
+  get(query: OrganizationQuery = {}, options: CallOptions = {}): Promise<BalanceView> {
+    return this.requests.json(`/balance${search(query)}`, options);
+  }
+}

@@ -1,0 +1,47 @@
+/** Rollouts: one attempt at a task each. */
+import type { RolloutSummary, RolloutSummaryList } from "../contract/rollout-list.ts";
+import type { RolloutView, RunView } from "../contract/run.ts";
+import type { ForkRequestInput } from "../contract/run-control.ts";
+import type { Outline, RolloutHead } from "../contract/turns.ts";
+import type { CallOptions, OutlineQuery, PostOptions, RolloutListQuery } from "./options.ts";
+import { filtered, type PagePromise, pathTo, search } from "./requests.ts";
+import { Resource } from "./resource.ts";
+import { Turns } from "./turns.ts";
+
+export class Rollouts extends Resource {
+  readonly turns: Turns = new Turns(this.requests);
+
+  /** A run's rollouts, in flight or ended: those that pass the filter, in the order of `sort`. */
+  list(
+    runId: string,
+    query: RolloutListQuery = {},
+    options: CallOptions = {},
+  ): PagePromise<RolloutSummary, RolloutSummaryList> {
+    return this.requests.list(pathTo`/runs/${runId}/rollouts`, filtered(query), options);
+  }
+
+  /** The whole rollout; before it has ended, what is stored of it so far. */
+  get(rolloutId: string, options: CallOptions = {}): Promise<RolloutView> {
+    return this.requests.json(pathTo`/rollouts/${rolloutId}`, options);
+  }
+
+  /** Ends one rollout early; its run continues. */
+  cancel(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
+    return this.requests.post(pathTo`/rollouts/${rolloutId}/cancel`, {}, options);
+  }
+
+  /** A new run whose rollouts continue after a turn of an ended one. */
+  fork(rolloutId: string, request: ForkRequestInput, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/rollouts/${rolloutId}/fork`, request, options);
+  }
+
+  /** The rollout without its prompt, completion, turns and state, but with the number of its turns. */
+  head(rolloutId: string, options: CallOptions = {}): Promise<RolloutHead> {
+    return this.requests.json(pathTo`/rollouts/${rolloutId}/head`, options);
+  }
+
+  /** One page of its turns without their texts. `last_id` is `after` of the next page. */
+  outline(rolloutId: string, query: OutlineQuery = {}, options: CallOptions = {}): Promise<Outline> {
+    return this.requests.json(pathTo`/rollouts/${rolloutId}/outline` + search(query), options);
+  }
+}

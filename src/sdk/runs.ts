@@ -1,0 +1,147 @@
+/** Runs: evals and trainings. */
+import type { ChargeAudit, RunAudit } from "../contract/audit.ts";
+import type { RunComparison } from "../contract/comparison.ts";
+import type { DeletionView } from "../contract/deletion.ts";
+import type { ExportFormat, LeftOutNote } from "../contract/export.ts";
+import type { Histogram } from "../contract/rollout-list.ts";
+import type { CreatedRun, Outcome, ResultRow, RunRequestInput, RunView } from "../contract/run.ts";
+import type { RescoreRequestInput, RetryRequest, RunPatch } from "../contract/run-control.ts";
+import type { RunEvent } from "../contract/run-events.ts";
+import type { RunPreview } from "../contract/run-preview.ts";
+import type { StepMetrics, TrainerSecrets } from "../contract/training-view.ts";
+import { type FollowOptions, followEvents } from "./event-stream.ts";
+import { Groups } from "./groups.ts";
+import type {
+  CallOptions,
+  CompareRunsQuery,
+  ExportOptions,
+  ExportRows,
+  ExportRunQuery,
+  HistogramQuery,
+  MetricsQuery,
+  Page,
+  PostOptions,
+  RowQuery,
+  RunQuery,
+} from "./options.ts";
+import { filtered, pathTo, search } from "./requests.ts";
+import { Editable } from "./resource.ts";
+
+/**
+ * `create` starts a run, which continues by itself; its answer is the only one with the secrets of a training run's
+ * trainer. `update` of `max_concurrent` takes effect at once. `delete` starts a job that deletes the run and everything
+ * it left; called again, it answers with the same deletion.
+ */
+export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRun, DeletionView, RunQuery> {
+  protected readonly path = "/runs";
+  readonly groups: Groups = new Groups(this.requests);
+
+  /** What a run would probably cost. Starts nothing. */
+  preview(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
+    return this.requests.post("/runs/preview", request, options);
+  }
+
+  /** Ends a run early. A run that has ended is left as it is. */
+  cancel(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/cancel`, {}, options);
+  }
+
+  /** Starts no more rollouts until the run is resumed; those in flight finish. */
+  pause(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/pause`, {}, options);
+  }
+
+  resume(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/resume`, {}, options);
+  }
+
+  /** Another attempt for each rollout that failed or has no score. Throws `conflict` for a cancelled run. */
+  retry(runId: string, request: RetryRequest = {}, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/retry`, request, options);
+  }
+
+  /** A new run that scores the trajectories of an ended one with another rubric. It does not call the model. */
+  rescore(runId: string, request: RescoreRequestInput = {}, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/rescore`, request, options);
+  }
+
+  /**
+   * Releases what the run's cap holds for lost calls. For owners: it takes a key of the whole organisation with
+   * `billing:write`.
+   */
+  releaseLostCalls(runId: string, options: PostOptions = {}): Promise<RunView> {
+    return this.requests.post(pathTo`/runs/${runId}/release-lost-calls`, {}, options);
+  }
+
+  /** What four records say of the run, and where they differ. */
+  audit(runId: string, options: CallOptions = {}): Promise<RunAudit> {
+    return this.requests.json(pathTo`/runs/${runId}/audit`, options);
+  }
+
+  /**
+   * Compares a slice of what a run was charged with what is stored of its rollouts. `next` of a slice is `after` of the
+   * following one.
+   */
+  auditCharges(
+    runId: string,
+    query: { readonly after?: number | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<ChargeAudit> {
+    return this.requests.json(pathTo`/runs/${runId}/charges` + search(query), options);
+  }
+
+  /**
+   * The paired difference between a run and a baseline, with one page of the tasks that flipped, or of others. Throws
+   * `conflict` where no task is scored in both.
+   */
+  compare(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
+    return this.requests.json(pathTo`/runs/${runId}/compare` + search(query), options);
+  }
+
+  /**
+   * A run's events after `after` (default: all), until the one that ends the run. A stream that breaks off or ends is
+   * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TimeoutError.
+   */
+  events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
+    return followEvents(this.requests, this.requests.base + pathTo`/runs/${runId}/events`, options);
+  }
+
+  /** Every finished rollout of a run so far, in the order they ended, page after page. */
+  results(
+    runId: string,
+    query: RowQuery & { readonly outcome?: Outcome | undefined } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<ResultRow> {
+    return this.requests.rows(pathTo`/runs/${runId}/results` + search(query), options);
+  }
+
+  /** Rows for training, made of what had ended when the first page was asked for; page after page. */
+  export<Format extends ExportFormat = "sft">(
+    runId: string,
+    query: ExportRunQuery<Format> = {},
+    { onLeftOut, ...options }: ExportOptions = {},
+  ): AsyncGenerator<ExportRows[Format]> {
+    return this.requests.rows(pathTo`/runs/${runId}/export` + search(query), options, (headers) => {
+      const note = headers.get("x-left-out");
+      if (note !== null) onLeftOut?.(JSON.parse(note) as LeftOutNote);
+    });
+  }
+
+  /** How a number of the run's rollouts is distributed: the reward, unless `of` names another. */
+  histogram(runId: string, query: HistogramQuery = {}, options: CallOptions = {}): Promise<Histogram> {
+    return this.requests.json(pathTo`/runs/${runId}/histogram` + search(filtered(query)), options);
+  }
+
+  /** One page of the series of a training run by step. `last_id` is `after_step` of the next page. */
+  metrics(runId: string, query: MetricsQuery = {}, options: CallOptions = {}): Promise<Page<StepMetrics>> {
+    return this.requests.json(pathTo`/runs/${runId}/metrics` + search(query), options);
+  }
+
+  /** A new token for a training run's trainer; the old one works for an hour more, or `overlap_s` seconds. */
+  rotateTrainerToken(
+    runId: string,
+    { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},
+  ): Promise<TrainerSecrets> {
+    return this.requests.post(pathTo`/runs/${runId}/trainer/token` + search({ overlap_s }), {}, options);
+  }
+}

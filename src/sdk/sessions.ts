@@ -1,0 +1,30 @@
+/** Browsers that are signed in to the web page. */
+import type { WhoAmI } from "../contract/accounts.ts";
+import type { Deleted } from "../contract/endpoint.ts";
+import type { SessionRequest, SessionView, SignInCode } from "../contract/web-session.ts";
+import type { CallOptions, PostOptions } from "./options.ts";
+import { Collection } from "./resource.ts";
+
+export class Sessions extends Collection<SessionView> {
+  protected readonly path = "/sessions";
+
+  /** A code by which a browser signs in as this key, once, within 5 minutes; `url` opens the page with it. */
+  createCode(options: PostOptions = {}): Promise<SignInCode> {
+    return this.requests.post("/sign-in-codes", {}, options);
+  }
+
+  /** For a page of the platform itself: signs its browser in by a code or a key. Later calls carry its cookie. */
+  signIn(request: SessionRequest, options: PostOptions = {}): Promise<WhoAmI> {
+    return this.requests.post("/session", request, options);
+  }
+
+  /** For a page of the platform itself: signs its browser out. */
+  signOut(options: CallOptions = {}): Promise<Deleted> {
+    return this.requests.delete("/session", options);
+  }
+
+  /** Within 5 seconds the session is refused everywhere. */
+  revoke(id: string, options: CallOptions = {}): Promise<Deleted> {
+    return this.requests.delete(this.at(id), options);
+  }
+}

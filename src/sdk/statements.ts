@@ -1,0 +1,23 @@
+/** Statements of months such as `2026-11`. */
+import type { StatementList, StatementView } from "../contract/statement.ts";
+import type { CallOptions, PageQuery } from "./options.ts";
+import { type PagePromise, pathTo } from "./requests.ts";
+import { Resource } from "./resource.ts";
+
+export class Statements extends Resource {
+  /** Closed months, the latest first: 12 a page, unless `limit` says otherwise. */
+  list(query: PageQuery = {}, options: CallOptions = {}): PagePromise<StatementView, StatementList> {
+    return this.requests.pages("/statements", query, options, ({ data, has_more }) => {
+      return has_more ? { after: data.at(-1)?.month } : null;
+    });
+  }
+
+  /** The month may be closed or not. */
+  get(month: string, options: CallOptions = {}): Promise<StatementView> {
+    return this.requests.json(pathTo`/statements/${month}`, options);
+  }
+
+  csv(month: string, options: CallOptions = {}): Promise<string> {
+    return this.requests.text(pathTo`/statements/${month}/csv`, options);
+  }
+}

@@ -1,0 +1,28 @@
+/** Requests of two organisations in one process. */
+import { expect, test } from "vitest";
+import { refuse } from "../../src/runtime/contract/refusal.ts";
+import { openDoor } from "./door.ts";
+
+test("the requests of one organisation that begin runs wait while another organisation asks", async () => {
+  const acceptRun = async () => refuse("conflict", "there is one", null);
+  const greedy = await openDoor({ acceptRun });
+  const other = await openDoor();
+  await other.ask("/v1/organization");
+  const body = {
+    environment: "calculator",
+    model: "m",
+    endpoint: { base_url: "https://model.test/v1" },
+    num_examples: 1,
+  };
+  let answered = 0;
+  const begun = Array.from({ length: 40 }, async () => {
+    const { status } = await greedy.post("/v1/runs", body);
+    answered += 1;
+    return status;
+  });
+  await begun[0];
+  const read = await other.ask("/v1/organization");
+  expect(read.status).toBe(200);
+  expect(answered).toBeLessThan(40);
+  expect(new Set(await Promise.all(begun))).toEqual(new Set([409]));
+});

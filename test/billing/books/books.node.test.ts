@@ -1,0 +1,352 @@
+/** The books against a model of them: random histories of everything that may happen to an organisation's money. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Books } from "../../../src/billing/books/books.ts";
+import { nameOf, type Terms } from "../../../src/billing/books/budgets.ts";
+import type { EntryLine, StoredEntry } from "../../../src/billing/books/entries.ts";
+import { Differences, verifyBooks } from "../../../src/billing/books/verify.ts";
+import type { RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
+import type { HoldGrant } from "../../../src/runtime/run/schema.ts";
+import { Died, MemoryStorage } from "./books-in-memory.ts";
+import { TIMES } from "./histories.ts";
+import { LedgerModel, type ModelItem, type ModelRun, type ModelTerms } from "./ledger-model.ts";
+
+const START = Date.UTC(2026, 10, 29);
+const HOUR = 3_600_000;
+const RUNS: readonly ModelRun[] = [
+  { id: "run_1", project: "pj_1", payer: "key_1" },
+  { id: "run_2", project: "pj_1", payer: "key_2" },
+  { id: "run_3", project: "pj_2", payer: "key_1" },
+];
+
+/** What happens, as data: it shrinks, and a failure says what happened. */
+const micros = fc.integer({ min: 0, max: 60 });
+const happening = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      what: fc.constant("settle" as const),
+      run: fc.nat(2),
+      stream: fc.constantFrom("ends" as const, "pushes" as const),
+      /** Items before the first that is new (a repeat), or left out before it (a gap). */
+      from: fc.constantFrom(-2, -1, 0, 0, 0, 1),
+      prices: fc.array(fc.constantFrom(0, 3, 7, 20), { maxLength: 4 }),
+      backwards: fc.constantFrom(false, false, false, true),
+      hold: fc.option(micros),
+      least: fc.constantFrom(0, 0, 10, 40),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant("hold" as const), run: fc.nat(2), micros }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant("post" as const),
+      kind: fc.constantFrom("top_up" as const, "refund" as const, "dispute" as const, "correction" as const),
+      // Few, so that many come twice.
+      id: fc.nat(3),
+      micros: fc.integer({ min: -80, max: 120 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant("archive" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant("wait" as const), hours: fc.constantFrom(0.01, 0.3, 30, 400) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant("agree" as const),
+      billing: fc.constantFrom("prepaid" as const, "postpaid" as const, "off" as const),
+      credit: fc.option(fc.integer({ min: 0, max: 100 })),
+      budgets: fc.uniqueArray(fc.record({ target: fc.nat(4), limit_micros: fc.integer({ min: 0, max: 150 }) }), {
+        maxLength: 3,
+        selector: ({ target }) => target,
+      }),
+    }),
+  },
+);
+type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
+/** And after how many writes the object dies in the middle of it, if it does; then it comes again. */
+const history = fc.array(fc.record({ event: happening, dies: fc.option(fc.nat(12), { freq: 4 }) }), {
+  minLength: 1,
+  maxLength: 14,
+});
+
+class Player {
+  readonly model = new LedgerModel();
+  books: Books;
+  now = START;
+  terms: Terms = { org_id: "org_1", billing: "prepaid", credit_limit_micros: null, budgets: [], read_at: 0 };
+  readonly #storage: MemoryStorage;
+  readonly #prices = new Map<string, number>();
+  readonly #archived: StoredEntry[] = [];
+
+  constructor(storage: MemoryStorage) {
+    this.#storage = storage;
+    this.books = new Books(storage);
+  }
+
+  play(event: Happening, dies: number | null): void {
+    if (dies !== null) this.#tryAndDie(event, dies);
+    switch (event.what) {
+      case "settle":
+        this.#settle(event);
+        break;
+      case "hold":
+        this.#hold(event);
+        break;
+      case "post":
+        this.#post(event);
+        break;
+      case "wait":
+        this.now += event.hours * HOUR;
+        this.books.write(() => this.books.holds.dropEnded(this.now));
+        break;
+      case "archive":
+        this.#archive();
+        break;
+      default:
+        this.#agree(event);
+    }
+  }
+
+  /** Files of two entries, but for the newest two. */
+  #archive(): void {
+    const bounds = { kept: 2, entriesAFile: 2 };
+    for (let next = this.books.archive.next(bounds); next !== null; next = this.books.archive.next(bounds)) {
+      const file = next;
+      this.books.write(() => this.books.archive.noteStored(file));
+      this.#archived.push(...file.entries);
+    }
+  }
+
+  /** Whatever dies in the middle of it leaves no trace, and the next instance begins from the disk. */
+  #tryAndDie(event: Happening, dies: number): void {
+    this.#storage.diesAfter = dies;
+    const before = this.#seen();
+    try {
+      if (event.what === "settle") this.books.settle(this.#orderOf(event).order, this.terms, this.now);
+      else if (event.what === "post") this.books.post(postingOf(event), this.terms, this.now);
+      else return;
+      // It had fewer writes: whoever asked never heard of it, and asks again below.
+      this.#storage.diesAfter = null;
+      this.#compareRepeat(event);
+    } catch (thrown) {
+      if (!(thrown instanceof Died)) throw thrown;
+      this.#storage.diesAfter = null;
+      this.books = new Books(this.#storage);
+      expect(this.#seen()).toEqual(before);
+    } finally {
+      this.#storage.diesAfter = null;
+    }
+  }
+
+  /** What was done and nobody heard of is done in the model too. */
+  #compareRepeat(event: Happening): void {
+    if (event.what === "settle") {
+      const { run, stream, items } = this.#orderOf(event);
+      this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now, event.least);
+    } else if (event.what === "post") this.#modelPost(event);
+  }
+
+  #settle(event: Extract<Happening, { what: "settle" }>): void {
+    const { run, stream, items, order } = this.#orderOf(event);
+    const expected = this.model.settle(run, stream, items, event.hold, this.#modelTerms(), this.now, event.least);
+    const { settled, hold } = this.books.settle(order, this.terms, this.now);
+    expect(settled[stream]).toBe(expected.cursor);
+    expect(hold?.micros ?? null).toBe(expected.hold);
+    if (event.hold !== null && hold !== null) this.#expectWithin(run, hold);
+  }
+
+  #hold({ run: index, micros: asked }: Extract<Happening, { what: "hold" }>): void {
+    const run = RUNS[index] ?? RUNS[0];
+    if (run === undefined) return;
+    const expected = this.model.begin(run, asked, this.#modelTerms(), this.now);
+    const grant = this.books.hold({ run: factsOf(run), micros: asked }, this.terms, this.now);
+    expect(grant.micros).toBe(expected);
+    expect(grant.short === null).toBe(asked === expected);
+    this.#expectWithin(run, grant);
+  }
+
+  #post(event: Extract<Happening, { what: "post" }>): void {
+    const posted = this.#modelPost(event);
+    const reply = this.books.post(postingOf(event), this.terms, this.now);
+    expect(reply.posted).toBe(posted);
+    const { kind, source_id } = postingOf(event);
+    const isArchived = this.#archived.some((one) => one.kind === kind && one.source_id === source_id);
+    expect(reply.entry?.source_id).toBe(isArchived ? undefined : source_id);
+    expect(reply.balance_micros).toBe(this.model.balance());
+  }
+
+  #modelPost(event: Extract<Happening, { what: "post" }>): boolean {
+    const { kind, source_id, against, amount_micros } = postingOf(event);
+    return this.model.post(`${kind} ${source_id}`, against, amount_micros, this.now);
+  }
+
+  #agree({ billing, credit, budgets }: Extract<Happening, { what: "agree" }>): void {
+    const targets = [
+      ["organization", "org_1"],
+      ["project", "pj_1"],
+      ["project", "pj_2"],
+      ["key", "key_1"],
+      ["key", "key_2"],
+    ] as const;
+    const made = budgets.flatMap(({ target, limit_micros }, index) => {
+      const [target_kind, target_id] = targets[target] ?? targets[0];
+      return [{ id: `bud_${index}`, target_kind, target_id, limit_micros }];
+    });
+    this.terms = { org_id: "org_1", billing, credit_limit_micros: credit, budgets: made, read_at: this.now };
+  }
+
+  /** What is reserved and spent together is within all that there is, whenever something more is granted. */
+  #expectWithin(run: ModelRun, { micros: granted }: HoldGrant): void {
+    if (granted === 0) return;
+    const { floor, budgets } = this.#modelTerms();
+    const held = this.books.holds.live(this.now);
+    const sum = (rows: typeof held) => rows.reduce((total, row) => total + row.micros, 0);
+    expect(sum(held)).toBeLessThanOrEqual(this.books.entries.balance() - floor);
+    const month = this.books.entries.lastMonth()?.month;
+    for (const budget of budgets) {
+      const { target_kind, target_id, limit_micros } = budget;
+      const isOf = (project: string, payer: string) => {
+        return target_kind === "organization" || target_id === (target_kind === "project" ? project : payer);
+      };
+      if (!isOf(run.project, run.payer)) continue;
+      const now = new Date(this.now).toISOString().slice(0, 7);
+      const spent = month === now ? this.books.spending.of(now, nameOf(budget)) : 0;
+      const held_here = sum(held.filter((row) => isOf(row.project_id, row.payer)));
+      expect(spent + held_here).toBeLessThanOrEqual(limit_micros);
+    }
+  }
+
+  #modelTerms(): ModelTerms {
+    const { billing, credit_limit_micros, budgets } = this.terms;
+    const any = billing === "off" || credit_limit_micros === null;
+    const postpaid = any ? Number.NEGATIVE_INFINITY : -credit_limit_micros;
+    return { floor: billing === "prepaid" ? 0 : postpaid, budgets };
+  }
+
+  /** A run's items have the same price whenever they come. */
+  #orderOf({ run: index, stream, from, prices, backwards, hold, least }: Extract<Happening, { what: "settle" }>) {
+    const run = RUNS[index] ?? { id: "run_1", project: "pj_1", payer: "key_1" };
+    const first = Math.max(1, (this.model.cursors.get(`${run.id}/${stream}`) ?? 0) + 1 + from);
+    const items = prices.map((price, at): ModelItem => {
+      const n = first + at;
+      const source = `${run.id}-${stream}-${n}`;
+      const known = this.#prices.get(source) ?? price;
+      this.#prices.set(source, known);
+      return { n, source: `${stream === "ends" ? "rollout" : "push"} ${source}`, revenue: revenueOf(known) };
+    });
+    if (backwards) items.reverse();
+    const sent = items.map(({ n, source, revenue }): SettledItem => {
+      const [kind, source_id] = source.split(" ");
+      if (source_id === undefined) throw new Error(source);
+      return {
+        n,
+        kind: kind === "push" ? "push" : "rollout",
+        source_id,
+        at: this.now,
+        lines: revenue,
+        use: { turns: 1 },
+      };
+    });
+    const order: SettleOrder = { run: factsOf(run), items: { [stream]: sent }, hold, least };
+    return { run, stream, items, order };
+  }
+
+  #seen() {
+    return {
+      accounts: this.books.entries.accounts(),
+      holds: this.books.holds.live(0),
+      entries: this.books.entries.lastNumber(),
+      usage: this.books.rows.all("select counts, lines from usage"),
+      cursors: this.books.rows.all("select * from cursors"),
+    };
+  }
+
+  /** The object and the model agree, and money was neither lost nor made. */
+  check(): void {
+    const accounts = this.books.entries.accounts();
+    expect(accounts).toEqual(this.model.accounts());
+    expect([...accounts.values()].reduce((sum, one) => sum + one, 0)).toBe(0);
+    const live = this.books.holds.live(this.now).map(({ run_id, asked, micros: held }) => [run_id, asked, held]);
+    const modelled = [...this.model.holds].filter(([, { until }]) => until > this.now);
+    expect(live).toEqual(modelled.map(([id, { asked, micros: held }]) => [id, asked, held]).sort());
+    const entries = [...this.#archived, ...this.books.entries.from(1, Number.MAX_SAFE_INTEGER, 10_000)];
+    expect(entries.map(({ kind, source_id }) => `${kind} ${source_id}`)).toEqual(
+      this.model.entries.map(({ source }) => source),
+    );
+    const said = entries.map(({ number, lines }) => {
+      const gained: EntryLine[] = JSON.parse(lines);
+      return [number, Object.fromEntries(gained.map(({ account, micros: by }) => [account, by]))];
+    });
+    expect(said).toEqual(this.model.entries.map(({ lines }, index) => [index + 1, lines]));
+    const found = new Differences();
+    expect(verifyBooks(this.books, found).accounts.get("balance") ?? 0).toBe(this.model.balance());
+    expect(found.all).toEqual([]);
+    this.#checkUsage();
+  }
+
+  #checkUsage(): void {
+    const used = this.books.rows.all<{ lines: string }>("select lines from usage");
+    const sum = used.flatMap(({ lines }) => Object.values<number>(JSON.parse(lines))).reduce((a, b) => a + b, 0);
+    const revenue = [...this.model.accounts()].filter(([name]) => name.startsWith("revenue/"));
+    expect(sum).toBe(revenue.reduce((total, [, one]) => total + one, 0));
+  }
+}
+
+function revenueOf(price: number): Readonly<Record<string, number>> {
+  if (price === 0) return {};
+  return price > 5 ? { rollout: 5, turns: price - 5 } : { rollout: price };
+}
+
+function factsOf({ id, project, payer }: ModelRun): RunFacts {
+  const facts = { environment: "gsm8k", model: "m", kind: "eval", price_version: "v1" } as const;
+  return { scope: { orgId: "org_1", projectId: project }, run_id: id, payer, ...facts };
+}
+
+function postingOf({ kind, id, micros: amount_micros }: Extract<Happening, { what: "post" }>) {
+  const against = { top_up: "paid_in/admin", refund: "refunds", dispute: "disputes", correction: "corrections" }[kind];
+  const of = { orgId: "org_1", source_id: `${kind}_${id}`, period: "", project_id: null };
+  return { ...of, kind, amount_micros, against, note: null };
+}
+
+test(
+  "books and a model of a ledger agree over random histories, and no money is lost or made",
+  () => {
+    const storage = new MemoryStorage();
+    new Books(storage).write(() => undefined);
+    fc.assert(
+      fc.property(history, (events) => {
+        storage.undone(() => {
+          const player = new Player(storage);
+          for (const { event, dies } of events) player.play(event, dies);
+          player.check();
+        });
+      }),
+      { numRuns: 1000 * TIMES },
+    );
+  },
+  TIMES * 30_000,
+);
+
+test("what is used after the clock went back is counted in the hour of its entry", () => {
+  const storage = new MemoryStorage();
+  const books = new Books(storage);
+  const [model] = RUNS;
+  if (model === undefined) throw new Error("no run");
+  const run = factsOf(model);
+  for (const [n, now] of [
+    [1, START],
+    [2, START - 5 * HOUR],
+  ] as const) {
+    const end: SettledItem = {
+      ...{ n, kind: "rollout", source_id: `ro_${n}`, at: now },
+      ...{ lines: { rollout: 5 }, use: { rollouts: 1 } },
+    };
+    books.settle({ run, items: { ends: [end] }, hold: null }, null, now);
+  }
+  const used = books.rows.all<{ hour: number; lines: string }>("select hour, lines from usage");
+  expect(used.map(({ hour, lines }) => [hour, JSON.parse(lines)])).toEqual([[START, { rollout: 10 }]]);
+  expect(books.entries.from(1, 2, 2).map(({ at }) => at)).toEqual([START, START]);
+});

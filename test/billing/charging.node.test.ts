@@ -1,0 +1,27 @@
+/** An ended rollout as the books take it. */
+import { expect, test } from "vitest";
+import { settledEnd } from "../../src/billing/charging.ts";
+import type { SettledRow } from "../../src/runtime/run/ended-rows.ts";
+import { RUN_SPEC } from "../runtime/run-rows.ts";
+
+const ROW: SettledRow = {
+  ...{ id: "ro_1", carries: null, outcome: "scored", turns: 2, calls: 3, prompt_tokens: 5, completion_tokens: 7 },
+  ...{ cached_tokens: 0, judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, lost_calls: 1 },
+  ...{ charge: '{"rollout":60}', ended_at: 500, finish_seq: 9 },
+};
+
+test("a rollout is posted at the time it ended, and counts what it used", () => {
+  expect(settledEnd(RUN_SPEC, ROW, 900)).toEqual({
+    ...{ n: 9, kind: "rollout", source_id: "ro_1", at: 500, lines: { rollout: 60 } },
+    use: { rollouts: 1, scored: 1, turns: 2, calls: 3, input_tokens: 5, output_tokens: 7, lost_calls: 1 },
+  });
+  expect(settledEnd(RUN_SPEC, { ...ROW, ended_at: null, outcome: "failed" }, 900)).toMatchObject({ at: 900 });
+});
+
+test("one that took over a trajectory is posted now, since that ended long before, and is no rollout more", () => {
+  const settled = settledEnd(RUN_SPEC, ROW, 900);
+  const { rollouts: _, ...use } = settled.use;
+  const carried = { kind: "rescore", at: 900, use };
+  expect(settledEnd(RUN_SPEC, { ...ROW, carries: 4 }, 900)).toEqual({ ...settled, ...carried });
+  expect(settledEnd({ ...RUN_SPEC, rescore: { run_id: "run_before" } }, ROW, 900)).toMatchObject(carried);
+});

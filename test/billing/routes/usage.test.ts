@@ -1,0 +1,102 @@
+/** Usage as it is read: buckets of whole hours and days, groups, pages, CSV. */
+import { env } from "cloudflare:workers";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { UsagePage } from "../../../src/contract/usage.ts";
+import { type UsageHourRow, usageHours } from "../../../src/db/schema.ts";
+import { inOrganization } from "../../../src/db/scoped.ts";
+import { type Door, openDoor } from "../../api/door.ts";
+
+const DAY = 86_400;
+/** A Monday, 0:00 UTC. */
+const MONDAY = 1_795_392_000;
+
+let door: Door;
+
+beforeAll(async () => {
+  door = await openDoor({});
+  await used({
+    hour: MONDAY,
+    counts: { rollouts: 2, turns: 5, input_tokens: 700 },
+    lines: { rollout: 120, turns: 60 },
+  });
+  await used({ hour: MONDAY + 3600, counts: { rollouts: 1, turns: 1, lost_calls: 1 }, lines: { rollout: 60 } });
+  await used({ hour: MONDAY + 3600, model: "=cmd()", counts: { rollouts: 4 }, lines: {} });
+  await used({ hour: MONDAY + DAY, project_id: "pj_other", counts: { rollouts: 7 }, lines: { rollout: 420 } });
+  await used({ hour: MONDAY + DAY, kind: "storage", counts: { byte_days: 5 }, lines: { storage: 3 } });
+});
+
+async function used(row: Pick<UsageHourRow, "hour" | "counts" | "lines"> & Partial<UsageHourRow>): Promise<void> {
+  const { orgId, projectId } = door.scope;
+  const usual = { project_id: projectId, payer: "key_a", environment: "gsm8k", model: "m", kind: "eval" };
+  await inOrganization(env.DB, orgId).insert(usageHours, { ...usual, ...row });
+}
+
+async function read(query: string): Promise<UsagePage> {
+  return await (await door.ask(`/v1/usage?${query}`)).json();
+}
+
+const sumsOf = ({ data }: UsagePage) =>
+  data.map(({ results }) => results.map(({ rollouts, turns, cost_micros }) => [rollouts, turns, cost_micros]));
+
+describe("usage", () => {
+  test("adds up the hours of each day of UTC for the project of the key, and shows the days without any", async () => {
+    const page = await read(`start_time=${MONDAY + 5}&end_time=${MONDAY + 3 * DAY}`);
+    expect(page.data.map(({ start_time, end_time }) => [start_time, end_time])).toEqual([
+      [MONDAY, MONDAY + DAY],
+      [MONDAY + DAY, MONDAY + 2 * DAY],
+      [MONDAY + 2 * DAY, MONDAY + 3 * DAY],
+    ]);
+    expect(sumsOf(page)).toEqual([[[7, 6, 240]], [[0, 0, 3]], []]);
+    expect(page.data[0]?.results[0]).toMatchObject({ lines: { rollout: 180, turns: 60 }, lost_calls: 1, model: null });
+  });
+
+  test("gives each group a result of its own, by hour", async () => {
+    const page = await read(`start_time=${MONDAY}&end_time=${MONDAY + 7200}&bucket_width=1h&group_by=kind,model`);
+    expect(page.data.map(({ results }) => results.map(({ model, kind, rollouts }) => [model, kind, rollouts]))).toEqual(
+      [
+        [["m", "eval", 2]],
+        [
+          ["=cmd()", "eval", 4],
+          ["m", "eval", 1],
+        ],
+      ],
+    );
+  });
+
+  test("of the present time has the last seven days", async () => {
+    door.clock.now = (MONDAY + 2 * DAY + 5) * 1000;
+    const { data, has_more } = await read("group_by=kind");
+    expect([data.length, data.at(-1)?.start_time, has_more]).toEqual([7, MONDAY + 2 * DAY, false]);
+  });
+
+  test("goes on with the next page where the last one ended", async () => {
+    const first = await read(`start_time=${MONDAY}&end_time=${MONDAY + 3 * DAY}&limit=1`);
+    expect(first).toMatchObject({ has_more: true, next_page: String(MONDAY + DAY) });
+    const second = await read(`start_time=${MONDAY}&end_time=${MONDAY + 3 * DAY}&limit=2&page=${first.next_page}`);
+    expect(second).toMatchObject({ has_more: false, next_page: null });
+    expect([...sumsOf(first), ...sumsOf(second)]).toEqual([[[7, 6, 240]], [[0, 0, 3]], []]);
+  });
+
+  test("is a table as CSV, in which no name is a formula", async () => {
+    const query = `start_time=${MONDAY + 3600}&end_time=${MONDAY + 7200}&bucket_width=1h&group_by=model`;
+    const reply = await door.ask(`/v1/usage/csv?${query}`);
+    expect(reply.headers.get("content-type")).toMatch(/^text\/csv/);
+    const [header = "", ...rows] = (await reply.text()).trimEnd().split("\r\n");
+    const columns = header.split(",");
+    const cell = (row: string, name: string) => row.split(",")[columns.indexOf(name)];
+    expect(rows.map((row) => [cell(row, "model"), cell(row, "rollouts"), cell(row, "rollout_micros")])).toEqual([
+      ["'=cmd()", "4", ""],
+      ["m", "1", "60"],
+    ]);
+  });
+
+  test.each([
+    ["end_time before start_time", `start_time=${MONDAY}&end_time=${MONDAY - 1}`, "end_time"],
+    ["a group that is none", `start_time=0&group_by=model,colour`, "group_by"],
+    ["a group twice", `start_time=0&group_by=model,model`, "group_by"],
+    ["too many days", `start_time=0&limit=63`, "limit"],
+  ])("refuses %s, and names the field", async (_, query, param) => {
+    const reply = await door.ask(`/v1/usage?${query}`);
+    expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param } }]);
+  });
+});

@@ -1,0 +1,68 @@
+/** What a run tells its organisation's books, cut off at every write of its own: the real stores, and a life that ends. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { RunSettling } from "../../src/billing/settling.ts";
+import type { ChargeAudit } from "../../src/contract/audit.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
+import { RunStore } from "../../src/runtime/run/store.ts";
+import { Life } from "../runtime/life.ts";
+import { balanceOf, entriesOf, openPaying, settle } from "../runtime/paying.ts";
+import type { Door } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
+
+const PAID_IN = 1_000_000;
+const ENDS = 3;
+const MOST_WRITES = 20;
+
+/** The run has not told anything yet. */
+function forget(storage: DurableObjectStorage): void {
+  const head = storage.kv.get<{ books: object }>("head");
+  if (head === undefined) throw new Error("no run");
+  storage.kv.put("head", { ...head, books: { ...head.books, ends: 0, settled: 0 } });
+}
+
+/** Tells the books by an instance that dies after so many writes. False: it did not need as many. */
+async function dies(door: Door, id: string, writes: number): Promise<boolean> {
+  const life = new Life(writes);
+  await door.inRun(id, async (_, state) => {
+    forget(state.storage);
+    const store = new RunStore(life.storage(state.storage), ACCOUNTING_HOOKS);
+    let now = Date.now();
+    const settling = new RunSettling(env, store, () => now);
+    const spec = store.spec();
+    if (spec === null) throw new Error("no run");
+    for (let calls = 0; calls < 5 && !life.over; calls += 1) {
+      now += 120_000;
+      await settling.advance(spec);
+    }
+  });
+  // What the object around it remembers is of before.
+  if (life.over) await expect(door.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
+  return life.over;
+}
+
+test("a run that is killed between any two writes of its settling is charged once, and nothing stays reserved", async () => {
+  const door = await openPaying(PAID_IN);
+  const { id } = await door.finish({
+    environment: "gsm8k",
+    dataset: questions(ENDS),
+    model: script(RIGHT),
+    min_scored: 0,
+  });
+  expect(await settle(door, id)).toBe(true);
+  const before = await entriesOf(door, id);
+  expect(before).toHaveLength(ENDS);
+  const charged = before.reduce((sum, { amount_micros }) => sum + amount_micros, 0);
+  let killed = 0;
+  while (killed < MOST_WRITES && (await dies(door, id, killed))) {
+    killed += 1;
+    expect(await settle(door, id)).toBe(true);
+    expect(await entriesOf(door, id)).toEqual(before);
+    expect(await balanceOf(door)).toMatchObject({ balance_micros: PAID_IN + charged, reserved_micros: 0 });
+    const audit: ChargeAudit = await (await door.ask(`/v1/runs/${id}/charges`)).json();
+    expect(audit).toMatchObject({ checked: ENDS, unsettled: 0, differences: [] });
+  }
+  expect(killed).toBeGreaterThan(0);
+  expect(killed).toBeLessThan(MOST_WRITES);
+});

@@ -1,0 +1,308 @@
+/** What a run is charged, and how its organisation's books hear of it: the real objects, cut off in between. */
+import { evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { dollars } from "../../src/billing/books/holds.ts";
+import { settledEnd } from "../../src/billing/charging.ts";
+import { DEFAULT_PRICES } from "../../src/billing/default-prices.ts";
+import { booksObject } from "../../src/billing/rpc.ts";
+import { RunSettling } from "../../src/billing/settling.ts";
+import type { ChargeAudit } from "../../src/contract/audit.ts";
+import { RunObject } from "../../src/index.ts";
+import { runObject } from "../../src/runtime/kit/names.ts";
+import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
+import { LiveViews } from "../../src/runtime/run/report.ts";
+import { RunStore } from "../../src/runtime/run/store.ts";
+import { acceptedOnly, interposed } from "../runtime/hand-made.ts";
+import { balanceOf, entriesOf, openPaying, payIn, settle, settleIn } from "../runtime/paying.ts";
+import type { Door } from "../runtime/platform.ts";
+import { questions, RIGHT } from "../runtime/rows.ts";
+import { byHand } from "../runtime/run-by-hand.ts";
+import { script } from "../runtime/script.ts";
+
+const { fees } = DEFAULT_PRICES;
+const REFUSED = { fault: { kind: "status", status: 404 } } as const;
+/** A rollout of one turn that is scored. */
+const ONE = fees.rollout_micros + fees.thousand_turns_micros / 1000 + fees.scoring_micros;
+const START = 1_790_000_000_000;
+const DOLLAR = 1_000_000;
+
+function asked(count: number, words: readonly string[] = [], max_concurrent = 8) {
+  const model = script(RIGHT, { bad: [REFUSED] });
+  return { environment: "gsm8k", dataset: questions(count, words), model, min_scored: 0, max_concurrent };
+}
+
+async function audited(door: Door, id: string): Promise<ChargeAudit> {
+  return await (await door.ask(`/v1/runs/${id}/charges`)).json();
+}
+
+test("each rollout is charged once, and its row, the run, the entry and the trajectory say the same; a failure of the provider is free", async () => {
+  const door = await openPaying(DOLLAR);
+  const run = await door.finish(asked(3, ["bad"]));
+  expect(await settle(door, run.id)).toBe(true);
+  const entries = await entriesOf(door, run.id);
+  expect(entries.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
+    ["rollout", -ONE],
+    ["rollout", -ONE],
+  ]);
+  expect((await door.run(run.id)).cost).toEqual({ policy_micros: null, judge_micros: 0, charged_micros: 2 * ONE });
+  const rows = await door.results(run.id);
+  expect(rows.map(({ reason, cost }) => [reason, cost?.charged_micros])).toEqual(
+    expect.arrayContaining([
+      ["provider", 0],
+      [null, ONE],
+    ]),
+  );
+  const [entry] = entries;
+  expect(await door.rollout(entry?.source_id ?? "")).toMatchObject({ cost: { charged_micros: ONE } });
+  expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR - 2 * ONE, reserved_micros: 0 });
+  const found = { checked: 3, charged_micros: 2 * ONE, unsettled: 0, differences: [], next: null };
+  expect(await audited(door, run.id)).toMatchObject(found);
+});
+
+test("a settle whose answer is lost, and an object that dies before it has written it down, charge nothing twice", async () => {
+  const door = await openPaying(DOLLAR);
+  const run = await door.finish(asked(4));
+  // As if nothing had been heard of it.
+  const lost = await door.inRun(run.id, async (_, state) => {
+    let calls = 0;
+    const ACCOUNT = interposed(env.ACCOUNT, "settle", async (call) => {
+      calls += 1;
+      await call();
+      throw new Error("the answer is lost");
+    });
+    const cut = new RunObject(state, { ...env, ACCOUNT });
+    await forget(state.storage);
+    await settleIn(cut, state.storage, 2);
+    return calls;
+  });
+  expect(lost).toBeGreaterThan(0);
+  await evictDurableObject(door.runStub(run.id));
+  expect(await settle(door, run.id)).toBe(true);
+  expect(await entriesOf(door, run.id)).toHaveLength(4);
+  expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR - 4 * ONE, reserved_micros: 0 });
+});
+
+/** The run has not heard that the books have anything. */
+function forget(storage: DurableObjectStorage): void {
+  const head = storage.kv.get<{ books: object }>("head");
+  if (head === undefined) throw new Error("no run");
+  storage.kv.put("head", { ...head, books: { ...head.books, ends: 0, settled: 0 } });
+}
+
+test("a deletion waits for what is not settled, and ends once it is", async () => {
+  const door = await openPaying(DOLLAR);
+  const run = await door.finish(asked(2));
+  const waiting = await door.inRun(run.id, async (_, state) => {
+    const ACCOUNT = interposed(env.ACCOUNT, "settle", async () => {
+      throw new Error("the books are away");
+    });
+    forget(state.storage);
+    const cut = new RunObject(state, { ...env, ACCOUNT });
+    const closing = await cut.close();
+    return { closing, freed: await cut.free() };
+  });
+  expect(waiting).toMatchObject({ closing: { quiet_at: null }, freed: false });
+  await evictDurableObject(door.runStub(run.id));
+  expect(await settle(door, run.id)).toBe(true);
+  expect((await runObject(env, door.scope, run.id).close()).quiet_at).not.toBeNull();
+  expect(await entriesOf(door, run.id)).toHaveLength(2);
+});
+
+test("a retry charges what it samples anew, and a run that only scores again charges its scoring", async () => {
+  const door = await openPaying(DOLLAR);
+  const { id } = await door.finish(asked(2, ["bad"]));
+  await door.post(`/v1/runs/${id}/retry`, {});
+  const run = await door.ended(id);
+  expect(run.counts).toMatchObject({ planned: 3, failed: { provider: 2 }, scored: 1 });
+  expect(await settle(door, id)).toBe(true);
+  expect(await entriesOf(door, id)).toHaveLength(1);
+  const response = await door.post(`/v1/runs/${id}/rescore`, { environment: "gsm8k" });
+  const again: { id: string } = await response.json();
+  await door.ended(again.id);
+  expect(await settle(door, again.id)).toBe(true);
+  const entries = await entriesOf(door, again.id);
+  expect(entries.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([["rescore", -fees.scoring_micros]]);
+  expect(await audited(door, again.id)).toMatchObject({ checked: 2, differences: [] });
+});
+
+test("a run that nobody can pay for does not begin, and says how much is missing", async () => {
+  const door = await openPaying(0);
+  const response = await door.post("/v1/runs", { ...asked(2), endpoint: { base_url: env.MODEL_URL } });
+  const { error } = await response.json<{ error: { code: string; message: string; shortfall_micros: number } }>();
+  const first = 2 * (fees.rollout_micros + fees.thousand_turns_micros / 100 + fees.scoring_micros);
+  expect([response.status, error.code, error.shortfall_micros]).toEqual([402, "insufficient_balance", first]);
+  const need = dollars(first);
+  const message = `the first rollouts need ${need}, and the organisation's balance leaves $0.00: ${need} is missing`;
+  expect(error.message).toBe(message);
+  expect(await balanceOf(door)).toMatchObject({ reserved_micros: 0 });
+});
+
+test("a run dispatches within what is reserved, says that it waits for money, and goes on when there is some", async () => {
+  const first = fees.rollout_micros + fees.thousand_turns_micros / 100 + fees.scoring_micros;
+  const door = await openPaying(first);
+  const { id } = await door.start(asked(12, [], 1));
+  // What is left pays for no other: it says so, by itself or once it has asked again.
+  await settle(door, id, 2);
+  await expectFlow(door, id, "over_budget");
+  const waiting = await door.run(id);
+  expect(waiting.counts.pending).toBeGreaterThan(0);
+  // What pays for no other is left to other runs.
+  await expect.poll(async () => (await balanceOf(door)).reserved_micros, { timeout: 30_000 }).toBe(0);
+  expect((await balanceOf(door)).balance_micros).toBeGreaterThan(0);
+  await payIn(door, DOLLAR);
+  await runObject(env, door.scope, id).endpointChanged("account");
+  const run = await door.ended(id);
+  expect(run.counts.scored).toBe(12);
+  expect(await settle(door, id)).toBe(true);
+  expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR + first - 12 * ONE, reserved_micros: 0 });
+});
+
+test("a run that waits for money asks ever less often, and within a second of hearing that there is more", async () => {
+  const money = { payer: "key_x", prices: { version: "test", fees, policy: null, judges: {} }, policy: null };
+  await byHand({ money, num_examples: 3 }, async (run) => {
+    const short = { by: "balance", budget_id: null, shortfall_micros: 1, reason: "there is no money" };
+    const hold = { micros: 0, until: run.now + 3_600_000, short };
+    const ACCOUNT = interposed(env.ACCOUNT, "settle", async () => ({ settled: { ends: 0, pushes: 0 }, hold }));
+    const settling = new RunSettling({ ...env, ACCOUNT }, run.store, () => run.now);
+    const waits: number[] = [];
+    const askAndWait = async () => {
+      await settling.advance(run.spec);
+      waits.push((settling.nextAt(run.spec) ?? 0) - run.now);
+    };
+    for (let asks = 0; asks < 4; asks += 1) {
+      run.now += waits.at(-1) ?? 0;
+      await askAndWait();
+    }
+    settling.changed();
+    waits.push((settling.nextAt(run.spec) ?? 0) - run.now);
+    run.now += 1000;
+    await askAndWait();
+    expect(waits).toEqual([5000, 10_000, 20_000, 40_000, 1000, 5000]);
+  });
+});
+
+async function expectFlow(door: Door, id: string, state: string): Promise<void> {
+  await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 30_000 }).toBe(state);
+}
+
+test("a run that would reserve more than can be written waits for money like any other, and ends when it is told to", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(8));
+  const dear = { ...fees, rollout_micros: Number.MAX_SAFE_INTEGER / 4 };
+  const money = { payer: "key_x", prices: { version: "test", fees: dear, policy: null, judges: {} }, policy: null };
+  const row = await acceptedOnly(door, template.id, { money });
+  await runObject(env, door.scope, row.id).create(row.spec);
+  await expectFlow(door, row.id, "over_budget");
+  await door.post(`/v1/runs/${row.id}/cancel`, {});
+  expect((await door.ended(row.id)).status).toBe("cancelled");
+});
+
+test("where nothing is at work, whoever follows the run hears at once that it waits for something else now", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(1));
+  const { id, spec } = await acceptedOnly(door, template.id, {});
+  const events = await door.inRun(id, (_, { storage }) => {
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
+    store.create(spec);
+    let state: "over_budget" | "draining" = "over_budget";
+    const others = { judgeFlow: () => null, trainingFlow: () => null, training: () => null };
+    const views = new LiveViews(store, () => START, { hindrance: () => ({ state, reason: null }), ...others });
+    const told = () => {
+      views.noteProgress(spec);
+      return storage.sql.exec<{ n: number }>("select count(*) as n from events").one().n;
+    };
+    const waiting = [told(), told()];
+    state = "draining";
+    return [...waiting, told(), told()];
+  });
+  expect(events).toEqual([1, 1, 2, 2]);
+});
+
+test("tokens of a model that the platform offers are charged by kind, and shown by the prices of their endpoint", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(1));
+  const tokens = { input_per_mtok_micros: 1_000_000, cached_input_per_mtok_micros: 100_000 };
+  const policy = { ...tokens, output_per_mtok_micros: 2_000_000 };
+  const money = {
+    payer: "key_x",
+    prices: { version: "test", fees, policy, judges: {} },
+    policy: { input_per_mtok_micros: 500_000, output_per_mtok_micros: 500_000 },
+  };
+  const usage = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 };
+  const counted = { ...usage, prompt_tokens_details: { cached_tokens: 40 } };
+  const model = script([{ content: "\\boxed{4}", extra: { usage: counted } }]);
+  const row = await acceptedOnly(door, template.id, { money, model });
+  await runObject(env, door.scope, row.id).create(row.spec);
+  const run = await door.ended(row.id);
+  expect(run.report.usage).toMatchObject({ ...usage, cached_tokens: 40 });
+  expect(run.cost).toEqual({ policy_micros: 54, judge_micros: 0, charged_micros: ONE + 60 + 4 + 14 });
+  expect(await settle(door, row.id)).toBe(true);
+  const [entry] = await entriesOf(door, row.id);
+  expect(entry).toMatchObject({ payer: "key_x", price_version: "test", amount_micros: -(ONE + 78) });
+  expect(entry?.lines).toContainEqual({ account: "revenue/cached_input_tokens", micros: 4 });
+  const [result] = await door.results(row.id);
+  expect(result?.token_usage).toMatchObject({ input_tokens: 100, cached_input_tokens: 40 });
+  expect(await audited(door, row.id)).toMatchObject({ differences: [], charged_micros: ONE + 78 });
+});
+
+test("an endpoint that was given another address is called no more by a run that is charged by the one before", async () => {
+  const door = await openPaying(DOLLAR);
+  const template = await door.finish(asked(1));
+  const moved = async (base_url: string) => {
+    const given = { name: crypto.randomUUID(), base_url: env.MODEL_URL, probe: false };
+    const { id: endpoint_id } = await (await door.post("/v1/endpoints", given)).json<{ id: string }>();
+    const row = await acceptedOnly(door, template.id, { endpoint_id, model: script(RIGHT) });
+    const headers = { "content-type": "application/json" };
+    const patch = { method: "PATCH", headers, body: JSON.stringify({ base_url }) };
+    expect((await door.ask(`/v1/endpoints/${endpoint_id}`, patch)).status).toBe(200);
+    await runObject(env, door.scope, row.id).create(row.spec);
+    await door.ended(row.id);
+    const [result] = await door.results(row.id);
+    expect(await audited(door, row.id)).toMatchObject({ differences: [] });
+    return { error: result?.error?.error, charged: result?.cost?.charged_micros };
+  };
+  expect(await moved(`${env.MODEL_URL}/elsewhere`)).toEqual({ error: "EndpointMoved", charged: fees.rollout_micros });
+  expect(await moved(`${env.MODEL_URL}/./`)).toEqual({ error: undefined, charged: ONE });
+});
+
+test("the deep audit names a row that was touched, and an entry that nobody made", async () => {
+  const door = await openPaying(DOLLAR);
+  const run = await door.finish(asked(2));
+  expect(await settle(door, run.id)).toBe(true);
+  await door.inRun(run.id, (_, { storage }) => {
+    storage.sql.exec(`update rollouts set charge = '{"rollout":1}' where seq = 1`);
+  });
+  const { differences } = await audited(door, run.id);
+  expect(differences).toContainEqual(
+    expect.objectContaining({ what: "row: rollout", expected: fees.rollout_micros, actual: 1 }),
+  );
+  expect(differences.filter(({ what }) => what.startsWith("ledger"))).toEqual([]);
+});
+
+test("what the books are told of an end is read without what else stands in its row", async () => {
+  await byHand({ num_examples: 2, rollouts_per_example: 1 }, (run) => {
+    run.dispatch(2);
+    run.answer();
+    run.score();
+    for (const { seq } of run.rows("done")) run.store.setRollout(seq, { judgements: "x".repeat(100_000) });
+    const ends = run.store.ended.settled(0, 10);
+    expect(ends.map(({ finish_seq }) => finish_seq)).toEqual([1, 2]);
+    expect(JSON.stringify(ends).length).toBeLessThan(1000);
+    expect(settledEnd(run.spec, run.rows("done")[0] ?? fail(), 0)).toEqual(settledEnd(run.spec, ends[0] ?? fail(), 0));
+  });
+});
+
+function fail(): never {
+  throw new Error("no rollout has ended");
+}
+
+test("a run that is charged nothing has no entries and no reservation, and its use is counted all the same", async () => {
+  const door = await openPaying(0, "off");
+  const run = await door.finish(asked(2));
+  expect(run.cost).toEqual({ policy_micros: null, judge_micros: 0, charged_micros: 0 });
+  expect(await settle(door, run.id)).toBe(true);
+  expect(await entriesOf(door, run.id)).toEqual([]);
+  expect(await booksObject(env, door.scope.orgId).balance(door.scope.orgId)).toMatchObject({ entries: 0 });
+  expect(await audited(door, run.id)).toMatchObject({ checked: 2, charged_micros: 0, differences: [] });
+});

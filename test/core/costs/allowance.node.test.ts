@@ -1,0 +1,177 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  callBound,
+  callCost,
+  capRoom,
+  ceilingFor,
+  closeAllowance,
+  covers,
+  holdCall,
+  type LostHold,
+  letOut,
+  loseCall,
+  loseOpen,
+  NEW_CAP,
+  newPurse,
+  type Purse,
+  releaseHolds,
+  replaceHold,
+  settleCall,
+} from "../../../src/core/costs/allowance.ts";
+
+const PRICES = { input: 150_000, output: 600_000, call: 12 };
+
+test("what a call costs is rounded up, and is exact where a double is not", () => {
+  expect(callCost(PRICES, { prompt_tokens: 1, completion_tokens: 0 })).toBe(1 + 12);
+  expect(callCost(PRICES, { prompt_tokens: 20, completion_tokens: 5 })).toBe(6 + 12);
+  const dear = { input: 1_000_000_000, output: 0, call: 0 };
+  expect(callCost(dear, { prompt_tokens: 9_007_199_254_741, completion_tokens: 0 })).toBe(9_007_199_254_741_000);
+});
+
+test("a call's bound takes all tokens that it may be asked and answered with, and is beyond every purse without a limit", () => {
+  const size = { prompt_tokens: 1000, most_tokens: 100 };
+  expect(callBound(PRICES, size)).toBe(150 + 60 + 12);
+  const unbounded = callBound(PRICES, { ...size, most_tokens: null });
+  expect(covers(newPurse(1_000_000_000_000), unbounded)).toBe(false);
+});
+
+test("who asks again for what was granted is told the same, and one whose call does not fit gives back what it has", () => {
+  const ask = { spent: 40, need: 30, wish: 200 };
+  expect(ceilingFor(500, 40, ask, 1)).toEqual({ ceiling: 240, granted: true });
+  expect(ceilingFor(300, 240, ask, 1)).toEqual({ ceiling: 240, granted: true });
+  expect(ceilingFor(500, 40, ask, 10)).toEqual({ ceiling: 90, granted: true });
+  expect(ceilingFor(10, 50, ask, 1)).toEqual({ ceiling: 40, granted: false });
+});
+
+/** A run of rollouts that ask, call, lose calls, are killed and end, in an order that is drawn. */
+class Played {
+  readonly cap: number;
+  book = NEW_CAP;
+  /** What every call ever made has taken in truth, lost ones too. */
+  taken = 0;
+  readonly rollouts: { purse: Purse; ceiling: number; turns: number; waits: number; over: boolean }[];
+  /** Rollouts that could not be heard, and what is held for each. */
+  unheard: { purse: Purse; hold: LostHold }[] = [];
+
+  constructor(cap: number, rollouts: number, turns: number) {
+    this.cap = cap;
+    this.rollouts = Array.from({ length: rollouts }, () => {
+      return { purse: newPurse(0), ceiling: 0, turns, waits: 0, over: false };
+    });
+  }
+
+  holds(): void {
+    const outstanding = this.rollouts.reduce((sum, { ceiling, over }) => sum + (over ? 0 : ceiling), 0);
+    expect(this.book.out).toBe(outstanding);
+    const { spent, out, released } = this.book;
+    if (released.micros === 0) expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
+    expect(this.taken).toBeLessThanOrEqual(spent + out + released.micros);
+    expect(this.book.lost.micros).toBeLessThanOrEqual(this.book.spent);
+  }
+
+  /** One step of one rollout; `lucky` and `share` decide what comes of its call, `killed` what becomes of the answer. */
+  step(at: number, bound: number, share: number, what: "answered" | "lost" | "refused" | "killed" | "unheard"): void {
+    const live = this.rollouts.filter(({ over }) => !over);
+    const rollout = live[at % Math.max(1, live.length)];
+    if (rollout === undefined) return;
+    if (!covers(rollout.purse, bound)) this.ask(rollout, bound, what === "unheard");
+    else this.call(rollout, bound, share, what);
+    if (rollout.turns === 0) this.end(rollout, what === "unheard");
+    this.holds();
+  }
+
+  ask(rollout: Played["rollouts"][number], need: number, unheard: boolean): void {
+    const spent = loseOpen(rollout.purse).spent;
+    rollout.purse = { ...loseOpen(rollout.purse), ceiling: spent };
+    const room = capRoom(this.cap, this.book);
+    const running = this.rollouts.filter(({ over }) => !over).length;
+    const answer = ceilingFor(room, rollout.ceiling, { spent, need, wish: 4 * need }, running);
+    this.book = letOut(this.book, answer.ceiling - rollout.ceiling);
+    // Where more is let out than there is, nothing more is.
+    expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(Math.min(0, room));
+    if (answer.granted) expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
+    rollout.ceiling = answer.ceiling;
+    rollout.waits = answer.granted ? 0 : need;
+    // A lost reply: it knows of nothing, and asks again.
+    if (!unheard && answer.granted) rollout.purse = { ...rollout.purse, ceiling: answer.ceiling };
+  }
+
+  call(rollout: Played["rollouts"][number], bound: number, share: number, what: string): void {
+    rollout.purse = holdCall(loseOpen(rollout.purse), bound);
+    const cost = what === "refused" ? 0 : Math.floor(bound * share);
+    this.taken += cost;
+    if (what === "killed") return;
+    if (what === "lost") rollout.purse = loseCall(rollout.purse, bound);
+    else rollout.purse = settleCall(rollout.purse, bound, cost);
+    if (what === "answered") rollout.turns -= 1;
+  }
+
+  end(rollout: Played["rollouts"][number], unheard: boolean): void {
+    const { spent, lost } = loseOpen(rollout.purse);
+    const hold = { calls: 1, micros: rollout.ceiling, released: false };
+    const taken = unheard ? { micros: hold.micros, lost: { calls: 1, micros: hold.micros } } : { micros: spent, lost };
+    this.book = closeAllowance(this.book, rollout.ceiling, taken);
+    if (unheard) this.unheard.push({ purse: rollout.purse, hold });
+    rollout.over = true;
+  }
+
+  release(): void {
+    const { out, spent, lost } = this.book;
+    this.book = releaseHolds(this.book);
+    this.unheard = this.unheard.map(({ purse, hold }) => ({ purse, hold: { ...hold, released: true } }));
+    expect(this.book).toMatchObject({ out, spent: spent - lost.micros });
+    this.holds();
+  }
+
+  /** The first that could not be heard reports after all. */
+  report(): void {
+    const late = this.unheard.shift();
+    if (late === undefined) return;
+    const { spent, lost } = loseOpen(late.purse);
+    this.book = replaceHold(this.book, late.hold, { micros: spent, lost });
+    this.holds();
+  }
+
+  /** Everybody goes on by turns: the run ends, by itself or since nothing fits. */
+  finish(bound: number): void {
+    for (let rounds = 0; rounds < 10_000; rounds += 1) {
+      const live = this.rollouts.filter(({ over }) => !over);
+      const waiting = live.filter(({ waits }) => waits > 0);
+      const least = Math.min(...waiting.map(({ waits }) => waits));
+      if (live.length === 0) return;
+      if (waiting.length === live.length && least > capRoom(this.cap, this.book)) return;
+      for (const [index] of live.entries()) this.step(index, bound, 0.5, "answered");
+    }
+    throw new Error("the run never ended");
+  }
+}
+
+const step = fc.record({
+  at: fc.nat(20),
+  bound: fc.integer({ min: 1, max: 400 }),
+  share: fc.double({ min: 0, max: 1, noNaN: true }),
+  what: fc.constantFrom("answered", "answered", "answered", "lost", "refused", "killed", "unheard" as const),
+});
+
+test("whatever is asked, spent, lost, killed, released and ended in whatever order: spent and let out are within the cap but for what was released, and the run ends", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 20_000 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.array(step, { maxLength: 200 }),
+      fc.boolean(),
+      (cap, rollouts, steps, releases) => {
+        const run = new Played(cap, rollouts, 6);
+        for (const { at, bound, share, what } of steps) {
+          run.step(at, bound, share, what);
+          if (at % 5 === 0) run.report();
+          if (releases && at % 7 === 6) run.release();
+        }
+        run.finish(100);
+        run.holds();
+      },
+    ),
+    { numRuns: 500, seed: 17 },
+  );
+});

@@ -1,0 +1,148 @@
+/** Calls, updates, restarts and falls in random orders: what must hold whatever happens. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { RUN, World } from "./world.ts";
+
+/** One thing that may happen, made particular by a number. */
+type Act = (world: World, value: number) => void;
+
+let [generation, version] = [0, 0];
+const rp = (world: World, value: number) => `rp_${value % world.count}`;
+
+/** What happens all the time. */
+const USUAL: readonly Act[] = [
+  (world, value) => world.begin(value % 4 !== 0),
+  (world) => world.begin(true),
+  (world, value) => world.sample(value),
+  (world, value) => world.end(value),
+  (world, value) => world.end(value + 1),
+  (world) => world.tick(),
+  (world, value) => world.reach(value),
+  (world, value) => world.reply(value, value === 0),
+  ...[1, 2, 3].map(() => (world: World, value: number) => {
+    world.tick();
+    world.reach(value);
+    world.reply(value, false);
+  }),
+];
+
+const RARE: readonly Act[] = [
+  (world) => {
+    version += 1;
+    world.order(generation, version);
+  },
+  (world, value) => {
+    if (value > 3) return;
+    generation += 1;
+    version = Math.max(1, version - 1);
+    world.order(generation, version);
+  },
+  (world, value) => {
+    if (value % 3 === 0) world.kill();
+  },
+  (world, value) => {
+    if (value % 3 === 0) world.restart(rp(world, value >> 2), value % 2 === 0);
+  },
+  (world, value) => {
+    const engine = world.engines[rp(world, value)];
+    if (engine !== undefined) engine.alive = true;
+  },
+  (world, value) => {
+    world.now += value * 2000;
+  },
+  (world) => world.judge(),
+];
+const ACTS = [...USUAL, ...USUAL, ...USUAL, ...USUAL, ...USUAL, ...RARE];
+
+const acts = fc.array(fc.tuple(fc.integer({ min: 0, max: ACTS.length - 1 }), fc.integer({ min: 0, max: 23 })), {
+  minLength: 100,
+  maxLength: 500,
+  size: "max",
+});
+
+const MODES = ["reload", "lora_versioned", "prime_rl"] as const;
+
+test("no call is told a version its tokens were not sampled by, no engine stays paused, at most half are out", () => {
+  let told = 0;
+  fc.assert(
+    fc.property(acts, fc.constantFrom(...MODES), fc.integer({ min: 1, max: 5 }), (steps, mode, count) => {
+      [generation, version] = [0, 0];
+      const world = new World(mode, count, (at) => at % 2 === 0);
+      for (const [kind, value] of steps) ACTS[kind]?.(world, value);
+      world.calm();
+      world.judge();
+      told += world.told;
+      world.faults.push(...world.leftOver());
+      if (world.faults.length > 0) throw new Error([...new Set(world.faults)].join("\n"));
+    }),
+    { numRuns: 150 },
+  );
+  expect(told).toBeGreaterThan(800);
+});
+
+test("where a run says where version 0 is, no call that what an engine was started with sampled is told a version", () => {
+  let told = 0;
+  fc.assert(
+    fc.property(acts, fc.constantFrom("reload", "prime_rl"), fc.integer({ min: 1, max: 4 }), (steps, mode, count) => {
+      [generation, version] = [0, 0];
+      const world = new World(mode, count, (at) => at % 2 === 0);
+      world.loadsStart = true;
+      for (const [at, [kind, value]] of steps.entries()) {
+        // The fleet hears of the run some calls later.
+        if (at === 20) world.order(0, 0);
+        // Each of its calls trains.
+        if (ACTS[kind] === USUAL[0]) world.begin(true);
+        else ACTS[kind]?.(world, value);
+      }
+      world.judge();
+      told += world.told;
+      if (world.faults.length > 0) throw new Error([...new Set(world.faults)].join("\n"));
+    }),
+    { numRuns: 100 },
+  );
+  expect(told).toBeGreaterThan(500);
+});
+
+test("what somebody else puts onto engines is told only where he said so, and the server is still the one he said it of", () => {
+  let told = 0;
+  fc.assert(
+    fc.property(acts, fc.integer({ min: 1, max: 3 }), (steps, count) => {
+      [generation, version] = [0, 0];
+      const world = new World("reported", count, () => false);
+      for (const [kind, value] of steps) {
+        if (kind === 0) {
+          const weights = { run_id: RUN, generation, version: Math.max(1, version) };
+          const id = rp(world, value);
+          world.report(id, "pending", weights);
+          world.tick();
+          world.report(id, "applied", weights);
+        } else ACTS[kind]?.(world, value);
+      }
+      // Where no order names a generation, versions alone are told.
+      world.order(generation, Math.max(1, version));
+      world.judge();
+      told += world.told;
+      if (world.faults.length > 0) throw new Error([...new Set(world.faults)].join("\n"));
+    }),
+    { numRuns: 100 },
+  );
+  expect(told).toBeGreaterThan(500);
+});
+
+test("an adapter whose unloading nobody heard of is missed by none: its replica goes on taking calls", () => {
+  const world = new World("lora_versioned", 1, () => false);
+  const seen = new Set<string>();
+  for (let [ordered, pass] = [0, 0]; pass < 40; pass += 1) {
+    if (pass % 5 === 0 && ordered < 4) world.order(0, ++ordered);
+    world.now += 5000;
+    world.tick();
+    world.reach(0);
+    const unloads = [...world.running.values()].some(({ step }) => step.do === "unload");
+    // It is told of another version before it is looked at.
+    if (unloads) world.order(0, 5);
+    world.reply(0, unloads);
+    if (pass > 0) seen.add(world.state.replicas["rp_0"]?.shown ?? "gone");
+  }
+  expect(world.leftOver()).toEqual([]);
+  expect([...seen]).toEqual(["ready"]);
+});

@@ -1,0 +1,165 @@
+/** Runs on a fleet whose object is the real one, and whose one engine is the scripted model. */
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { FleetUpdate } from "../../src/contract/fleet.ts";
+import { RunView } from "../../src/contract/run.ts";
+import { trainingOn } from "../../src/db/runs.ts";
+import { FleetObject } from "../../src/fleets/object.ts";
+import { fleetObject } from "../../src/fleets/rpc.ts";
+import { untilBatchReady } from "../runtime/batch-ready.ts";
+import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../runtime/platform.ts";
+import { GUESSES, questions, RIGHT } from "../runtime/rows.ts";
+import { script } from "../runtime/script.ts";
+import { LoopEngine } from "./loop-engine.ts";
+import { insertFleet } from "./rows.ts";
+
+const HOUR = 3_600_000;
+const REPORTED = { update: FleetUpdate.parse({ mode: "reported" }) };
+
+async function start(door: Door, request: object): Promise<RunView> {
+  const reply = await door.post("/v1/runs", request);
+  expect(reply.status).toBe(202);
+  return RunView.parse(await reply.json());
+}
+
+test("an eval on a fleet is played to its end by its replica, each turn under a number of its own", async () => {
+  const door = await openPlatform();
+  const { fleet, replica } = await insertFleet(door.scope, REPORTED);
+  const model = script(GUESSES);
+  const guess = { environment: "guess-number", environment_args: { max: 3 }, seed: 5, num_examples: 3 };
+  const { id } = await start(door, { ...guess, model, fleet: fleet.id });
+  const run = await door.ended(id);
+  expect(run).toMatchObject({ status: "completed", endpoint: null, counts: { scored: 3 } });
+  expect(run.report.calls).toBe(run.report.turns);
+  const { p50, p99 } = run.report.latency?.platform_ms ?? {};
+  expect(p50).toBeGreaterThan(0);
+  expect(p99).toBeGreaterThanOrEqual(p50 ?? Number.POSITIVE_INFINITY);
+  const { turns } = await door.rollout(rolloutAt(id));
+  for (const turn of turns) expect(turn).toMatchObject({ replica: replica.id, platform_ms: expect.any(Number) });
+  const { replicas, max_concurrent } = await fleetObject(env, door.scope, fleet.id).standing({
+    ...{ scope: door.scope, fleet_id: fleet.id },
+  });
+  expect([max_concurrent, replicas.map(({ in_flight }) => in_flight)]).toEqual([4, [0]]);
+});
+
+test("a training run on a fleet is stamped by it, and its calls are salted by the weights that sample", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const model = script(["\\boxed{4}"], undefined, { tokens: true });
+  const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
+  const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
+  const { id } = await start(door, { ...asked, ...small });
+  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 30_000 });
+  await untilBatchReady(door, id);
+  const { training } = await door.run(id);
+  expect(JSON.stringify(training)).toContain('"untrainable":{}');
+  const calls = (await requestsOf(model)).filter(({ idempotency_key: key }) => key.startsWith("ro_"));
+  expect(new Set(calls.map(({ sampling }) => sampling["cache_salt"]))).toEqual(new Set([`${id}.0.0`]));
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
+});
+
+test("a rollout killed during a call makes it again under its key, and the one that nobody ended keeps its place until its time", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
+  const { id } = await start(door, { environment: "gsm8k", dataset: questions(1), model, fleet: fleet.id });
+  await requestsOf(model, 1);
+  const rollout = rolloutAt(id);
+  await door.inRollout(rollout, (_, state) => state.abort("killed")).catch(() => "killed");
+  await door.inRollout(rollout, (one) => one.alarm());
+  expect((await door.ended(id)).counts).toMatchObject({ scored: 1, failed: {} });
+  const keys = (await requestsOf(model)).map(({ idempotency_key: key }) => key);
+  expect(keys).toEqual([`${rollout}:0`, `${rollout}:0`]);
+  const of = { scope: door.scope, fleet_id: fleet.id };
+  const inFlight = (later: number) =>
+    inside(
+      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      FleetObject,
+      async (object) => {
+        object.now = () => Date.now() + later;
+        return (await object.standing(of)).replicas.map(({ in_flight }) => in_flight);
+      },
+    );
+  expect([await inFlight(0), await inFlight(HOUR)]).toEqual([[1], [0]]);
+});
+
+test("a run that began while its engine was off goes on once the engine is back", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const within = (use: (object: FleetObject) => Promise<void>) =>
+    inside(
+      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      FleetObject,
+      async (object) => await use(object),
+    );
+  await within(async (object) => {
+    object.network = async () => new Response("", { status: 503 });
+  });
+  const { id } = await start(door, {
+    environment: "gsm8k",
+    dataset: questions(1),
+    model: script(RIGHT),
+    fleet: fleet.id,
+  });
+  const of = { scope: door.scope, fleet_id: fleet.id };
+  const state = async () => (await fleetObject(env, door.scope, fleet.id).standing(of)).replicas[0]?.state;
+  await vi.waitUntil(async () => (await state()) === "down", { timeout: 30_000 });
+  expect(await door.run(id)).toMatchObject({ status: "running", flow: { state: "endpoint_down" } });
+  await within(async (object) => {
+    const then = Date.now() + 60_000;
+    object.now = () => then;
+    object.network = undefined;
+    await object.alarm();
+  });
+  expect(await state()).toBe("ready");
+  expect(await door.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
+});
+
+test("a run that says where version 0 is has it loaded over what somebody put onto its engine, and then plays by it", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope);
+  const engine = new LoopEngine();
+  engine.weights = "changed by hand";
+  const name = `org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`;
+  await inside(env.FLEET.getByName(name), FleetObject, async (object) => {
+    object.network = ({ pathname }, { body }) => engine.answer(pathname, String(body ?? ""));
+  });
+  const model = script(["\\boxed{4}"], undefined, { tokens: true });
+  const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
+  const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
+  const { id } = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/base" } });
+  await untilBatchReady(door, id);
+  expect(engine.weights).toBe("/weights/base");
+  expect((await door.run(id)).training).toMatchObject({
+    ...{ samples: { untrainable: {} }, max_lag: 0, initial_weights: { location: "/weights/base" } },
+  });
+  const loads = engine.asked.filter((path) => path === "/collective_rpc");
+  expect(loads).toHaveLength(1);
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
+  // The copy of the run that says it has ended is written after the event that says so.
+  await vi.waitUntil(async () => (await trainingOn(env.DB, door.scope, fleet.id)).length === 0, { timeout: 30_000 });
+  // What the next run begins with is loaded over what this one left.
+  expect((await door.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
+  const next = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/other" } });
+  await untilBatchReady(door, next.id);
+  expect(engine.weights).toBe("/weights/other");
+  await door.post(`/v1/runs/${next.id}/cancel`, {});
+  await door.ended(next.id);
+});
+
+test("where version 0 is is refused of a fleet of adapters, which loads none", async () => {
+  const door = await openPlatform();
+  const { fleet } = await insertFleet(door.scope, { update: FleetUpdate.parse({ mode: "lora_versioned" }) });
+  const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model: script(RIGHT), max_steps: 1 };
+  const initial = { initial_weights: { location: "/weights/base" } };
+  for (const place of [{ fleet: fleet.id }, { endpoint: { base_url: env.MODEL_URL } }]) {
+    const reply = await door.post("/v1/runs", { ...asked, ...place, ...initial });
+    expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param: "initial_weights" } }]);
+  }
+});

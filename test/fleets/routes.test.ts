@@ -1,0 +1,282 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { forgetPrices } from "../../src/billing/price-lists.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { recall } from "../../src/db/idempotency-keys.ts";
+import { insertRun, updateRun } from "../../src/db/runs.ts";
+import { getReplica, insertFleet, insertReplica, replicasOf } from "../../src/fleets/queries.ts";
+import type { FleetView, ReplicaView } from "../../src/fleets/wire.ts";
+import { openSealed } from "../../src/runtime/kit/sealed-values.ts";
+import { services } from "../../src/runtime/service/services.ts";
+import { type Door, openDoor } from "../api/door.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
+import { fleetRow, insertFleet as insertStored, replicaRow } from "./rows.ts";
+
+const KEY = "sk-ab12cd34ef56";
+const CONTROL_KEY = "ck-gh78ij90kl12";
+/** Nobody listens there, and it is asked of no resolver. */
+const NOBODY = "http://127.0.0.1:9/v1";
+const REPLICA = { name: "gpu-0", base_url: NOBODY, api_key: KEY, control_key: CONTROL_KEY };
+const OTHER = { ...REPLICA, name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1" };
+
+const open = () => openDoor(services);
+
+async function send<T>({ ask, reported }: Door, method: string, path: string, body?: object): Promise<T> {
+  const reply = await ask(path, {
+    method,
+    ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+  });
+  if (!reply.ok) throw new Error(String(reported[0]) + (await reply.text()));
+  return await reply.json<T>();
+}
+
+async function created(door: Door, request: object = {}): Promise<FleetView> {
+  return await send(door, "POST", "/v1/fleets", { name: "trained", replicas: [REPLICA], ...request });
+}
+
+async function errorOf(reply: Response): Promise<object> {
+  const { error } = await reply.json<{ error: object }>();
+  return { status: reply.status, ...error };
+}
+
+test("a fleet is created with its replicas, and shows of their keys the last of one", async () => {
+  const door = await open();
+  const request = { update: { mode: "reload", pause: "keep" }, location_hint: "weur" };
+  const reply = await door.post("/v1/fleets", { name: "trained", replicas: [REPLICA], ...request });
+  expect(reply.status).toBe(201);
+  const fleet = await reply.json<FleetView>();
+  expect(reply.headers.get("location")).toBe(`/v1/fleets/${fleet.id}`);
+  expect(fleet).toMatchObject({
+    ...{ object: "fleet", id: expect.stringMatching(/^fl_/), name: "trained", location_hint: "weur", weights: null },
+    update: { mode: "reload", pause: "keep", pause_s: 120 },
+    replicas: [
+      {
+        ...{ id: expect.stringMatching(/^rp_/), name: "gpu-0", api_key_last4: "ef56", max_concurrent: 64 },
+        capabilities: { chat: false, routes: [], error: expect.stringMatching(/^not reachable/) },
+      },
+    ],
+  });
+  expect(JSON.stringify(fleet)).not.toContain(KEY);
+  for (const path of ["trained", fleet.id]) {
+    expect(await send(door, "GET", `/v1/fleets/${path}`)).toMatchObject({ id: fleet.id });
+  }
+  expect(await send(door, "GET", "/v1/fleets")).toMatchObject({ data: [{ id: fleet.id }], has_more: false });
+  const { scope } = door;
+  const [row] = await replicasOf(env.DB, scope, fleet.id);
+  const id = row?.id ?? "";
+  const [one, other] = [row?.sealed_key ?? "", row?.sealed_control_key ?? ""];
+  expect(await openSealed(env, { kind: "replica", scope, id, sealed: one })).toBe(KEY);
+  expect(await openSealed(env, { kind: "replica_control", scope, id, sealed: other })).toBe(CONTROL_KEY);
+});
+
+test.each(["lora_in_place", "transfer"])("a fleet is not made of the removed mode %s", async (mode) => {
+  const door = await open();
+  expect(await errorOf(await door.post("/v1/fleets", { name: "trained", update: { mode } }))).toMatchObject({
+    ...{ status: 400, code: "invalid_request", param: "update.mode" },
+    message: expect.stringMatching(/"lora_versioned"\|"reload"\|"prime_rl"\|"reported"/),
+  });
+});
+
+test("a fleet stored with a mode that was removed since is listed and read, and has no run before it has another", async () => {
+  const door = await open();
+  const { fleet } = await insertStored(door.scope, { name: "older" });
+  const stored = { ...fleet.update, mode: "lora_in_place", init_info: { world_size: 2 } };
+  const older = env.DB.prepare('update fleets set "update" = ? where id = ?');
+  await older.bind(JSON.stringify(stored), fleet.id).run();
+  const { init_info: _, ...rest } = stored;
+  const update = { ...rest, mode: "reported" };
+  expect((await send<FleetView>(door, "GET", "/v1/fleets/older")).update).toEqual(update);
+  expect(await send(door, "GET", "/v1/fleets")).toMatchObject({ data: [{ id: fleet.id, update }] });
+  const run = () =>
+    door.post("/v1/runs/preview", { environment: "wordle", num_examples: 1, model: "m", fleet: "older" });
+  expect(await errorOf(await run())).toMatchObject({
+    ...{ status: 409, code: "conflict", param: "fleet" },
+    message: expect.stringContaining(
+      "update.mode lora_in_place was removed: change it to one of lora_versioned, reload",
+    ),
+  });
+  await send(door, "PATCH", "/v1/fleets/older", { update: { mode: "reported" } });
+  expect((await run()).status).toBe(200);
+});
+
+test("a replica that answers is seen with what it can do, from the start and when it is asked again", async () => {
+  const door = await open();
+  await created(door, { replicas: [] });
+  const base_url = env.MODEL_URL;
+  const added = await send<ReplicaView>(door, "POST", "/v1/fleets/trained/replicas", { name: "gpu-1", base_url });
+  const seen = { models: ["scripted"], probed_model: "scripted", version: null, routes: [] };
+  expect(added).toMatchObject({ name: "gpu-1", capabilities: seen });
+  door.clock.now += 60_000;
+  const again = await send<ReplicaView>(door, "POST", "/v1/fleets/trained/replicas/gpu-1/probe");
+  expect(again.capabilities).toMatchObject({ ...seen, checked_at: door.clock.now / 1000 });
+  expect(await send(door, "GET", "/v1/fleets/trained/replicas")).toMatchObject({ data: [{ id: added.id }] });
+});
+
+test("a key of a request names what the first made, of fleets and of each fleet's replicas", async () => {
+  const door = await open();
+  const key = { "idempotency-key": "once" };
+  const one = await (await door.post("/v1/fleets", { name: "one" }, key)).json<FleetView>();
+  const repeated = await door.post("/v1/fleets", { name: "one" }, key);
+  expect(repeated.headers.get("idempotent-replayed")).toBe("true");
+  expect(await repeated.json()).toMatchObject({ id: one.id });
+  await send(door, "POST", "/v1/fleets", { name: "two" });
+  const first = await door.post("/v1/fleets/one/replicas", REPLICA, key);
+  const { id } = await first.json<ReplicaView>();
+  expect(first.headers.get("location")).toBe(`/v1/fleets/one/replicas/${id}`);
+  expect(await (await door.post("/v1/fleets/one/replicas", REPLICA, key)).json()).toMatchObject({ id });
+  expect(await errorOf(await door.post("/v1/fleets/two/replicas", REPLICA, key))).toMatchObject({
+    ...{ status: 422, code: "idempotency_conflict" },
+  });
+});
+
+test("names are taken once, and a fleet has so many replicas and no more", async () => {
+  const door = await open();
+  const { id } = await created(door);
+  expect(await errorOf(await door.post("/v1/fleets", { name: "trained" }))).toMatchObject({
+    ...{ status: 409, code: "conflict", param: "name" },
+  });
+  expect(await errorOf(await door.post("/v1/fleets", { name: "n", replicas: [REPLICA, REPLICA] }))).toMatchObject({
+    ...{ status: 400, param: "replicas.1.name" },
+  });
+  expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, REPLICA))).toMatchObject({
+    ...{ status: 409, param: "name" },
+  });
+  for (let at = 1; at < LIMITS.fleetReplicas; at += 1) {
+    await insertReplica(env.DB, door.scope, replicaRow(id, { name: `n-${at}` }), null);
+  }
+  expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...OTHER, name: "late" }))).toMatchObject({
+    ...{ status: 409, message: `a fleet has at most ${LIMITS.fleetReplicas} replicas` },
+  });
+});
+
+test("of fleets that are made at once a project keeps a hundred, each with its replicas and its key, and says so", async () => {
+  const door = await open();
+  const { scope } = door;
+  const key = { operation: "createFleet", request_hash: "h", created_at: 1 };
+  const rows = Array.from({ length: LIMITS.fleetsPerProject + 1 }, (_, at) => {
+    const fleet = fleetRow({ name: `n-${at}` });
+    return { fleet, replica: replicaRow(fleet.id), made: { ...key, key: fleet.id, resource_id: fleet.id } };
+  });
+  const kept = await Promise.all(
+    rows.map(({ fleet, replica, made }) => insertFleet(env.DB, scope, { ...fleet, name: fleet.id }, [replica], made)),
+  );
+  expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
+  for (const [at, { fleet, made }] of rows.entries()) {
+    const [replicas, known] = [
+      await replicasOf(env.DB, scope, fleet.id),
+      await recall(env.DB, scope, made.operation, made.key),
+    ];
+    const isKept = kept[at] === "inserted";
+    expect([at, replicas.length, known !== null]).toEqual([at, isKept ? 1 : 0, isKept]);
+  }
+  const another = () => door.post("/v1/fleets", { name: "another", replicas: [] });
+  const message = `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`;
+  expect(await errorOf(await another())).toMatchObject({ status: 409, code: "conflict", param: "name", message });
+  await send(door, "DELETE", `/v1/fleets/${rows[kept.indexOf("inserted")]?.fleet.id}`);
+  expect((await another()).status).toBe(201);
+});
+
+test("a replica may not be where the platform offers models, however the address is written", async () => {
+  const door = await open();
+  await created(door, { replicas: [] });
+  const version = `fleet-${crypto.randomUUID()}`;
+  const tokens = { input_per_mtok_micros: 1, cached_input_per_mtok_micros: 1, output_per_mtok_micros: 1 };
+  const fees = { rollout_micros: 0, thousand_turns_micros: 0, scoring_micros: 0, push_micros: 0, gb_day_micros: 0 };
+  const prices = { fees, models: [{ base_url: "https://offered.example/v1", model: "m", ...tokens }] };
+  const row = [version, 4_000_000_000, JSON.stringify(prices), 0, "key_1"];
+  const insert = "insert into price_lists (version, effective_from, prices, created_at, created_by) values (?,?,?,?,?)";
+  await env.DB.prepare(insert)
+    .bind(...row)
+    .run();
+  door.clock.now = 4_000_000_001_000;
+  const asked = { ...REPLICA, base_url: "https://OFFERED.example:443/v1/" };
+  const refused = { status: 400, code: "url_not_allowed" };
+  try {
+    expect(await errorOf(await door.post("/v1/fleets/trained/replicas", asked))).toMatchObject({
+      ...{ ...refused, param: "base_url" },
+    });
+    expect(await errorOf(await door.post("/v1/fleets", { name: "n", replicas: [asked] }))).toMatchObject({
+      ...{ ...refused, param: "replicas.0.base_url" },
+    });
+  } finally {
+    await env.DB.prepare("delete from price_lists where version = ?").bind(version).run();
+    forgetPrices();
+  }
+});
+
+test("no two replicas of a fleet are one engine, however its address is written", async () => {
+  const door = await open();
+  await created(door, { update: { mode: "reload" } });
+  const again = { name: "gpu-1", base_url: "http://127.0.0.1:09//v1/" };
+  const refused = { message: "this is the engine of gpu-0: each replica is one of its own", param: "base_url" };
+  const conflict = { status: 409, code: "conflict", ...refused };
+  expect(await errorOf(await door.post("/v1/fleets/trained/replicas", again))).toMatchObject(conflict);
+  const steered = { name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1", control_url: "http://127.0.0.1:9" };
+  expect(await errorOf(await door.post("/v1/fleets/trained/replicas", steered))).toMatchObject({
+    ...{ ...conflict, param: "control_url" },
+  });
+  const { control_url: _, ...own } = steered;
+  await send(door, "POST", "/v1/fleets/trained/replicas", own);
+  const init = { method: "PATCH", headers: { "content-type": "application/json" } };
+  const moved = await door.ask("/v1/fleets/trained/replicas/gpu-1", {
+    ...init,
+    body: JSON.stringify({ base_url: NOBODY }),
+  });
+  expect(await errorOf(moved)).toMatchObject(conflict);
+  const both = { name: "both", replicas: [REPLICA, again] };
+  expect(await errorOf(await door.post("/v1/fleets", both))).toMatchObject({
+    ...{ ...refused, status: 400, code: "invalid_request", param: "replicas.1.base_url" },
+  });
+});
+
+test("a change keeps what it does not name, and sends a stored key to no other server", async () => {
+  const door = await open();
+  const fleet = await created(door);
+  const path = "/v1/fleets/trained/replicas/gpu-0";
+  expect(await send(door, "PATCH", path, { draining: true, max_concurrent: 8 })).toMatchObject({
+    ...{ max_concurrent: 8, base_url: NOBODY, api_key_last4: "ef56" },
+  });
+  const moved = await door.ask(path, {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ base_url: "http://127.0.0.1:10/v1" }),
+  });
+  expect(await errorOf(moved)).toMatchObject({ status: 400, code: "invalid_request", param: "control_key" });
+  const id = fleet.replicas[0]?.id ?? "";
+  expect(await getReplica(env.DB, door.scope, id)).toMatchObject({ base_url: NOBODY, draining: true });
+  const changed = { name: "renamed", update: { mode: "prime_rl" }, location_hint: "apac" };
+  expect(await send(door, "PATCH", "/v1/fleets/trained", changed)).toMatchObject(changed);
+});
+
+test("the way of weights does not change while a training run has the fleet, and the rest of it does", async () => {
+  const door = await open();
+  const { id } = await created(door, { update: { mode: "lora_versioned" } });
+  const run = runRow(endpointRow({ id }), { kind: "training" });
+  await insertRun(env.DB, door.scope, run, null);
+  const change = (update: object) => {
+    const init = { method: "PATCH", headers: { "content-type": "application/json" } };
+    return door.ask("/v1/fleets/trained", { ...init, body: JSON.stringify({ update }) });
+  };
+  for (const update of [{ mode: "reload" }, { mode: "lora_versioned", adapter: "other" }]) {
+    expect(await errorOf(await change(update))).toMatchObject({
+      ...{ status: 409, code: "conflict", param: "update", message: expect.stringContaining(run.id) },
+    });
+  }
+  expect((await change({ mode: "lora_versioned", update_s: 5 })).status).toBe(200);
+  await updateRun(env.DB, door.scope, run.id, { status: "completed" });
+  expect((await change({ mode: "reload" })).status).toBe(200);
+});
+
+test("what is removed is gone with its keys; a fleet's name is free again", async () => {
+  const door = await open();
+  const fleet = await created(door, { replicas: [REPLICA, OTHER] });
+  const [gone, left] = ["gpu-0", "gpu-1"].map((name) => fleet.replicas.find((one) => one.name === name));
+  expect(await send(door, "DELETE", "/v1/fleets/trained/replicas/gpu-0")).toEqual({
+    ...{ object: "replica", id: gone?.id, deleted: true },
+  });
+  expect(await getReplica(env.DB, door.scope, gone?.id ?? "")).toBeNull();
+  expect(await send(door, "DELETE", "/v1/fleets/trained")).toEqual({ object: "fleet", id: fleet.id, deleted: true });
+  expect(await getReplica(env.DB, door.scope, left?.id ?? "")).toBeNull();
+  expect((await door.ask(`/v1/fleets/${fleet.id}`)).status).toBe(404);
+  expect(await created(door)).not.toMatchObject({ id: fleet.id });
+});

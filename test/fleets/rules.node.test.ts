@@ -1,0 +1,326 @@
+/** Who takes a call, when a replica is left alone, and what trainers hear. */
+import { expect, test } from "vitest";
+import { FleetUpdate } from "../../src/contract/fleet.ts";
+import { lookAt } from "../../src/fleets/alarm-times.ts";
+import { choose } from "../../src/fleets/choose.ts";
+import { Circuits } from "../../src/fleets/circuit.ts";
+import { beginUpdates, nextStep, stepDone, toUnload, wantedOf, whyNotNow } from "../../src/fleets/driving.ts";
+import { InFlight } from "../../src/fleets/in-flight.ts";
+import { orderGone, reported, runOver, takeOrder, untold } from "../../src/fleets/orders.ts";
+import { isAway, lacksAdapter, probeDone } from "../../src/fleets/probing.ts";
+import type { FleetCall } from "../../src/fleets/rpc.ts";
+import { standingOf } from "../../src/fleets/served.ts";
+import { type FleetState, newFleet, type Replica, setReplicas, withReplica } from "../../src/fleets/state.ts";
+import { versionOf } from "../../src/fleets/stretches.ts";
+import { labelOf } from "../../src/fleets/weights.ts";
+
+const SCOPE = { orgId: "o", projectId: "p" };
+const IDS = ["a", "b", "c"];
+
+/** Three replicas of two places each, all ready. */
+function fleet(mode: FleetUpdate["mode"] = "reload"): FleetState {
+  const update = FleetUpdate.parse({ mode });
+  const settings = IDS.map((id) => ({ id, name: id, max_concurrent: 2, draining: false, address: id }));
+  const joined = setReplicas(newFleet(update), update, settings, 0);
+  const check = { kind: "alive", models: ["base"], started_at: 1, weights: null } as const;
+  return IDS.reduce((state, id) => probeDone(state, id, { now: 0, number: 2, at: 1, check, phase: null }), joined);
+}
+
+function chosen(state: FleetState, asked: Partial<FleetCall>, load: Readonly<Record<string, number>> = {}) {
+  const call = {
+    scope: SCOPE,
+    fleet_id: "fl",
+    run_id: "run_a",
+    rollout_id: "ro",
+    turn: 0,
+    model: "base",
+    trains: true,
+  };
+  const choice = choose(state, { ...call, last_replica: null, wait_ms: 1, ...asked }, (id) => load[id] ?? 0);
+  return choice.kind === "go" ? choice.replica.id : choice.reason;
+}
+
+function order(version: number, generation = 0, run_id = "run_a") {
+  const of = { scope: SCOPE, fleet_id: "fl", run_id, epoch: 1, location: "/w", label: null };
+  return { ...of, generation, version };
+}
+
+test("a call goes where its rollout was, else where most places are free, and not where it just failed", () => {
+  const state = fleet();
+  expect(chosen(state, {}, { a: 1 })).toBe("b");
+  expect(chosen(state, { last_replica: "a" }, { a: 1 })).toBe("a");
+  expect(chosen(state, { last_replica: "a", failed_replica: "a" }, { a: 1, b: 1 })).toBe("c");
+  expect(chosen(state, { last_replica: "a" }, { a: 2, b: 1 })).toBe("c");
+  expect(chosen(state, {}, { a: 2, b: 2, c: 2 })).toBe("every replica has as many calls as it may have");
+  const drained = withReplica(state, "a", { draining: true }, 0);
+  expect(chosen(drained, {}, { b: 1, c: 1 })).toBe("b");
+  expect(chosen(drained, { last_replica: "a" })).toBe("a");
+  const unknown = IDS.reduce((before, id) => withReplica(before, id, { holds: null }, 0), state);
+  expect(chosen(unknown, {})).toBe("no replica is ready: 3 stale");
+});
+
+test("the replica with the most places free for its size takes a call, however many calls it has", () => {
+  const large = withReplica(withReplica(fleet(), "a", { max_concurrent: 10 }, 0), "b", { max_concurrent: 4 }, 0);
+  expect(chosen(large, {}, { a: 4, b: 2, c: 1 })).toBe("a");
+  expect(chosen(large, {}, { a: 6, b: 2, c: 2 })).toBe("b");
+  expect(chosen(large, { last_replica: "b" }, { a: 9, b: 4, c: 2 })).toBe("a");
+});
+
+test("five rollouts in a row that a replica failed open its circuit, one rollout five times does not", () => {
+  const circuits = new Circuits();
+  const heard = (rollout: string) => circuits.heard("a", "unreachable", rollout);
+  expect(["1", "1", "1", "1", "1", "2", "3", "4"].map(heard)).not.toContain(true);
+  circuits.heard("a", "answered", "1");
+  expect(["1", "2", "3", "4", "5"].map(heard)).toEqual([false, false, false, false, true]);
+});
+
+test("a call whose end nobody tells of counts as over when its time is", () => {
+  const calls = new InFlight();
+  const call = { replica_id: "a", rollout_id: "ro", model: "m", weights: null };
+  calls.add(1, { ...call, until: 10 });
+  calls.add(2, { ...call, until: 20 });
+  calls.expire(10);
+  expect([calls.of("a"), calls.end(1), calls.end(2)?.until, calls.of("a")]).toEqual([1, null, 20, 0]);
+});
+
+test("trainers hear of each replica what it serves, and that one that is away is not to be waited for", () => {
+  const ordered = takeOrder(takeOrder(fleet(), order(2), 0), order(1), 0);
+  expect(ordered.orders.map(({ version }) => version)).toEqual([2]);
+  const [replica] = Object.values(ordered.replicas);
+  if (replica === undefined) throw new Error("no replica");
+  const news = { run_id: "run_a", generation: 0, version: 0, state: "applied" } as const;
+  expect(untold(ordered, replica)).toEqual([news]);
+  const told = withReplica(ordered, "a", { told: [news] }, 0);
+  const away = isAway(told, { ...replica, told: [news] }, "refused", { now: 1, number: 9 });
+  expect(Object.values(away.replicas).flatMap((one) => (one.id === "a" ? untold(away, one) : []))).toEqual([
+    { ...news, version: 2, state: "failed" },
+  ]);
+  expect(orderGone(away, "run_a", 2).replicas["a"]?.told).toEqual([]);
+});
+
+test("three versions of a run stay loaded, and an adapter that a replica does not know takes it out until it is loaded", () => {
+  const adapters = [1, 2, 3, 4].map((version) => ({ run_id: "run_a", generation: 0, version }));
+  const state = withReplica(takeOrder(fleet("lora_versioned"), order(4), 0), "a", { adapters }, 0);
+  const replica = state.replicas["a"];
+  expect(replica && toUnload(state, replica, 0)?.version).toBe(1);
+  const lacking = lacksAdapter(state, "a", "policy.a.g0@4", 1).replicas["a"];
+  expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
+});
+
+test("an engine that was started anew while an adapter was loaded has it once it is loaded again", () => {
+  const check = { kind: "alive", models: ["base", "policy.a.g0@1"], started_at: 2, weights: null } as const;
+  const loaded = (before: FleetState, number: number) => {
+    const begun = beginUpdates(before, 100_000 * number, () => 0);
+    const step = { do: "load", order: order(1) } as const;
+    const at = { now: 100_000 * number, number };
+    const { state } = nextStep(begun, "a", { ...at, inFlight: 0 });
+    const verifying = stepDone(state, "a", step, { ok: true, message: "", ...at });
+    const seen = probeDone(verifying, "a", { ...at, at: number, check, phase: "verify" });
+    return nextStep(seen, "a", { ...at, inFlight: 0 }).state;
+  };
+  const earlier = { adapters: [order(0, 0, "run_b")] };
+  const failed = loaded(withReplica(takeOrder(fleet("lora_versioned"), order(1), 0), "a", earlier, 0), 3);
+  expect([failed.replicas["a"]?.failing?.reason, failed.replicas["a"]?.adapters]).toEqual([
+    "it was started anew while its weights were changed",
+    [],
+  ]);
+  const again = loaded(failed, 4).replicas["a"];
+  expect([again?.failing, again?.adapters.map(({ version }) => version), again?.shown]).toEqual([null, [1], "ready"]);
+});
+
+test("a replica without an adapter takes calls while it has what is ordered, and again once nobody orders what it lacks", () => {
+  const adapters = [order(1), order(2), order(1, 0, "run_b")];
+  const ordered = takeOrder(takeOrder(fleet("lora_versioned"), order(2), 0), order(1, 0, "run_b"), 0);
+  const state = withReplica(ordered, "a", { adapters }, 0);
+  const lacking = (model: string) => lacksAdapter(state, "a", model, 1);
+  const look = { kind: "alive", models: ["base", "policy.b.g0@1"], started_at: 1, weights: null } as const;
+  const seen = probeDone(state, "a", { now: 1, number: 9, at: 8, check: look, phase: null });
+  const shown = (after: FleetState) => [after.replicas["a"]?.shown, after.replicas["a"]?.behind];
+  expect(shown(lacking("policy.a.g0@1"))).toEqual(["ready", false]);
+  for (const after of [lacking("policy.a.g0@2"), seen]) {
+    expect([shown(after), shown(runOver(after, "run_a", 2))]).toEqual([
+      ["stale", true],
+      ["ready", false],
+    ]);
+  }
+});
+
+test("an engine that unloads no adapter is asked three times in a row, shows why, and is left with what nobody wants", () => {
+  const adapters = [1, 2, 3, 4, 5].map((version) => ({ run_id: "run_a", generation: 0, version }));
+  let state = withReplica(takeOrder(fleet("lora_versioned"), order(5), 0), "a", { adapters }, 0);
+  const tried = (ok: boolean) => {
+    const replica = state.replicas["a"];
+    const weights = replica && toUnload(state, replica, Number.POSITIVE_INFINITY);
+    if (!weights) throw new Error("nothing is to be unloaded");
+    state = stepDone(state, "a", { do: "unload", weights }, { ok, message: "answered 500", now: 1, number: 9 });
+    return [state.replicas["a"]?.adapters.length, standingOf(state, () => 0).replicas[0]?.reason];
+  };
+  expect([tried(false), tried(false)]).toEqual([
+    [5, null],
+    [5, null],
+  ]);
+  expect(tried(false)).toEqual([3, "adapters that nobody wants stay loaded: answered 500"]);
+  expect([state.replicas["a"]?.shown, state.replicas["a"] && toUnload(state, state.replicas["a"], 1e9)]).toEqual([
+    "ready",
+    null,
+  ]);
+  state = withReplica(state, "a", { adapters }, 2);
+  expect(tried(true)).toEqual([4, null]);
+});
+
+test("without calls a replica is looked at for new weights alone, or where only being watched vouches for what it has", () => {
+  const weights = { run_id: "run_a", generation: 0, version: 3 };
+  const looks = (version: number, proof: Replica["proof"], mode: FleetUpdate["mode"] = "reload", over = false) => {
+    const ordered = takeOrder(withReplica(fleet(mode), "a", { holds: weights, proof }, 1), order(version), 1);
+    const state = over ? runOver(ordered, "run_a", 2) : ordered;
+    const replica = state.replicas["a"];
+    if (replica === undefined) throw new Error("no replica");
+    return [lookAt(state, replica, false), lookAt(state, replica, true)];
+  };
+  const [seen, blind] = [
+    { process: "1", label: null },
+    { process: null, label: null },
+  ];
+  expect(looks(3, seen)).toEqual([null, 10_000]);
+  expect(looks(4, seen)).toEqual([10_000, 10_000]);
+  // Somebody else brings it there, and says when.
+  expect(looks(4, seen, "reported")).toEqual([null, 10_000]);
+  expect(looks(3, blind, "reported")).toEqual([10_000, 10_000]);
+  expect(looks(3, blind, "reported", true)).toEqual([null, 10_000]);
+});
+
+test("an order that comes late of a run that is over displaces no other's, and one whose epoch passed may order again", () => {
+  const runs = (state: FleetState) => state.orders.map(({ run_id }) => run_id);
+  const other = takeOrder(runOver(takeOrder(fleet(), order(3), 0), "run_a", 1), order(1, 0, "run_b"), 2);
+  expect(runs(takeOrder(other, order(3), 3))).toEqual(["run_b"]);
+  // It was over before its order came.
+  expect(runs(takeOrder(runOver(fleet(), "run_a", 1), order(0), 2))).toEqual([]);
+  expect(runs(takeOrder(orderGone(takeOrder(fleet(), order(3), 0), "run_a", 1), order(4), 2))).toEqual(["run_a"]);
+});
+
+test("a fleet whose new mode is for one run at a time keeps the latest order alone", () => {
+  const shared = takeOrder(takeOrder(fleet("lora_versioned"), order(1), 0), order(1, 0, "run_b"), 0);
+  const settings = Object.values(shared.replicas);
+  const kept = (mode: FleetUpdate["mode"]) =>
+    setReplicas(shared, FleetUpdate.parse({ mode }), settings, 1).orders.map(({ run_id }) => run_id);
+  expect([kept("lora_versioned"), kept("reload")]).toEqual([["run_a", "run_b"], ["run_b"]]);
+});
+
+test("weights reported as applied or failed that nobody had said were coming leave the calls before them without a version", () => {
+  const report = (version: number, state: "pending" | "applied" | "failed") =>
+    ({ run_id: "run_a", generation: 0, version, replica: "a", state }) as const;
+  const told = (state: FleetState) =>
+    versionOf(
+      state.update,
+      state.stretches["a"] ?? [],
+      { run_id: "run_a", generation: 0 },
+      {
+        ...{ replica_id: "a", number: 5, end: 6, model: "base" },
+      },
+    );
+  const before = fleet("reported");
+  expect(told(before)).toBe(0);
+  expect(told(reported(before, report(1, "applied"), { now: 1, number: 9 }))).toBeNull();
+  const failed = reported(before, report(1, "failed"), { now: 1, number: 9 });
+  expect([told(failed), failed.replicas["a"]?.shown, failed.replicas["a"]?.holds]).toEqual([null, "stale", null]);
+  const coming = reported(before, report(1, "pending"), { now: 1, number: 9 });
+  expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
+});
+
+test("a replica with weights of a run that is over begins no other before it is started anew", () => {
+  const held = withReplica(fleet(), "a", { holds: { run_id: "run_a", generation: 0, version: 3 } }, 1);
+  const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
+  expect(of(held)).toMatchObject({
+    state: "ready",
+    unfit: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  const begun = takeOrder(held, { ...order(0, 0, "run_b"), location: null }, 2);
+  expect(of(begun)).toMatchObject({
+    state: "stale",
+    reason: expect.stringMatching(/^it has weights of run_a: start it/),
+  });
+  expect(beginUpdates(begun, 3, () => 0)).toBe(begun);
+  const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
+  const anew = probeDone(begun, "a", { now: 4, number: 9, at: 8, check, phase: null });
+  expect(of(anew)).toMatchObject({ state: "ready", unfit: null, version: 0 });
+});
+
+test("where a run says where version 0 is, no replica plays it by what its server was started with", () => {
+  const begun = { ...order(0), loads_start: true as const };
+  const asked = { loads_start: true as const };
+  // Its trainer has not been heard of yet.
+  expect(chosen(fleet(), asked)).toBe("no replica is known to have weights of this run");
+  expect(chosen(fleet(), { ...asked, weights_of: "run_a", run_id: "run_eval", trains: false })).toMatch(/^no replica/);
+  const ordered = takeOrder(fleet(), begun, 1);
+  const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
+  const reason = "it has the weights that it was started with: version 0 comes first";
+  expect(of(ordered)).toMatchObject({ state: "stale", reason, version: null });
+  expect(chosen(ordered, {})).toBe("no replica is ready: 3 stale");
+  const wants = (state: FleetState) =>
+    Object.values(state.replicas).map((one) => wantedOf(state, one)?.version ?? null);
+  expect(wants(ordered)).toEqual([0, 0, 0]);
+  const loaded = withReplica(ordered, "a", { holds: { run_id: "run_a", generation: 0, version: 0 } }, 2);
+  expect([of(loaded), wants(loaded)]).toMatchObject([{ state: "ready", version: 0 }, [null, 0, 0]]);
+  expect(chosen(loaded, asked)).toBe("a");
+  const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
+  const anew = probeDone(loaded, "a", { now: 3, number: 9, at: 8, check, phase: null });
+  expect(of(anew)).toMatchObject({ state: "stale", reason, version: null });
+  // As ever, where the run does not say.
+  expect([of(takeOrder(fleet(), order(0), 1)), wants(takeOrder(fleet(), order(0), 1))]).toMatchObject([
+    { state: "ready", version: 0 },
+    [null, null, null],
+  ]);
+});
+
+test("a replica that was not brought to version 0 plays no later one by what its server was started with", () => {
+  const late = takeOrder(
+    takeOrder(fleet(), { ...order(0), loads_start: true }, 1),
+    { ...order(1), loads_start: true },
+    2,
+  );
+  expect(standingOf(late, () => 0).replicas[0]).toMatchObject({ state: "stale", version: null });
+});
+
+test("an engine that somebody else updates has what it was started with once it is started anew for another run", () => {
+  const report = { run_id: "run_a", generation: 0, version: 3, replica: "a", state: "pending" } as const;
+  const over = runOver(reported(fleet("reported"), report, { now: 1, number: 9 }), "run_a", 2);
+  expect(over.replicas["a"]?.claimed).toBeNull();
+});
+
+test("a paused replica may be taken out once its engine has not answered three resumes", () => {
+  const resume = { name: "resume", until: 9, at: 0, target: null, fault: null, left: true, late: null } as const;
+  const after = (misses: number, mode: FleetUpdate["mode"] = "reload", paused = true) => {
+    const state = withReplica(fleet(mode), "a", { paused, phase: { ...resume, misses } }, 0);
+    const replica = state.replicas["a"];
+    return replica === undefined || whyNotNow(state, replica) === null;
+  };
+  expect([after(0), after(2), after(3)]).toEqual([false, false, true]);
+  expect([after(0, "lora_versioned", false), after(0, "reported", false), after(0, "reported")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
+test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {
+  const update = FleetUpdate.parse({ mode: "reload" });
+  const settings = { id: "a", name: "a", max_concurrent: 2, draining: false, address: "a" };
+  const joined = setReplicas(newFleet(update), update, [settings], 0);
+  const look = (before: FleetState, number: number, weights: string | null) => {
+    const check = { kind: "alive", models: ["base"], started_at: 1, weights } as const;
+    return probeDone(before, "a", { now: 0, number, at: number - 1, check, phase: null });
+  };
+  const seen = (weights: string) => look(joined, 2, weights);
+  const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
+  expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
+  expect(of(seen("7"))).toEqual(["stale", []]);
+  // By the name that a fleet gives it.
+  const named = labelOf({ run_id: "run_01m84nhd", generation: 0, version: 3 });
+  expect(of(seen(named))).toEqual(["stale", []]);
+  // It said nothing at the first looks: what it sampled since has no version.
+  expect(of(look(look(look(joined, 2, null), 4, null), 6, named))).toEqual(["stale", []]);
+  const nowhere = takeOrder(seen("7"), { ...order(0), location: null }, 0);
+  const ordered = takeOrder(nowhere, order(0), 0);
+  const [replica] = Object.values(ordered.replicas);
+  expect(replica && wantedOf(ordered, replica)).toMatchObject({ version: 0, location: "/w" });
+});

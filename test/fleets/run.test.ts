@@ -1,0 +1,74 @@
+/** A run that names a fleet in place of an endpoint: what is refused, and what is kept of it. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { RunView } from "../../src/contract/run.ts";
+import { fleets } from "../../src/db/doors-schema.ts";
+import { getRun, insertRun } from "../../src/db/runs.ts";
+import { inProject } from "../../src/db/scoped.ts";
+import { endpointRow, runRow } from "../api/run-rows.ts";
+import { type Door, openPlatform } from "../runtime/platform.ts";
+import { questions } from "../runtime/rows.ts";
+import { fleetRow, insertFleet } from "./rows.ts";
+
+const one = { environment: "gsm8k", dataset: questions(1), model: "m" };
+
+async function errorOf(door: Door, path: string, body: object): Promise<unknown> {
+  const reply = await door.post(path, body);
+  return { status: reply.status, ...(await reply.json<{ error: object }>()) };
+}
+
+test("a run on a fleet is kept with its id and shown by its name, and a fork of its spec names no other", async () => {
+  const door = await openPlatform();
+  const prices = { input_per_mtok_micros: 1, output_per_mtok_micros: 2 };
+  const { fleet } = await insertFleet(door.scope, { location_hint: "weur", prices });
+  const asked = { ...one, fleet: "trained", max_cost_micros: 1_000_000, sampling: { max_tokens: 8 } };
+  const reply = await door.post("/v1/runs", asked);
+  expect(reply.status).toBe(202);
+  const run = RunView.parse(await reply.json());
+  expect(run).toMatchObject({ endpoint: null, fleet: { id: fleet.id, name: "trained" } });
+  const record = await getRun(env.DB, door.scope, run.id);
+  expect(record?.run.spec).toMatchObject({
+    endpoint_id: fleet.id,
+    fleet: { id: fleet.id, location_hint: "weur" },
+    money: { policy: prices },
+  });
+  await door.post(`/v1/runs/${run.id}/cancel`, {});
+  const named = await door.post("/v1/runs/preview", { ...one, fleet: fleet.id });
+  expect(named.status).toBe(200);
+});
+
+test("a run names an endpoint or a fleet, one that is there, and one that has a replica", async () => {
+  const door = await openPlatform();
+  const empty = fleetRow({ name: "empty" });
+  await inProject(env.DB, door.scope).insert(fleets, empty);
+  const refused = (body: object, path = "/v1/runs") => errorOf(door, path, { ...one, ...body });
+  const endpoint = { base_url: env.MODEL_URL };
+  expect(await refused({ endpoint, fleet: "empty" })).toMatchObject({ status: 400, error: { param: "fleet" } });
+  expect(await refused({})).toMatchObject({
+    status: 400,
+    error: { param: "endpoint", message: expect.stringContaining("a fleet in its place") },
+  });
+  expect(await refused({ fleet: "nobody" })).toMatchObject({ status: 404, error: { param: "fleet" } });
+  expect(await refused({ fleet: "empty" })).toMatchObject({
+    status: 409,
+    error: { code: "conflict", param: "fleet", message: expect.stringContaining(`/v1/fleets/${empty.id}/replicas`) },
+  });
+  expect(await refused({ fleet: "empty" }, "/v1/runs/preview")).toMatchObject({ status: 409 });
+  const unpriced = await insertFleet(door.scope);
+  const capped = { fleet: unpriced.fleet.id, max_cost_micros: 1000, sampling: { max_tokens: 8 } };
+  expect(await refused(capped)).toMatchObject({ error: { code: "prices_required", param: "fleet" } });
+});
+
+test("of two training runs that come at once for one fleet to themselves only one is written", async () => {
+  const { scope } = await openPlatform();
+  const { fleet } = await insertFleet(scope);
+  const training = () => runRow(endpointRow({ id: fleet.id }), { kind: "training" });
+  const alone = { most: null, alone: fleet.id };
+  const runs = [training(), training()];
+  const written = await Promise.all(runs.map((run) => insertRun(env.DB, scope, run, null, [], alone)));
+  expect(written.toSorted()).toEqual(["inserted", "taken"]);
+  // An eval shares it, and so does a training run where weights go by names of their own.
+  const evaluation = runRow(endpointRow({ id: fleet.id }));
+  expect(await insertRun(env.DB, scope, evaluation, null)).toBe("inserted");
+  expect(await insertRun(env.DB, scope, training(), null)).toBe("inserted");
+});
