@@ -12,7 +12,8 @@ import { type Engine, KEY, PROCESSED, startEngine } from "./engine.ts";
 import { type Body, type RewritingProxy, startProxy } from "./proxy.ts";
 import { type Finding, type Held, Stand, table } from "./stand.ts";
 
-const EXACT = 1e-5;
+/** What float32 leaves apart with nothing wrong (docs/vllm.md); whatever is broken here is off by a fifth or more. */
+const EXACT = 2e-5;
 const vllm = inject("vllm");
 
 describe.skipIf(vllm === null)("with a real vLLM", () => {
