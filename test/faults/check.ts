@@ -9,7 +9,7 @@ import type { ResultRow, RunCounts } from "../../src/contract/run.ts";
 import type { Account, Asking, Death, Violation } from "./account.ts";
 import { diedBetween, sentAgainForNoReason, turnsInOrder } from "./check-calls.ts";
 import { eventsInOrder } from "./check-events.ts";
-import type { Said } from "./fault-model.ts";
+import { ABORTED_TOKENS, type Said } from "./fault-model.ts";
 import { LEAST_IN_FLIGHT, RECOVERY_MS } from "./limits.ts";
 
 type Rule = (account: Account) => string[];
@@ -159,14 +159,23 @@ function isSame(one: Said, other: Said): boolean {
   );
 }
 
-/** The run's sum, the sum over stored turns, and what the model said of each call once: one number. */
+/**
+ * The run's sum, and the sum over stored turns, which is what the model said of each call once. Half replies are in the first
+ * as well: each one time, unless a kill met it.
+ */
 function sameTokens(account: Account): string[] {
   const { recorded, stored, reported } = tokensOf(account);
+  const halves = (recorded - stored) / ABORTED_TOKENS;
+  const given = [...account.calls.values()].flatMap(({ requests }) => requests.filter(({ aborted }) => aborted)).length;
+  const least = account.deaths.length > 0 || wasCancelled(account) ? 0 : given;
+  const counted = Number.isInteger(halves) && halves >= least && halves <= given;
   // An answer that a cancel met is not stored; of a call that a fickle model answered twice one answer is.
   const held = account.plan.fickle || wasCancelled(account) || stored === reported;
-  return recorded === stored && held
+  return counted && held
     ? []
-    : [`recorded ${recorded}, stored with turns ${stored}, reported by the model ${reported}`];
+    : [
+        `recorded ${recorded}, stored with turns ${stored}, reported by the model ${reported}, with ${given} half replies of ${ABORTED_TOKENS}`,
+      ];
 }
 
 export function tokensOf({ told, calls }: Pick<Account, "told" | "calls">) {
@@ -253,10 +262,13 @@ function allOf(result: ResultRow): string {
     judge_usage: _judges,
     cost: _cost,
     lost_usage: _lost,
+    token_usage: { final_input_tokens, final_output_tokens },
     error,
     ...row
   } = result;
-  return JSON.stringify({ ...row, error: error === null ? null : [error.error, error.message] });
+  // All tokens are held to the models' own book: half replies are in them.
+  const token_usage = { final_input_tokens, final_output_tokens };
+  return JSON.stringify({ ...row, token_usage, error: error === null ? null : [error.error, error.message] });
 }
 
 /** Without what its group's other attempts have a part in. */

@@ -22,6 +22,8 @@ export interface Asked {
   ended: Ending;
   /** What it was answered with; null where it was not. */
   said: Said | null;
+  /** Whether that was half a reply. */
+  aborted?: true;
 }
 
 /** One answer, as it is written in the book and as it is to be stored. */
@@ -75,7 +77,13 @@ const OVERFLOW: Fault = {
 };
 const REFUSAL: Fault = { kind: "status", status: 400 };
 const SILENCE: Answer = { fault: { kind: "hang" } };
-const ABORTED: Answer = { content: "Half of a", finish_reason: "abort" };
+/** Half a reply: the call is made again, and what this one took counts. */
+const ABORTED: Answer & object = {
+  content: "Half of a",
+  finish_reason: "abort",
+  usage: { prompt_tokens: 500, completion_tokens: 3, total_tokens: 503 },
+};
+export const ABORTED_TOKENS = 503;
 /** Every one of them may be asked again. */
 const PASSING: readonly Answer[] = [
   ...[429, 500, 502, 503].map((status) => ({ fault: { kind: "status", status } as const })),
@@ -114,6 +122,7 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
       const before = call.requests.some(({ ended }) => ended === "answered");
       asked.ended = request.gone() ? "open" : endingOf(answer);
       if (asked.ended === "answered") asked.said = saidOf(answer);
+      if (answer === ABORTED && asked.ended === "fault") asked.aborted = true;
       if (asked.ended === "answered" && !before) answered += 1;
       return answer;
     },
