@@ -10,6 +10,9 @@ import { answer, ask, readQuery } from "./answer.ts";
 import { linesReply } from "./lines.ts";
 import type { ApiContext, Operation } from "./operation.ts";
 
+/** CPU of choosing a page's rows, in milliseconds. */
+const EXPORT_COST_MS = 20;
+
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
   after: wholeNumber(0).default(0).describe("as the link to this page has it"),
@@ -42,6 +45,7 @@ export const resultOperations: readonly Operation[] = [
   {
     id: "exportRun",
     route: "GET /v1/runs/{id}/export",
+    costMs: EXPORT_COST_MS,
     permission: "rollouts:read",
     summary: "Export a run's rollouts as rows for training, one JSON object a line",
     description:

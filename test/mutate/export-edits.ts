@@ -17,9 +17,9 @@ export const EXPORT_EDITS: readonly Edit[] = [
   ...editsOf("src/core/verifiers/row.ts", TESTS, [
     ["JSON.stringify({ id, name, arguments: given })", "JSON.stringify({ name, name, arguments: given })"],
   ]),
-  ...editsOf("src/runtime/run/export-page.ts", TESTS, [
-    ["better}.slot <", "better}.slot >"],
-    ["later}.attempt >", "later}.attempt <"],
-    ["earlier}.finish_seq <", "earlier}.finish_seq >"],
+  ...editsOf("src/runtime/run/export-rows.ts", TESTS, [
+    ["one.slot - other.slot", "other.slot - one.slot"],
+    ["later.attempt >", "later.attempt <"],
+    ["said = ?3 and finish_seq <", "said = ?3 and finish_seq >"],
   ]),
 ];

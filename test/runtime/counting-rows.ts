@@ -1,7 +1,7 @@
 /** The SQLite of an object, with a count of the work that its statements are. */
 
-/** Rows that they have read since it was asked last, and rows of indexes and tables they wrote. */
-export type RowsRun = () => { readonly read: number; readonly written: number };
+/** Since it was asked last: rows that were read, rows of indexes and tables that were written, and statements. */
+export type RowsRun = () => { readonly read: number; readonly written: number; readonly statements: number };
 
 export function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; readonly rows: RowsRun } {
   let ran: Pick<SqlStorageCursor<Record<string, SqlStorageValue>>, "rowsRead" | "rowsWritten">[] = [];
@@ -12,7 +12,7 @@ export function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; reado
   };
   const rows = () => {
     const sum = (of: "rowsRead" | "rowsWritten") => ran.reduce((all, cursor) => all + cursor[of], 0);
-    const counted = { read: sum("rowsRead"), written: sum("rowsWritten") };
+    const counted = { read: sum("rowsRead"), written: sum("rowsWritten"), statements: ran.length };
     ran = [];
     return counted;
   };

@@ -27,20 +27,18 @@ export function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Prom
 export class Hand {
   readonly store: RunStore;
   readonly spec: RunSpec;
-  readonly #storage: DurableObjectStorage;
+  readonly sql: SqlStorage;
   now = 1000;
 
   constructor(storage: DurableObjectStorage, given: Partial<RunSpec>) {
-    this.#storage = storage;
+    this.sql = storage.sql;
     this.store = new RunStore(storage, ACCOUNTING_HOOKS);
     this.spec = { ...RUN_SPEC, ...given };
     this.store.create(this.spec);
   }
 
   rows(status: RolloutEntry["status"]): RolloutEntry[] {
-    return this.#storage.sql
-      .exec<RolloutEntry>("select * from rollouts where status = ? order by seq", status)
-      .toArray();
+    return this.sql.exec<RolloutEntry>("select * from rollouts where status = ? order by seq", status).toArray();
   }
 
   dispatch(count = pendingOf(this.spec, this.store.head())): void {

@@ -18,6 +18,9 @@ import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { readPage, resultOf, stepsOfTurns } from "./read-rollouts.ts";
 import { lostRun, openRun } from "./read-run.ts";
 
+/** Rows that a page reads in the run's object. */
+const PAGE_STEPS = 500_000;
+
 export interface ExportLines {
   readonly rows: readonly object[];
   /** Rollouts and pairs that cannot be rows, on this page. */
@@ -36,6 +39,7 @@ export async function exportRun(
   const { object, record } = found.value;
   // A segment may be cut between the look at the rows and the reads: what is missing then is looked up once more.
   for (let tries = 0; tries < 3; tries += 1) {
+    await PROCESS_TURNS.spend(scope.orgId, PAGE_STEPS);
     const page = await object.exportPage(query);
     if (page === null) return lostRun(runId);
     const { items, segments, next } = page;
