@@ -48,6 +48,9 @@ const RunQuery = z.strictObject({
   ...PageQuery.shape,
 });
 
+/** CPU of an audit of a run of 20,000 rollouts, in milliseconds. */
+const AUDIT_COST_MS = 40;
+
 export const runOperations: readonly Operation[] = [
   {
     id: "createRun",
@@ -197,6 +200,7 @@ export const runOperations: readonly Operation[] = [
   {
     id: "auditRun",
     route: "GET /v1/runs/{id}/audit",
+    costMs: AUDIT_COST_MS,
     permission: "runs:read",
     summary: "Compare what four records say of a run, and name what differs",
     description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",

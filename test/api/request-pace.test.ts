@@ -1,5 +1,8 @@
 /** Requests of two organisations in one process. */
 import { expect, test } from "vitest";
+import { rolloutListOperations } from "../../src/api/rollout-lists.ts";
+import { runOperations } from "../../src/api/runs.ts";
+import { chargeOperations } from "../../src/billing/routes/charges.ts";
 import { refuse } from "../../src/runtime/contract/refusal.ts";
 import { openDoor } from "./door.ts";
 
@@ -25,4 +28,11 @@ test("the requests of one organisation that begin runs wait while another organi
   expect(read.status).toBe(200);
   expect(answered).toBeLessThan(40);
   expect(new Set(await Promise.all(begun))).toEqual(new Set([409]));
+});
+
+test("operations that look at many rows of a run say what they take of the process", () => {
+  const all = [...runOperations, ...rolloutListOperations, ...chargeOperations];
+  for (const id of ["listRollouts", "listGroups", "getHistogram", "auditRun", "auditCharges"]) {
+    expect([id, all.find((one) => one.id === id)?.costMs ?? 0]).toEqual([id, expect.toSatisfy((ms) => ms >= 20)]);
+  }
 });

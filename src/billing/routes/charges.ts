@@ -10,12 +10,16 @@ const ChargesQuery = z.strictObject({
   after: wholeNumber(0).default(0).describe("`next` of the slice before"),
 });
 
+/** CPU of a slice of 250 rollouts, in milliseconds. */
+const CHARGES_COST_MS = 20;
+
 const service = serviceOf<BillingService>("billing");
 
 export const chargeOperations: readonly Operation[] = [
   {
     id: "auditCharges",
     route: "GET /v1/runs/{id}/charges",
+    costMs: CHARGES_COST_MS,
     permission: "runs:read",
     summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
     description:

@@ -14,7 +14,13 @@ export interface ListCursor {
   readonly seq: number;
 }
 
-export interface RolloutSliceQuery {
+/** Part of every question that a filter is asked with. */
+export interface Sliced {
+  /** Rows that one slice looks at, the same for all slices of a list. Without it the run's object says how many. */
+  readonly rows?: number;
+}
+
+export interface RolloutSliceQuery extends Sliced {
   readonly terms: readonly FilterTerm[];
   readonly sort: Sorting;
   /** Null: from the start. */
@@ -31,7 +37,7 @@ export interface RolloutSlice {
 }
 
 /** Groups behind `from`, in order, or before it where the largest come first. */
-export interface GroupSliceQuery {
+export interface GroupSliceQuery extends Sliced {
   readonly terms: readonly FilterTerm[];
   readonly sort: { readonly by: GroupSort; readonly descending: boolean };
   /** Only those behind this place in the order: of value, then of group. */
@@ -64,7 +70,7 @@ export interface GroupRecord {
 }
 
 /** Rollouts up to this one end, of those dispatched as `slice` says. */
-export interface SpreadQuery {
+export interface SpreadQuery extends Sliced {
   readonly terms: readonly FilterTerm[];
   readonly of: Measure<HistogramField>;
   /** Of the end that the first slice named; null in that one. */

@@ -24,6 +24,7 @@ import type {
   RolloutSliceQuery,
   SearchState,
   SearchTexts,
+  Sliced,
   Spread,
   SpreadQuery,
 } from "./list-wire.ts";
@@ -71,7 +72,7 @@ export interface ListQuestions {
   readonly rollouts: { readonly ask: RolloutSliceQuery; readonly answer: RolloutSlice };
   /** How many pass the filter, of those dispatched as `slice` says. */
   readonly matches: {
-    readonly ask: { readonly terms: readonly FilterTerm[]; readonly slice: number };
+    readonly ask: Sliced & { readonly terms: readonly FilterTerm[]; readonly slice: number };
     readonly answer: { readonly n: number; readonly slices: number };
   };
   readonly groups: { readonly ask: GroupSliceQuery; readonly answer: GroupSlice };
@@ -79,6 +80,8 @@ export interface ListQuestions {
   readonly group: { readonly ask: number; readonly answer: { readonly found: GroupRecord | null } };
   readonly spread: { readonly ask: SpreadQuery; readonly answer: Spread };
   readonly bins: { readonly ask: BinsQuery; readonly answer: BinCounts };
+  /** What a sample of rows holds on average, in characters: the texts that a filter searches, and the scores as JSON. */
+  readonly rowSizes: { readonly ask: null; readonly answer: { readonly texts: number; readonly scores: number } };
   /** Names of scores that rollouts have, as far as a sample of them says. */
   readonly scoreNames: { readonly ask: null; readonly answer: readonly string[] };
   /** What the tasks of these rollouts ask, by their numbers; of those that are known. */

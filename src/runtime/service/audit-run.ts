@@ -1,7 +1,8 @@
 /**
  * The audit of a run: counters and rows from its object, the run's row in D1, the objects in R2, compared.
  *
- * The object counts its rows itself, in one call; keys of R2 are listed 1,000 at a time. Nothing is stopped meanwhile.
+ * The object counts its rows itself, in one call, since all counts have to be of one moment; the call is counted by the
+ * run's size. Keys of R2 are listed 1,000 at a time. Nothing is stopped meanwhile.
  * What was on its way while we looked is no violation: where something differs everything is looked at once more, and
  * only what is broken both times counts.
  */
@@ -18,7 +19,8 @@ import type { Scope } from "../../contract/scope.ts";
 import { getRun, type RunRecord, runViewOf } from "../../db/runs.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { RunRpc } from "../contract/rpc.ts";
-import type { RunRecords, Tally } from "../contract/run-records.ts";
+import type { LiveView, RunRecords, Tally } from "../contract/run-records.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { damagedMessage, failedForStorage, goneMessage, isUnreadable } from "../kit/storage-faults.ts";
@@ -33,6 +35,8 @@ interface ObjectAudit {
 
 /** A look of a run of a million rollouts; production stops at 10,000 an invocation. */
 const SUBREQUESTS = 4500;
+/** The object scans its rows a few times in one call, which takes some 2 µs a row. */
+const STEPS_PER_ROW = 40;
 /** Violations of one rule that are told one by one. */
 const TOLD = 10;
 
@@ -41,20 +45,24 @@ export async function auditRun(env: Env, scope: Scope, id: string, now: number):
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   const { record, object } = found.value;
-  const absent = await absence(env, id, object);
-  if (absent !== null) return { ok: true, value: auditWithout(record, absent, now) };
-  const first = await look(env, scope, id, object, now);
+  const known = await standingOf(env, id, object);
+  if (typeof known === "string") return { ok: true, value: auditWithout(record, known, now) };
+  const lookOnce = async () => {
+    await PROCESS_TURNS.spend(scope.orgId, known.counts.dispatched * STEPS_PER_ROW);
+    return await look(env, scope, id, object, now);
+  };
+  const first = await lookOnce();
   if (first.violations.length === 0) return { ok: true, value: auditOf(id, now, first) };
   const broken = new Set(first.violations.map(({ rule }) => rule));
-  const again = await look(env, scope, id, object, now);
+  const again = await lookOnce();
   const violations = again.violations.filter(({ rule }) => broken.has(rule));
   return { ok: true, value: auditOf(id, now, { ...again, violations }) };
 }
 
-/** What is wrong where the run's object has nothing to compare; null where it answers. */
-async function absence(env: Env, id: string, object: RunRpc): Promise<string | null> {
+/** How the run stands, or what is wrong where its object has nothing to compare. */
+async function standingOf(env: Env, id: string, object: RunRpc): Promise<LiveView | string> {
   try {
-    return (await object.view()) === null ? goneMessage(id) : null;
+    return (await object.view()) ?? goneMessage(id);
   } catch (thrown) {
     if (!isUnreadable(thrown) || (await failedForStorage(env, thrown))) throw thrown;
     return damagedMessage(id);

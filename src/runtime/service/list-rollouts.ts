@@ -19,6 +19,7 @@ import { type Result, refuse } from "../contract/refusal.ts";
 import type { ListAsk, RunRpc } from "../contract/rpc.ts";
 import { decodeCursor, encodeCursor } from "../kit/cursor.ts";
 import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { type SliceSize, sliceSizeOf } from "../run/lists/slice-size.ts";
 import { lostRun, notFound, openRun } from "./read-run.ts";
 import { type Searched, searchPrompts } from "./search-prompts.ts";
 
@@ -51,8 +52,10 @@ export async function listRollouts(
   const searched = await searchedFor(run.value, terms);
   // Before anything has a score, no rollout has this one.
   const from = after ?? (scores.value === "none" ? { value: null, seq: 0 } : null);
-  const rows = await walk(run.value, { terms, sort, after: from, limit: query.limit + 1 });
-  const matched = query.matched ? await countAll(run.value, terms) : null;
+  const looked = await sliced(run.value, terms, sort.by.kind);
+  if (looked === null) return lostRun(id);
+  const rows = await walk(looked, { terms, sort, after: from, limit: query.limit + 1 });
+  const matched = query.matched ? await countAll(looked, terms) : null;
   if (rows === null || searched === undefined) return lostRun(id);
   const page = rows.slice(0, query.limit);
   const [first, last] = [page[0], page.at(-1)].map((row) => {
@@ -88,19 +91,32 @@ function notACursor(): Result<never> {
   return refuse("invalid_request", "after: is not the last_id of a page of this list, of this run and order", "after");
 }
 
-/** Rows that one slice looks at in the run's object, some microsecond each. */
-const SLICE_STEPS = 500_000;
+/** A run that is looked at in slices of one size. */
+export type SlicedRun = Run & { readonly size: SliceSize };
+
+/** Null where the run is lost. `by`: the number that is read of each rollout. */
+export async function sliced(
+  run: Run,
+  terms: readonly FilterTerm[],
+  by: Sorting["by"]["kind"] = "field",
+): Promise<SlicedRun | null> {
+  const isLong = by === "score" || terms.some(({ kind }) => kind === "text" || kind === "score");
+  const sizes = isLong ? await run.object.look("rowSizes", null) : NO_SIZES;
+  return sizes && { ...run, size: sliceSizeOf(terms, by, sizes) };
+}
+const NO_SIZES = { texts: 0, scores: 0 };
 
 /** Waits while slices of other organisations come first. */
-export function beforeSlice({ orgId }: Scope): Promise<void> {
-  return PROCESS_TURNS.spend(orgId, SLICE_STEPS);
+export function beforeSlice({ scope, size }: SlicedRun): Promise<void> {
+  return PROCESS_TURNS.spend(scope.orgId, size.steps);
 }
 
-async function walk({ scope, object }: Run, ask: ListAsk<"rollouts">): Promise<ListedRollout[] | null> {
+async function walk(run: SlicedRun, ask: ListAsk<"rollouts">): Promise<ListedRollout[] | null> {
+  const { rows: size } = run.size;
   const rows: ListedRollout[] = [];
   for (let after = ask.after; rows.length < ask.limit; ) {
-    await beforeSlice(scope);
-    const slice = await object.look("rollouts", { ...ask, after, limit: ask.limit - rows.length });
+    await beforeSlice(run);
+    const slice = await run.object.look("rollouts", { ...ask, after, limit: ask.limit - rows.length, rows: size });
     if (slice === null) return null;
     rows.push(...slice.rows);
     if (slice.next === null) break;
@@ -109,11 +125,11 @@ async function walk({ scope, object }: Run, ask: ListAsk<"rollouts">): Promise<L
   return rows;
 }
 
-async function countAll({ scope, object }: Run, terms: readonly FilterTerm[]): Promise<number | null> {
+async function countAll(run: SlicedRun, terms: readonly FilterTerm[]): Promise<number | null> {
   let all = 0;
   for (let slice = 0; ; slice += 1) {
-    await beforeSlice(scope);
-    const counted = await object.look("matches", { terms, slice });
+    await beforeSlice(run);
+    const counted = await run.object.look("matches", { terms, slice, rows: run.size.rows });
     if (counted === null) return null;
     all += counted.n;
     if (slice + 1 >= counted.slices) return all;
@@ -169,7 +185,9 @@ export async function listGroups(
   const searched = await searchedFor(run.value, terms);
   const sort = { by, descending: query.sort.startsWith("-") };
   const after = place && { value: place.value, group: place.seq };
-  const rows = await mergeGroups(run.value, { terms, sort, after, slice: 0, limit: query.limit + 1 });
+  const looked = await sliced(run.value, terms);
+  if (looked === null) return lostRun(id);
+  const rows = await mergeGroups(looked, { terms, sort, after, slice: 0, limit: query.limit + 1 });
   if (rows === null || searched === undefined) return lostRun(id);
   const page = rows.slice(0, query.limit);
   const [first, last] = [page[0], page.at(-1)].map((row) => {
@@ -181,12 +199,12 @@ export async function listGroups(
 }
 
 /** The first groups of all slices; in the order of their numbers no slice is asked after the page is full. */
-async function mergeGroups({ scope, object }: Run, ask: ListAsk<"groups">): Promise<ListedGroup[] | null> {
+async function mergeGroups(run: SlicedRun, ask: ListAsk<"groups">): Promise<ListedGroup[] | null> {
   let rows: ListedGroup[] = [];
   const { by, descending } = ask.sort;
   for (let slice = 0; ; slice += 1) {
-    await beforeSlice(scope);
-    const found = await object.look("groups", { ...ask, slice });
+    await beforeSlice(run);
+    const found = await run.object.look("groups", { ...ask, slice, rows: run.size.rows });
     if (found === null) return null;
     rows = [...rows, ...found.rows].sort((one, other) => compare(one, other, descending)).slice(0, ask.limit);
     const full = by === "group" && rows.length === ask.limit;

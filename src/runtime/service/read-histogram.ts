@@ -6,7 +6,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { BinCounts, Spread } from "../contract/list-wire.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
 import type { ListAsk } from "../contract/rpc.ts";
-import { beforeSlice, knownScores, openList, type Run, searchedFor, termsOf } from "./list-rollouts.ts";
+import { beforeSlice, knownScores, openList, type SlicedRun, searchedFor, sliced, termsOf } from "./list-rollouts.ts";
 import { lostRun } from "./read-run.ts";
 
 export async function readHistogram(
@@ -23,7 +23,10 @@ export async function readHistogram(
   const scores = await knownScores(run.value, terms, of, "of");
   if (!scores.ok) return scores;
   const searched = await searchedFor(run.value, terms);
-  const spread = await spreadOver(run.value, { terms, of, upto: null, slice: 0 });
+  const looked = await sliced(run.value, terms, of.kind);
+  if (looked === null) return lostRun(id);
+  const { rows } = looked.size;
+  const spread = await spreadOver(looked, { terms, of, upto: null, slice: 0, rows });
   if (spread === null || searched === undefined) return lostRun(id);
   const edges = edgesOf(spread, query.bins);
   const most = LIMITS.histogramSteps;
@@ -31,8 +34,8 @@ export async function readHistogram(
   const steps = query.by === "step" ? { after, most } : null;
   const inner = edges.slice(1, -1);
   const counts = await countOver(
-    run.value,
-    { terms, of, upto: spread.upto, slice: 0, edges: inner, steps },
+    looked,
+    { terms, of, upto: spread.upto, slice: 0, edges: inner, steps, rows },
     spread.slices,
   );
   if (counts === null) return lostRun(id);
@@ -58,11 +61,12 @@ export async function readHistogram(
 }
 
 /** Of all slices together. */
-async function spreadOver({ scope, object }: Run, ask: ListAsk<"spread">): Promise<Spread | null> {
-  await beforeSlice(scope);
+async function spreadOver(run: SlicedRun, ask: ListAsk<"spread">): Promise<Spread | null> {
+  const { object } = run;
+  await beforeSlice(run);
   let all = await object.look("spread", ask);
   for (let slice = 1; all !== null && slice < all.slices; slice += 1) {
-    await beforeSlice(scope);
+    await beforeSlice(run);
     const one: Spread | null = await object.look("spread", { ...ask, upto: all.upto, slice });
     if (one === null) return null;
     const [min, max] = [least([all.min, one.min], 1), least([all.max, one.max], -1)];
@@ -76,11 +80,11 @@ function least(values: readonly (number | null)[], sign: 1 | -1): number | null 
   return known.length === 0 ? null : sign * Math.min(...known.map((value) => sign * value));
 }
 
-async function countOver({ scope, object }: Run, ask: ListAsk<"bins">, slices: number): Promise<BinCounts | null> {
+async function countOver(run: SlicedRun, ask: ListAsk<"bins">, slices: number): Promise<BinCounts | null> {
   let all: BinCounts | null = null;
   for (let slice = 0; slice < slices; slice += 1) {
-    await beforeSlice(scope);
-    const one: BinCounts | null = await object.look("bins", { ...ask, slice });
+    await beforeSlice(run);
+    const one: BinCounts | null = await run.object.look("bins", { ...ask, slice });
     if (one === null) return null;
     all = all === null ? one : together(all, one);
   }

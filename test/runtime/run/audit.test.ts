@@ -2,10 +2,11 @@
 
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import type { AuditViolation, RunAudit } from "../../../src/contract/audit.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { RunMessage } from "../../../src/runtime/contract/wire.ts";
+import { PROCESS_TURNS } from "../../../src/runtime/kit/fair-turns.ts";
 import { segmentKey, trajectoryKey } from "../../../src/runtime/kit/names.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/runtime/run/object.ts";
 import { RunStore } from "../../../src/runtime/run/store.ts";
@@ -66,6 +67,25 @@ test("of a run as it is every record says the same, and nothing is violated", as
   expect(found.sources.run_rows).toEqual(found.sources.counters);
   expect(found.sources.d1).toEqual({ ...run.counts, current: true });
   expect(found.sources.r2).toEqual({ segments: 1, rollouts: 5, trajectories: 0 });
+});
+
+test("an audit takes its turn before each look, and counts every row of the run", async () => {
+  const run = await settled();
+  const spend = vi.spyOn(PROCESS_TURNS, "spend");
+  const stepsOf = async (dispatched: number) => {
+    await platform.inRun(run.id, (_, { storage }) => {
+      const store = new RunStore(storage, ACCOUNTING_HOOKS);
+      store.saveHead({ ...store.head(), dispatched });
+    });
+    await evictDurableObject(platform.runStub(run.id));
+    spend.mockClear();
+    await audit(run.id);
+    return spend.mock.calls.flatMap(([org, steps]) => (org === platform.scope.orgId ? [steps] : []));
+  };
+  expect(await stepsOf(5)).toEqual([200]);
+  // The counter differs from the rows, so everything is looked at twice.
+  expect(await stepsOf(4)).toEqual([160, 160]);
+  spend.mockRestore();
 });
 
 test("a run under way holds too, before anything of it is written or folded", async () => {

@@ -1,9 +1,11 @@
 /** Lists of a run's rollouts as the API answers them: texts that are searched, names that are not there, bins. */
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { GroupView, Histogram, RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import { encodeCursor } from "../../../src/runtime/kit/cursor.ts";
+import { PROCESS_TURNS } from "../../../src/runtime/kit/fair-turns.ts";
 import { type Door, openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
+import { makeUpRows } from "../run/lists/made-up-rows.ts";
 import { script } from "../script.ts";
 
 let door: Door;
@@ -25,6 +27,34 @@ test("a text is found in first prompts, which are read once somebody searches", 
   expect([page.matched, page.searched]).toEqual([2, { rollouts: 3, of: 3 }]);
   const none = RolloutSummaryList.parse(await (await asked("rollouts", { filter: '-"p"' })).json());
   expect(none.data).toEqual([]);
+});
+
+test("a filter of many texts is counted by what it takes, in slices that are each no more than one of a plain list", async () => {
+  const { id } = await door.finish({
+    environment: "gsm8k",
+    dataset: questions(1, []),
+    model: script(RIGHT),
+    rollouts_per_example: 4,
+  });
+  await door.inRun(id, (_, { storage }) => {
+    storage.sql.exec("delete from rollouts");
+    makeUpRows(storage.sql, 4000, true);
+  });
+  const spend = vi.spyOn(PROCESS_TURNS, "spend");
+  const slices = async (path: string, filter: string) => {
+    spend.mockClear();
+    const reply = await door.ask(`/v1/runs/${id}/${path}&${new URLSearchParams({ filter })}`);
+    expect(reply.status).toBe(200);
+    return spend.mock.calls.flatMap(([org, steps]) => (org === door.scope.orgId && steps >= 250_000 ? [steps] : []));
+  };
+  const texts = Array.from({ length: 20 }, (_, at) => `-"zq${at}"`).join(" ");
+  for (const path of ["rollouts?limit=10&matched=true", "groups?sort=-reward", "histogram?of=reward"]) {
+    const plain = await slices(path, "turns>0");
+    const many = await slices(path, texts);
+    expect([path, many.length > plain.length * 3]).toEqual([path, true]);
+    expect(new Set([...plain, ...many])).toEqual(new Set([500_000]));
+  }
+  spend.mockRestore();
 });
 
 test("a filter that is none, and a score that nobody has, are refused with what was expected", async () => {

@@ -1,5 +1,5 @@
 /**
- * A run's groups with their numbers. One call looks at the groups of one slice, which hold about `SCANNED` rollouts, and
+ * A run's groups with their numbers. One call looks at the groups of one slice, which hold about `rows` rollouts, and
  * gives the first of them in the order that was asked for; whoever asks merges the slices.
  */
 
@@ -12,9 +12,8 @@ import { stopsAll } from "../control.ts";
 import { Bound, conditionOf } from "./conditions.ts";
 import type { Listed } from "./listed.ts";
 import { membersOf } from "./rollouts.ts";
+import { SCANNED } from "./slice-size.ts";
 import { makeTexts } from "./texts.ts";
-
-const SCANNED = 20_000;
 
 type GroupRow = {
   group_index: number;
@@ -73,12 +72,12 @@ const VALUES: { readonly [Sort in GroupSort]: string } = {
 
 export function groupSlice(listed: Listed, ask: ListAsk<"groups">): ListAnswer<"groups"> {
   const { store, sql, spec } = listed;
-  const { terms, sort, after, slice, limit } = ask;
+  const { terms, sort, after, slice, limit, rows: scanned = SCANNED } = ask;
   makeTexts(sql, terms);
   const [{ last = null } = {}] = sql
     .exec<{ last: number | null }>("select max(group_index) as last from rollouts")
     .toArray();
-  const size = Math.max(1, Math.floor(SCANNED / spec.rollouts_per_example));
+  const size = Math.max(1, Math.floor(scanned / spec.rollouts_per_example));
   const slices = last === null ? 0 : Math.floor(last / size) + 1;
   const place = sort.descending && sort.by === "group" ? slices - 1 - slice : slice;
   const bound = new Bound();

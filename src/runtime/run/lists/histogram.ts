@@ -28,7 +28,7 @@ export function spreadOf(listed: Listed, ask: ListAsk<"spread">): ListAnswer<"sp
     .toArray();
   const { min, max, whole } = found[0] ?? NONE;
   const steps = sql.exec<{ last: number | null }>("select max(step) as last from train_groups").one();
-  return { min, max, whole: whole !== 0, upto, slices: slicesOf(store), last_step: steps.last ?? 0 };
+  return { min, max, whole: whole !== 0, upto, slices: slicesOf(store, ask), last_step: steps.last ?? 0 };
 }
 
 type Counted = { step: number | null; bin: number; n: number };
@@ -77,17 +77,14 @@ function countsOf(counted: readonly Counted[], bins: number) {
 }
 
 /** Of the slice's rollouts that count and pass: their value, and how they ended. */
-function rowsOf(
-  { store, sql }: Listed,
-  { terms, of, upto, slice }: SpreadQuery & { readonly upto: number },
-  bound: Bound,
-): string {
+function rowsOf({ store, sql }: Listed, ask: SpreadQuery & { readonly upto: number }, bound: Bound): string {
+  const { terms, of, upto } = ask;
   makeTexts(sql, terms);
   const ended = `ifnull(r.finish_seq <= ${bound.add(upto)}, 0)`;
   const condition = conditionOf(terms, bound, stopsAll(store.head()));
   return `select case when ${ended} then ${measured(of, bound)} end as value, ${ended} as ended, r.outcome as outcome, g.step as step
     from rollouts r left join train_groups g on g.group_index = r.group_index
-    where ${sliceIn(slice, bound)} and r.superseded_by is null and ${condition}`;
+    where ${sliceIn(ask, bound)} and r.superseded_by is null and ${condition}`;
 }
 
 /** Durations in seconds, as clients read them. */

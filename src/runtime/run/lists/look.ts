@@ -4,6 +4,7 @@ import { groupRecord, groupSlice } from "./groups.ts";
 import { binCounts, spreadOf } from "./histogram.ts";
 import type { Listed } from "./listed.ts";
 import { countMatches, rolloutSlice, taskTexts } from "./rollouts.ts";
+import { rowSizes } from "./slice-size.ts";
 import { searchedTexts } from "./texts.ts";
 import { scoreNames } from "./values.ts";
 
@@ -15,6 +16,7 @@ const LOOKS: { readonly [Name in ListQuestion]: (listed: Listed, ask: ListAsk<Na
   spread: spreadOf,
   bins: binCounts,
   scoreNames: ({ store, sql }) => scoreNames(sql, store.head().finished),
+  rowSizes,
   searched: searchedTexts,
   taskTexts,
 };

@@ -1,9 +1,9 @@
 /**
- * A run's rollouts as a filtered, sorted list, a slice at a time. One slice looks at `SCANNED` rows at most and gives back
+ * A run's rollouts as a filtered, sorted list, a slice at a time. One slice looks at `rows` rows at most and gives back
  * where to go on: work over all rollouts of a run is as many calls, and nothing else waits longer than for one of them.
  */
 import { shortText } from "../../../contract/shown-text.ts";
-import type { ListCursor, ListedRollout } from "../../contract/list-wire.ts";
+import type { ListCursor, ListedRollout, Sliced } from "../../contract/list-wire.ts";
 import type { ListAnswer, ListAsk } from "../../contract/rpc.ts";
 import type { RolloutEntry } from "../../contract/run-records.ts";
 import { advantagesIn } from "../advantages.ts";
@@ -12,8 +12,9 @@ import { costOf } from "../report-sums.ts";
 import type { RunStore } from "../store.ts";
 import { Bound, conditionOf } from "./conditions.ts";
 import type { Listed } from "./listed.ts";
+import { SCANNED } from "./slice-size.ts";
 import { makeTexts } from "./texts.ts";
-import { SCANNED, walkOf } from "./walks.ts";
+import { walkOf } from "./walks.ts";
 
 /** In a summary. */
 const SCORES_SHOWN = 20;
@@ -63,18 +64,18 @@ const COLUMNS = `r.seq, r.id, r.group_index, r.slot, r.attempt, r.superseded_by,
 const STEPS = "left join train_groups g on g.group_index = r.group_index";
 
 export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollouts">): ListAnswer<"rollouts"> {
-  const { terms, sort, after } = ask;
+  const { terms, sort, after, rows: scanned = SCANNED } = ask;
   makeTexts(sql, terms);
   // Of each row's group the members are read, for its advantage.
   const limit = Math.min(ask.limit, Math.max(1, Math.floor(SCANNED / spec.rollouts_per_example)));
   const bound = new Bound();
-  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after }, bound);
+  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after, rows: scanned }, bound);
   if (walk === null) return { rows: [], next: { after } };
   const { statement, hasRest } = walk;
   const condition = conditionOf(terms, bound, stopsAll(store.head()));
   const found = sql
     .exec<WalkedRow>(
-      `select ${COLUMNS}, w.value from (${statement} limit ${SCANNED}) w
+      `select ${COLUMNS}, w.value from (${statement} limit ${scanned}) w
         cross join rollouts r on r.seq = w.seq ${STEPS} where ${condition} limit ${limit}`,
       ...bound.values,
     )
@@ -89,17 +90,17 @@ export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollout
 /** Where the walk stopped for its bound; null where it came to its end. */
 function lastWalked(
   { store, sql }: Pick<Listed, "store" | "sql">,
-  { terms, sort, after }: ListAsk<"rollouts">,
+  { terms, sort, after, rows = SCANNED }: ListAsk<"rollouts">,
 ): ListCursor | null {
   if (after !== null && after.value === null) {
-    const seq = after.seq + SCANNED;
+    const seq = after.seq + rows;
     return seq < store.lastSeq() ? { value: null, seq } : null;
   }
   const bound = new Bound();
-  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after }, bound);
+  const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after, rows }, bound);
   if (walk === null) return after;
   const row = sql.exec<{ seq: number; value: number | null }>(
-    `${walk.statement} limit 1 offset ${SCANNED - 1}`,
+    `${walk.statement} limit 1 offset ${rows - 1}`,
     ...bound.values,
   );
   return row.toArray()[0] ?? null;
@@ -129,21 +130,24 @@ export function taskTexts({ sql }: Listed, seqs: ListAsk<"taskTexts">): ListAnsw
 }
 
 /** How many pass, of the rollouts that are dispatched as the slice's number says. */
-export function countMatches({ store, sql }: Listed, { terms, slice }: ListAsk<"matches">): ListAnswer<"matches"> {
+export function countMatches({ store, sql }: Listed, ask: ListAsk<"matches">): ListAnswer<"matches"> {
+  const { terms } = ask;
   makeTexts(sql, terms);
   const bound = new Bound();
-  const range = sliceIn(slice, bound);
+  const range = sliceIn(ask, bound);
   const condition = conditionOf(terms, bound, stopsAll(store.head()));
   const counted = `select count(*) as n from rollouts r where ${range} and ${condition}`;
-  return { n: sql.exec<{ n: number }>(counted, ...bound.values).one().n, slices: slicesOf(store) };
+  return { n: sql.exec<{ n: number }>(counted, ...bound.values).one().n, slices: slicesOf(store, ask) };
 }
 
+type Numbered = Sliced & { readonly slice: number };
+
 /** Rollouts by the order of their dispatch, in slices: their condition, and how many there are. */
-export function sliceIn(slice: number, bound: Bound): string {
-  return `r.seq > ${bound.add(slice * SCANNED)} and r.seq <= ${bound.add((slice + 1) * SCANNED)}`;
+export function sliceIn({ slice, rows = SCANNED }: Numbered, bound: Bound): string {
+  return `r.seq > ${bound.add(slice * rows)} and r.seq <= ${bound.add((slice + 1) * rows)}`;
 }
-export function slicesOf(store: RunStore): number {
-  return Math.max(1, Math.ceil(store.lastSeq() / SCANNED));
+export function slicesOf(store: RunStore, { rows = SCANNED }: Sliced): number {
+  return Math.max(1, Math.ceil(store.lastSeq() / rows));
 }
 
 function summariesOf({ store, spec }: Listed, rows: readonly WalkedRow[]): ListedRollout[] {

@@ -19,10 +19,12 @@ const NAMES = 20;
 export interface Listing {
   readonly name: string;
   readonly value: (bound: Bound) => string;
+  /** Ends that one call looks at, where reading the value takes long. */
+  readonly most?: number;
 }
 
 /** Takes the next slice of ends in. False: more are left, and its values are not to be read yet. */
-export function fillValues(sql: SqlStorage, { name, value }: Listing, finished: number): boolean {
+export function fillValues(sql: SqlStorage, { name, value, most = SLICE }: Listing, finished: number): boolean {
   for (const statement of TABLES) sql.exec(statement);
   const [known] = sql.exec<{ upto: number }>("select upto from listed_values where name = ?", name).toArray();
   if (known === undefined && !makeRoom(sql)) return false;
@@ -30,7 +32,7 @@ export function fillValues(sql: SqlStorage, { name, value }: Listing, finished: 
   if (upto >= finished) return true;
   // A name is noted before it has values, so that none has any which nobody knows of: those would never go.
   note(sql, name, upto);
-  const last = Math.min(finished, upto + SLICE);
+  const last = Math.min(finished, upto + most);
   const bound = new Bound();
   const ended = `r.finish_seq > ${bound.add(upto)} and r.finish_seq <= ${bound.add(last)}`;
   const found = `select ${bound.add(name)}, ${value(bound)} as value, r.seq from rollouts r where ${ended} and value is not null`;

@@ -16,8 +16,6 @@ import type { ListCursor } from "../../contract/list-wire.ts";
 import { Bound, beginsWith, numberIn } from "./conditions.ts";
 import { fillValues, type Listing } from "./values.ts";
 
-/** Rows that one call looks at. */
-export const SCANNED = 20_000;
 /** So many rows are sorted anew for each page, before the order of the sort is walked instead. */
 const FEW = 5000;
 
@@ -80,17 +78,20 @@ export interface Walked {
   readonly terms: readonly FilterTerm[];
   readonly sort: Sorting;
   readonly after: ListCursor | null;
+  /** How many of them one call looks at. */
+  readonly rows: number;
 }
 
 /** Null: values that it needs are kept as far as one call may, and more are left. */
 export function walkOf(walked: Walked, bound: Bound): Walk | null {
-  const { sql, finished, terms, sort, after } = walked;
+  const { sql, finished, terms, sort, after, rows } = walked;
   const few = fewRows(walked);
   if (few === "later") return null;
   const { by, descending } = sort;
   const key = keyOf(by, bound);
   const direction = descending ? " desc" : "";
-  if (after !== null && after.value === null) return { statement: restOf(few, key, after, bound), hasRest: false };
+  if (after !== null && after.value === null)
+    return { statement: restOf(few, key, after, rows, bound), hasRest: false };
   const limits = limitsOf(terms, by);
   const hasRest = limits.length === 0 && key.has !== null;
   const narrowed = (value: string, ties: readonly string[]) => [
@@ -108,7 +109,7 @@ export function walkOf(walked: Walked, bound: Bound): Walk | null {
     const order = [key.value, ...key.ties].map((column) => column + direction).join(", ");
     return { statement: `select r.seq as seq, ${key.value} as value from ${from} ${where} order by ${order}`, hasRest };
   }
-  const listing = listingOf(by);
+  const listing = listingOf(by, rows);
   if (!fillValues(sql, listing, finished)) return null;
   const early = key.early ? [key.has, ...narrowed(key.value, SEQ)] : null;
   const kept = [`r.name = ${bound.add(listing.name)}`, ...narrowed("r.value", SEQ)];
@@ -138,8 +139,8 @@ function keptOf(
 }
 
 /** Those without the number: nothing finds them, so each call looks at a range of all rows. */
-function restOf(few: Named | null, { has }: Key, { seq }: ListCursor, bound: Bound): string {
-  const range = `r.seq > ${bound.add(seq)} and r.seq <= ${bound.add(seq + SCANNED)}`;
+function restOf(few: Named | null, { has }: Key, { seq }: ListCursor, rows: number, bound: Bound): string {
+  const range = `r.seq > ${bound.add(seq)} and r.seq <= ${bound.add(seq + rows)}`;
   const [from, joined] = few === null ? ["rollouts r", []] : [joinedTo(few, bound), ["r.seq = v.seq"]];
   return `select r.seq as seq, null as value from ${from} ${conditionsOf([...joined, `not (${has ?? "1"})`, range])} order by r.seq`;
 }
@@ -158,8 +159,8 @@ function keyOf(by: Measure<RolloutSort>, bound: Bound): Key {
   return { value, has: `${value} is not null`, ties: SEQ };
 }
 
-function listingOf(by: Measure<RolloutSort>): Listing {
-  if (by.kind === "score") return { name: `score ${by.name}`, value: (bound) => numberIn(by, bound) };
+function listingOf(by: Measure<RolloutSort>, most: number): Listing {
+  if (by.kind === "score") return { name: `score ${by.name}`, value: (bound) => numberIn(by, bound), most };
   return { name: by.field, value: () => KEYS[by.field].value };
 }
 

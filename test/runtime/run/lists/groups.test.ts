@@ -119,3 +119,20 @@ test("whole numbers get bins of whole width, others of equal width, one value on
   expect(edgesOf({ min: 0.3, max: 0.3, whole: false }, 20)).toEqual([0.3, 0.3]);
   expect(edgesOf({ min: null, max: null, whole: true }, 20)).toEqual([]);
 });
+
+test("groups and histograms are the same in slices of any size", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const terms = termsOf('-"is 7 TWICE"');
+    const sort = { by: "group" as const, descending: false };
+    const slices = Array.from({ length: 10 }, (_, slice) =>
+      run.look("groups", { terms, sort, after: null, slice, limit: 500, rows: 12 }),
+    );
+    expect(slices.map((one) => one.slices)).toEqual(Array(10).fill(10));
+    expect(slices.flatMap(({ rows }) => rows)).toEqual(groups(run, '-"is 7 TWICE"').rows);
+    const of = { kind: "field", field: "reward" } as const;
+    const ask = { terms, of, upto: ROLLOUTS, edges: [0.5], steps: null };
+    const bins = Array.from({ length: 10 }, (_, slice) => run.look("bins", { ...ask, slice, rows: 12 }));
+    const whole = run.look("bins", { ...ask, slice: 0 });
+    expect(bins.reduce((sum, one) => sum + (one.bins[0] ?? 0), 0)).toBe(whole.bins[0]);
+    expect(run.look("spread", { terms, of, upto: null, slice: 3, rows: 12 }).slices).toBe(10);
+  }));

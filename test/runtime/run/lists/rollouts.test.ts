@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import { rolloutId } from "../../../../src/core/ids.ts";
 import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/runtime/contract/list-wire.ts";
+import { sliceSizeOf } from "../../../../src/runtime/run/lists/slice-size.ts";
 import { Life } from "../../life.ts";
 import { type MadeUp, madeUpRun } from "./made-up-run.ts";
 
@@ -77,6 +78,48 @@ test("each filter is passed by the rollouts of which it is true, and they are co
       const counted = run.look("matches", { terms: termsOf(filter), slice: 0 });
       expect([filter, counted]).toEqual([filter, { n: found.length, slices: 1 }]);
     }
+  }));
+
+test("slices of any size give the same lists and counts, and a count reads no more rows than its slice has", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const rows = 13;
+    const look: MadeUp["look"] = (question, ask) => {
+      run.rows();
+      const answer = run.look(question, { ...Object(ask), rows });
+      if (question === "matches") expect(run.rows().read).toBeLessThan(rows * 4);
+      return answer;
+    };
+    for (const [filter] of FILTERS) {
+      const whole = listed(run, filter).map(({ id }) => id);
+      expect([filter, listed({ look }, filter).map(({ id }) => id)]).toEqual([filter, whole]);
+      const counts = Array.from({ length: 10 }, (_, slice) => look("matches", { terms: termsOf(filter), slice }));
+      expect(counts.map(({ slices }) => slices)).toEqual(Array(10).fill(10));
+      expect(counts.reduce((sum, { n }) => sum + n, 0)).toBe(whole.length);
+    }
+    for (const sort of ["-exact", "reward", "-duration"]) {
+      expect(listed({ look: (question, ask) => run.look(question, { ...Object(ask), rows }) }, "", sort)).toEqual(
+        listed(run, "", sort),
+      );
+    }
+  }));
+
+test("the longer the rows and the more terms a filter has, the fewer rows a slice looks at", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const texts = (many: number) => termsOf(Array.from({ length: many }, (_, at) => `-"zq${at}"`).join(" "));
+    const short = run.look("rowSizes", null);
+    const plain = sliceSizeOf([], "field", short);
+    expect(plain).toEqual({ rows: 20_000, steps: 500_000 });
+    const twenty = sliceSizeOf(texts(20), "field", short);
+    expect([twenty.rows < 1000, twenty.steps]).toEqual([true, 500_000]);
+    expect(sliceSizeOf(texts(1), "field", short).rows).toBeGreaterThan(twenty.rows * 5);
+    run.sql.exec("update rollouts set scoring_errors = ? where seq % 2 = 0", JSON.stringify("x".repeat(10_000)));
+    const long = run.look("rowSizes", null);
+    expect(long.texts).toBeGreaterThan(short.texts + 4900);
+    expect(sliceSizeOf(texts(3), "field", long).rows).toBeLessThan(sliceSizeOf(texts(3), "field", short).rows / 4);
+    const large = { texts: 0, scores: 64_000 };
+    const scores = sliceSizeOf(termsOf("a=1 b=1"), "score", large);
+    expect(scores.rows).toBe(250);
+    expect(scores.steps).toBeGreaterThan(500_000);
   }));
 
 test("a rollout says what its task asks once that is known, and whoever compares runs reads it of many at once", () =>
