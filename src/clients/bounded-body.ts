@@ -21,8 +21,11 @@ export class PausedBodyError extends Error {
 /** Calls `late` in so many milliseconds, unless what it gives is called first. Replaced by tests. */
 export type After = (ms: number, late: () => void) => () => void;
 
-/** Asked with "" before the body, and then with each piece of it: true when no more of it is wanted. */
-export type Enough = (piece: string) => boolean;
+/**
+ * Asked with "" before the body, and then with each piece of it: true when no more of it is wanted. Where it takes its time,
+ * nothing is read meanwhile.
+ */
+export type Enough = (piece: string) => boolean | Promise<boolean>;
 
 /** Up to where `enough` says. Throws LongBodyError and PausedBodyError, and what the connection throws. */
 export async function wholeText(reply: Response, bytes: number, after?: After, enough?: Enough): Promise<string> {
@@ -62,16 +65,16 @@ async function read(
   const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
-    if (take("")) return { more: false };
+    if (await take("")) return { more: false };
     for (;;) {
       const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
       if (done) break;
-      if (take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
+      if (await take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
       if (value.byteLength > left) return { more: true };
       left -= value.byteLength;
       if (left === end) break;
     }
-    take(decoder.decode());
+    await take(decoder.decode());
     return { more: false };
   } finally {
     // Of a body that was read to its end, or broke off, nothing is left to cancel.
@@ -110,15 +113,25 @@ export const inTime: After = (ms, late) => {
 };
 
 /**
- * What a model says, whole or streamed, piece by piece. Throws ModelError for a body that broke off, and
+ * What a model says, whole or streamed, piece by piece. `grow`: asked before so much of it is kept, and awaited. Throws ModelError for a body that broke off, and
  * InvalidModelResponseError for one that is too long.
  */
-export async function takeCompletion(reply: Response, take: (piece: string) => void): Promise<void> {
+export async function takeCompletion(
+  reply: Response,
+  take: (piece: string) => void,
+  grow?: (characters: number, most: number) => Promise<void> | null,
+): Promise<void> {
   const bytes =
     mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
       ? LIMITS.streamedBytes
       : LIMITS.completionBytes;
-  const toItsEnd = (piece: string) => {
+  // One that says how long it is has its room before it comes.
+  const told = toldLength(reply.headers);
+  const most = Math.min(told ?? bytes, bytes);
+  let characters = 0;
+  const toItsEnd = async (piece: string) => {
+    characters += piece.length;
+    await grow?.(told === null ? characters : most, most);
     take(piece);
     return false;
   };

@@ -43,6 +43,7 @@ import {
   textOf,
 } from "./refusal.ts";
 import { refusalKind } from "./refusal-kind.ts";
+import type { ReplyRoom } from "./reply-room.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and what every call has. */
@@ -54,8 +55,8 @@ export interface Destination {
   readonly signal: AbortSignal;
   /** The deployment's way out; absent where there is no deployment, as in a test. */
   readonly send?: Send;
-  /** Resolves when a reply of so many characters may be read as JSON; null, or absent: at once. */
-  readonly mayRead?: (characters: number) => Promise<void> | null;
+  /** Of each reply that comes. Absent: it waits for nothing. */
+  readonly openRoom?: () => ReplyRoom;
   /** What of a request the endpoint is known to refuse (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];
 }
@@ -125,10 +126,11 @@ async function postCall<Response>(
   const { body, changes } = withoutRefused(asked, where.refuses ?? []);
   const idempotency_key = [where.idempotency_key, ...changes].join(":");
   let answer: unknown = null;
+  const room = where.openRoom?.();
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
-    answer = await replyJson(reply, where);
+    answer = await replyJson(reply, where, room);
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer);
@@ -143,6 +145,8 @@ async function postCall<Response>(
     if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return failed;
     const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
     return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
+  } finally {
+    room?.leave();
   }
 }
 
@@ -268,14 +272,15 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 // a key that the server repeats: what is said here are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
-async function replyJson(response: Response, { api_key, mayRead }: Destination): Promise<unknown> {
+async function replyJson(response: Response, { api_key, signal }: Destination, room?: ReplyRoom): Promise<unknown> {
   const reader = new ReplyReader();
   let characters = 0;
-  await takeCompletion(response, (piece) => {
+  const take = (piece: string) => {
     characters += piece.length;
     reader.take(piece);
-  });
-  await mayRead?.(characters);
+  };
+  await takeCompletion(response, take, room && ((length, most) => room.grow(length, most, signal)));
+  await room?.turn(characters);
   try {
     const reply = reader.end();
     return withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);

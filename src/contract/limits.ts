@@ -60,6 +60,12 @@ export const LIMITS = {
   rolloutCharacters: 16 * MIB,
   /** Of the rollouts that a process plays at once, all together: their rows, prompts and turns. Others wait. */
   heldCharacters: 256 * MIB,
+  /**
+   * Of large replies of models that a process reads at once, all together, until each is a message: the others are not read
+   * meanwhile. So many of them may come to their end where nothing is left.
+   */
+  repliesCharacters: 64 * MIB,
+  repliesToEnd: 4,
   /** Of trajectories that whoever scores holds at once, as JSON; one unit more than that is held by itself. */
   scoringCharacters: 32 * MIB,
   /** Each text of an error, and the errors of one list together: more is cut, and says so. */

@@ -3,11 +3,12 @@
  * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
  */
 import type { Send } from "../clients/outgoing.ts";
+import type { ReplyRoom } from "../clients/reply-room.ts";
 import type { Scope } from "../contract/scope.ts";
 import { EndpointUnusable } from "../runtime/endpoint/call.ts";
+import { replyRoom } from "../runtime/endpoint/reply-room.ts";
 import { allowedHosts, placeOf, wayOut } from "../runtime/kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../runtime/kit/caches.ts";
-import { turnOfLarge } from "../runtime/kit/fair-turns.ts";
 import { openSealed } from "../runtime/kit/sealed-values.ts";
 import { getReplica } from "./queries.ts";
 import type { Places } from "./twins.ts";
@@ -22,7 +23,7 @@ interface Opened {
 
 export interface ReplicaAccess extends Opened {
   readonly send: Send;
-  readonly mayRead: (characters: number) => Promise<void> | null;
+  readonly openRoom: () => ReplyRoom;
 }
 
 /** It was taken out of its fleet, or its key was sealed under another secret: no other try would find it. */
@@ -55,8 +56,8 @@ export async function openReplica(
     const api_key = await open("replica", sealed_key);
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
-  const mayRead = (characters: number) => turnOfLarge(scope.orgId, characters);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), mayRead };
+  const openRoom = () => replyRoom(scope.orgId);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom };
 }
 
 /** Without an address of its own the control side is the root of the server that calls go to. */

@@ -87,19 +87,27 @@ test("a reply is read as JSON once it may be, and whoever says so hears how long
   const call = { api_key: null, model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", signal };
   const asked = Promise.withResolvers<number>();
   const turn = Promise.withResolvers<void>();
-  const mayRead = (characters: number) => {
-    asked.resolve(characters);
-    return turn.promise;
-  };
+  let left = 0;
+  const openRoom = () => ({
+    grow: () => null,
+    turn: (characters: number) => {
+      asked.resolve(characters);
+      return turn.promise;
+    },
+    leave: () => {
+      left += 1;
+    },
+  });
   try {
     let answered = false;
-    const calling = callModel({ ...call, base_url: model.url, mayRead }).finally(() => {
+    const calling = callModel({ ...call, base_url: model.url, openRoom }).finally(() => {
       answered = true;
     });
     expect(await asked.promise).toBeGreaterThan(100_000);
-    expect(answered).toBe(false);
+    expect([answered, left]).toEqual([false, 0]);
     turn.resolve();
     expect((await calling).kind).toBe("answered");
+    expect(left).toBe(1);
   } finally {
     await model.stop();
   }

@@ -5,6 +5,7 @@
  */
 import { type CallOutcome, callModel, type Destination } from "../../clients/inference.ts";
 import type { Send } from "../../clients/outgoing.ts";
+import type { ReplyRoom } from "../../clients/reply-room.ts";
 import {
   AuthenticationError,
   ENDPOINT_MOVED,
@@ -22,10 +23,10 @@ import type { Refusal, TurnCall, TurnOutcome } from "../contract/endpoint-wire.t
 import type { RolloutSpec } from "../contract/wire.ts";
 import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
-import { turnOfLarge } from "../kit/fair-turns.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
+import { replyRoom } from "./reply-room.ts";
 
 /** Those that waited do not all come back at once. */
 const SPREAD_MS = 1000;
@@ -41,8 +42,8 @@ interface Opened {
 
 export interface EndpointAccess extends Opened {
   readonly send: Send;
-  /** Many large replies may come at once: they are read one by one, in the turns of the process. */
-  readonly mayRead?: (characters: number) => Promise<void> | null;
+  /** Of each reply that comes. */
+  readonly openRoom?: () => ReplyRoom;
   /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
   readonly remember?: (name: string) => Promise<void>;
 }
@@ -196,8 +197,8 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     return await unsealed(env, scope, row);
   });
   const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
-  const mayRead = (characters: number) => turnOfLarge(scope.orgId, characters);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), mayRead, remember };
+  const openRoom = () => replyRoom(scope.orgId);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom, remember };
 }
 
 /**

@@ -176,7 +176,7 @@ export class FairTurns {
 export const PROCESS_TURNS = new FairTurns();
 
 /** Handling a large text as it is: it is parsed, put together, hashed or sent. */
-const LARGE_CHARACTERS = 64 * 1024;
+export const LARGE_CHARACTERS = 64 * 1024;
 const STEPS_PER_LARGE_CHARACTER = 0.5;
 
 /** Resolves when so large a text may be handled; null for one that is not large, which waits for nobody. */
