@@ -69,7 +69,7 @@ export class Guard {
       const begun = this.#now();
       const caller = await this.#caller(context);
       await this.#count(context, caller);
-      await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS);
+      if (operation.urgent !== true) await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS);
       const scope = await this.#admit(context, caller, operation);
       context.set("caller", caller);
       if (scope !== null) context.set("scope", scope);

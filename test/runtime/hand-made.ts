@@ -143,6 +143,9 @@ export async function segmentLines({ scope, inRun }: Door, run_id: string): Prom
   await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);
   const prefix = segmentKey(scope, run_id, "").replace(/\.jsonl$/, "");
   const { objects } = await env.STORE.list({ prefix });
-  const segment = await env.STORE.get(objects[0]?.key ?? "");
-  return ((await segment?.text()) ?? "").split("\n").map((line) => JSON.parse(line));
+  const texts = await Promise.all(objects.map(async ({ key }) => (await env.STORE.get(key))?.text() ?? ""));
+  const segments = texts.map((text) => text.split("\n"));
+  // What is left of a long run may be folded by now as well, into a shorter one.
+  const [longest = []] = segments.toSorted((one, other) => other.length - one.length);
+  return longest.map((line) => JSON.parse(line));
 }
