@@ -34,7 +34,7 @@ export const REMEMBERED_MS = 2000;
 /** Who counts requests and did not answer is not asked again for so long. */
 const UNCOUNTED_MS = 1000;
 const REMEMBERED = 2000;
-/** What a request takes of the process, in milliseconds of CPU, unless its operation says more. */
+/** CPU of a request whose operation states no `costMs`, in milliseconds. */
 const ORDINARY_MS = 4;
 /** What a project is known by: an id of ours, or a name. */
 const NAME_OR_ID = /^[\w.-]{1,200}$/;

@@ -92,7 +92,7 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   refuseOtherTypes(context.req.raw);
   const bytes = await readBytes(context.req.raw, sharerOf(context));
   await refuseWhoLostTheRight(context);
-  // Small ones wait for no turn.
+  // A small body is parsed at once.
   if (bytes.byteLength > FIRST_BYTES) await PROCESS_TURNS.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
   const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
@@ -199,7 +199,7 @@ const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
  */
 const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
 const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
-/** Of reading a body as JSON, and holding it against its schema. */
+/** For parsing a body as JSON and checking it against its schema. */
 const STEPS_PER_BYTE = 1;
 /** What a body's memory begins with: most are over before it is full. */
 const FIRST_BYTES = 4096;

@@ -92,11 +92,11 @@ export interface Operation {
   readonly whole?: true;
   /** True: the token of the run's trainer is good for it, as a key is. */
   readonly trainer?: true;
-  /** True: it limits damage, so it is carried out even where the audit log cannot be written, and waits for no pace. */
+  /** True: it limits damage, so it is carried out even where the audit log cannot be written, and is never paced. */
   readonly urgent?: true;
   /** True: a change that the audit log does not name, since it comes with every step of a training. */
   readonly unlogged?: true;
-  /** What one takes of the process, in milliseconds of CPU, where that is more than `ORDINARY_MS`; see request-pace.ts. */
+  /** CPU of one request, in milliseconds, by which requests are paced (request-pace.ts); 4 when absent. */
   readonly costMs?: number;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, by name. */

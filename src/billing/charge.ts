@@ -48,10 +48,10 @@ export function isFree({
   call_timeout_s,
 }: Pick<RolloutUse, "outcome" | "reason" | "error" | "left" | "call_timeout_s">): boolean {
   if (!left) return true;
-  // Whoever gave the endpoint another address pays for what was used.
+  // The organisation changed the endpoint's address, so it pays for the tokens that were used.
   if (outcome === "failed" && error === ENDPOINT_MOVED) return false;
   if (outcome === "failed" && reason === "timeout") {
-    // Whoever gives a model less time than the platform does decides himself that it did not answer.
+    // A run with a shorter timeout than the platform's default pays: the model might have answered in time.
     return error !== STAGE_TIMEOUT && call_timeout_s >= CALL_TIMEOUT_S;
   }
   if (outcome === "failed") return reason === null || FREE_FAILURES.has(reason);

@@ -16,7 +16,7 @@ const KEPT_MS = 60_000;
 const ALL = "all";
 const lists = new TtlCache<readonly PriceList[]>(KEPT_MS);
 
-/** A list was added here: whoever creates a run in this isolate next is asked by it. */
+/** Drops the cached lists after one was added: the next run that this isolate creates is priced by the new one. */
 export function forgetPrices(): void {
   lists.forget(ALL);
 }

@@ -22,8 +22,8 @@ export class PausedBodyError extends Error {
 export type After = (ms: number, late: () => void) => () => void;
 
 /**
- * Asked with "" before the body, and then with each piece of it: true when no more of it is wanted. Where it takes its time,
- * nothing is read meanwhile.
+ * Called with "" before the body, and then with each piece of it; true ends the reading. While its promise is pending,
+ * nothing is read.
  */
 export type Enough = (piece: string) => boolean | Promise<boolean>;
 
@@ -113,7 +113,8 @@ export const inTime: After = (ms, late) => {
 };
 
 /**
- * What a model says, whole or streamed, piece by piece. `grow`: asked before so much of it is kept, and awaited. Throws ModelError for a body that broke off, and
+ * Reads a model's reply, whole or streamed, piece by piece. `grow` is called, and awaited, before this many characters are
+ * kept; `most`: how many the reply can have. Throws ModelError for a body that broke off, and
  * InvalidModelResponseError for one that is too long.
  */
 export async function takeCompletion(
@@ -125,7 +126,7 @@ export async function takeCompletion(
     mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
       ? LIMITS.streamedBytes
       : LIMITS.completionBytes;
-  // One that says how long it is has its room before it comes.
+  // A reply with a stated length reserves all of it at once.
   const told = toldLength(reply.headers);
   const most = Math.min(told ?? bytes, bytes);
   let characters = 0;

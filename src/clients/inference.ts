@@ -55,7 +55,7 @@ export interface Destination {
   readonly signal: AbortSignal;
   /** The deployment's way out; absent where there is no deployment, as in a test. */
   readonly send?: Send;
-  /** Of each reply that comes. Absent: it waits for nothing. */
+  /** Called for each reply. Absent: replies never wait. */
   readonly openRoom?: () => ReplyRoom;
   /** What of a request the endpoint is known to refuse (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];

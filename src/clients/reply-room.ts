@@ -1,12 +1,12 @@
-/** What a reply waits for where many large ones come at once. */
+/** Memory and computing time for one reply, which it waits for when many large ones arrive at once. */
 export interface ReplyRoom {
   /**
-   * Resolves when so many characters of it may be kept; null: at once. It will have `most` of them at most. Throws when
-   * `signal` ends the wait.
+   * Resolves when this many characters of it may be kept; null: at once. `most`: how many it can have in all. Throws when
+   * `signal` aborts the wait.
    */
   readonly grow: (characters: number, most: number, signal: AbortSignal) => Promise<void> | null;
-  /** Resolves when a reply of so many characters may be read as JSON; null: at once. */
+  /** Resolves when a reply of this many characters may be parsed; null: at once. */
   readonly turn: (characters: number) => Promise<void> | null;
-  /** Nothing of its text is kept any more. A second time it does nothing. */
+  /** Its text was parsed or dropped. Further calls do nothing. */
   readonly leave: () => void;
 }

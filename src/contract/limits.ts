@@ -58,11 +58,11 @@ export const LIMITS = {
   mcpToolBytes: 64 * KIB,
   /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
-  /** Of the rollouts that a process plays at once, all together: their rows, prompts and turns. Others wait. */
+  /** All running rollouts of a process together: their rows, prompts and turns. Others wait. */
   heldCharacters: 256 * MIB,
   /**
-   * Of large replies of models that a process reads at once, all together, until each is a message: the others are not read
-   * meanwhile. So many of them may come to their end where nothing is left.
+   * All large model replies of a process together, from their arrival until they are parsed; reading of others pauses. And
+   * replies that may always finish, so that those which hold memory never wait for each other for good.
    */
   repliesCharacters: 64 * MIB,
   repliesToEnd: 4,
@@ -140,11 +140,11 @@ export const LIMITS = {
   endpointWaitMs: 15 * MINUTE,
   /** Verdicts the functions of one rollout may ask for. */
   judgeAsksPerRollout: 64,
-  /** What a judge is asked at once: all messages, or both texts that are compared. More is no ask, and its score is null. */
+  /** One question to a judge: all its messages, or the two texts to compare. A longer one is not asked: the score is null. */
   askCharacters: 4 * MIB,
-  /** What one unit asks its judges together; the rest once those have answered. */
+  /** All questions of one unit that are open at once; it asks the rest once those are answered. */
   unitAskCharacters: 16 * MIB,
-  /** The same of all units of a process: others wait. */
+  /** All open questions of a process; others wait. */
   askedCharacters: 64 * MIB,
   /** Less than a run waits before it sends a unit again. */
   scoringMs: 20_000,

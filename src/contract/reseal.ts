@@ -43,7 +43,7 @@ export const Resealed = named("Resealed", {
   next: z
     .string()
     .nullable()
-    .describe("where the next call goes on, as `after`; null: everything was looked at")
+    .describe("`after` of the next call; null once all values were checked")
     .meta({ example: null }),
 });
 export type Resealed = z.infer<typeof Resealed>;

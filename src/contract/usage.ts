@@ -48,7 +48,7 @@ export const UsageResult = named("UsageResult", {
   judge_calls: Count,
   judge_input_tokens: Count,
   judge_output_tokens: Count,
-  lost_calls: Count.describe("calls whose replies nobody saw; their tokens are in no count").meta({ example: 3 }),
+  lost_calls: Count.describe("calls whose replies were lost; their tokens are not counted").meta({ example: 3 }),
   pushes: Count.describe("batches that a trainer took"),
   byte_days: Count.describe("bytes stored, once a day"),
   cost_micros: SignedMicros.describe("what the platform charged, in micro-dollars").meta({ example: 4304 }),

@@ -84,9 +84,11 @@ export const ReplicaView = named("Replica", {
   api_key_last4: MaybeText,
   max_concurrent: Positive.meta({ example: 64 }),
   state: ReplicaState.meta({ example: "ready" }),
-  reason: MaybeText.describe("why it takes no calls, or what is wrong with it all the same"),
+  reason: MaybeText.describe("why it takes no calls, or a fault despite which it takes calls"),
   in_flight: Count.describe("calls that it has been given and that have not ended"),
-  version: Version.nullable().describe("of the weights it serves to a training run; null: of none, or nobody knows"),
+  version: Version.nullable().describe(
+    "version of the weights that it serves to a training run; null if it serves none or the version is unknown",
+  ),
   since: Seconds.nullable().describe("when it came into its state"),
   capabilities: ReplicaCapabilities.nullable().meta({ example: {} }),
   created_at: Seconds,

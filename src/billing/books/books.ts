@@ -3,7 +3,7 @@
  * transaction of the object's SQLite, without a wait in it; `account-books.ts` has what is around it.
  *
  * Invariants. The items of a run are taken in order, each once: the entry, the balances, the use and the cursor go
- * together. What is posted once is posted once for ever. Nothing is made for an organisation that nobody uses.
+ * together. What is posted once is posted once for ever. No row is written for an organisation without activity.
  */
 import type { ChargeLines } from "../../contract/money.ts";
 import { Rows } from "../../runtime/kit/rows.ts";

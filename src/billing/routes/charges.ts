@@ -23,7 +23,7 @@ export const chargeOperations: readonly Operation[] = [
     permission: "runs:read",
     summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
     description:
-      "A slice at a time, in the order they ended. What each comes to is held to the run's row and to the entry of the organisation's ledger.",
+      "Returns one slice at a time, in the order in which the rollouts ended. Each computed charge is compared with the run's row and with the entry in the organisation's ledger.",
     query: ChargesQuery,
     reply: {
       description: "What was found in this slice; ask on with `after` until `next` is null",

@@ -42,7 +42,7 @@ interface Opened {
 
 export interface EndpointAccess extends Opened {
   readonly send: Send;
-  /** Of each reply that comes. */
+  /** Called for each reply. */
   readonly openRoom?: () => ReplyRoom;
   /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
   readonly remember?: (name: string) => Promise<void>;

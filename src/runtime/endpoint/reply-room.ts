@@ -1,28 +1,28 @@
 /**
- * What large replies of models take of a process while they come: thousands may come at once, each of megabytes.
+ * Bounds the memory of large model replies while they arrive: thousands may arrive at once, each of megabytes.
  *
- * Invariants. A small reply waits for nothing. A larger one has its memory before it is kept, and a reply that waits is not
- * read: what its server sends meanwhile stays with the network. The wait ends with the time of its call, which is then
- * late as any other, and does not count as a pause of the body. Replies that hold memory while they wait for more cannot
- * stop each other for good: a few may go on to their end without asking, and wait for nobody.
+ * Invariants. A small reply never waits. A larger one reserves memory before its text is kept. While it waits it is not read,
+ * so what its server sends stays in the network's buffers. The wait is part of the call's time: when that ends, the call times
+ * out as any other. The wait does not count as a pause of the body. Replies that hold memory and wait for more cannot block
+ * each other for good: `repliesToEnd` of them may finish without further reservations.
  */
 import type { ReplyRoom } from "../../clients/reply-room.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { LARGE_CHARACTERS, turnOfLarge } from "../kit/fair-turns.ts";
 import { type Place, Places, type Waiting, waitFor } from "../kit/places.ts";
 
-/** Longer than a body may pause; those that wait say that they are there. */
+/** Longer than a body may pause; replies that wait refresh their places. */
 const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
 const ASK_AGAIN_MS = 20;
 
-/** Of all objects of this process, in characters; and how many replies may go on to their end, whatever the others hold. */
+/** In characters, of all objects of this process; and the replies that may finish whatever the others hold. */
 export const REPLIES_HELD = new Places(LIMITS.repliesCharacters, SILENCE_MS);
 export const REPLIES_TO_END = new Places(LIMITS.repliesToEnd, SILENCE_MS);
 
-/** By organisation, how many replies wait: many of them look less often. */
+/** Waiting replies by organisation: the more there are, the less often each tries again. */
 const waits = new Map<string, number>();
 
-/** The room of one reply of this organisation. */
+/** For one reply. `org`: whose share it uses. */
 export function replyRoom(org: string, { now = () => Date.now(), pause }: Waiting = {}): ReplyRoom {
   let held: Place | null = null;
   let toEnd: Place | null = null;

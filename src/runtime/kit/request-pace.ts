@@ -1,17 +1,17 @@
 /**
- * How fast the requests of one organisation are answered while other organisations ask too. All requests of a process
- * share one thread: forty at once of one organisation would keep all others waiting.
+ * Paces the requests of each organisation while other organisations send requests too. All requests of a process share one
+ * thread, so forty at once from one organisation would block all others.
  *
- * Invariants. What a request costs is stated by its operation, never timed. While another organisation is here, one
- * organisation's requests take at most half of the process's time; of several that ask for more than their part, each
- * takes an equal part, and one part is left for those that ask for less. What is beyond waits; a request that would wait
- * for longer than `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits.
+ * Invariants. The cost of a request is stated by its operation, never timed. While another organisation is present, the
+ * requests of one organisation use at most half of the process's time. If several want more than their share, they get equal
+ * shares, and one share stays free for the others. A request beyond the share waits; one that would wait for longer than
+ * `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits.
  */
 
-/** How much an organisation may be ahead of its part before it waits: a page of ours asks several things at once. */
+/** Cost that an organisation may use ahead of its share before it waits: the web page sends several requests at once. */
 const AHEAD_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
-/** An organisation that asked so long ago is still here: it may follow a run on a stream of events, which lasts as long. */
+/** An organisation counts as present for this long after a request: a stream of events lasts as long. */
 const HERE_MS = 5 * 60_000;
 
 interface Asked {
@@ -20,15 +20,15 @@ interface Asked {
 }
 
 export class RequestPace {
-  /** By organisation, until when the process works for it at its pace; only those of which that is still to come. */
+  /** By organisation, when its requests so far will be paid for by its share; without those that are paid for. */
   readonly #busyUntil = new Map<string, number>();
-  /** The organisation that asked last, and the last other one. */
+  /** The organisation of the last request, and the last other organisation. */
   #last: Asked | null = null;
   #other: Asked | null = null;
 
   /**
-   * Milliseconds that a request has to wait before it is answered; null where it is refused. `costMs`: what it takes of
-   * the process; `now`: epoch milliseconds.
+   * Milliseconds that a request has to wait; null if it is refused. `costMs`: CPU in milliseconds. `now`: epoch
+   * milliseconds.
    */
   enter(org: string, costMs: number, now: number): number | null {
     if (this.#last !== null && this.#last.org !== org) this.#other = this.#last;

@@ -1,10 +1,9 @@
 /**
- * How much of rollouts a process holds in memory, in sum: one of them may be megabytes, and thousands are played at once.
+ * Bounds the memory that all running rollouts of a process use together: one may have megabytes, and thousands run at once.
  *
- * Invariants. A rollout is in memory only while it has room. One that finds none waits, and holds nothing meanwhile: so
- * those that have room never wait for one another. What it grows by is counted before its next call; where that does not
- * fit, it is stored, gives its room back and waits for all that it needs. However large, it needs no more than an
- * organisation may have.
+ * Invariants. A rollout is in memory only while it has room. A rollout without room waits and holds none meanwhile, so
+ * rollouts with room never wait for each other. Growth is counted before the next call; if it does not fit, the rollout is
+ * stored, gives its room back, and waits for all that it needs. One rollout never needs more than one organisation may have.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -14,7 +13,7 @@ import { type Place, Places, waitFor } from "../kit/places.ts";
 
 /** Longer than any step: a call, a hook, a close. */
 const SILENCE_MS = 3 * LIMITS.closingMs;
-/** When one that found no room looks again. */
+/** Between two tries to get room. */
 export const ASK_AGAIN_MS = 500;
 
 /** Of all objects of this process, in characters. */
