@@ -3,10 +3,12 @@
  * answered. So whatever is bounded one by one and not in sum (rows of an upload, lines of a page, units of a message)
  * counts its work here.
  *
- * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` nothing more is
- * computed for a while, a fifth of what they took and as much as went beyond: answering a request takes many looks at the
- * sockets, and each would wait for a pass. Among organisations that wait, the one is next that has computed least since it
- * came. So two that always wait have half each, however they divide their work.
+ * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` the process rests
+ * from counted work: answering a request takes many looks at the sockets, and each would wait for a pass. The rest lasts a
+ * fifth of what the steps took, and as much as went beyond. For an organisation it lasts as long as the work took while
+ * another one is present that has computed less and does not wait for a turn: that one needs the process for what nobody
+ * counts. Among organisations that wait, the one is next that has computed least since it came. So two that always wait
+ * have half each, however they divide their work.
  */
 import { countJson } from "../../core/schema/json-counts.ts";
 
@@ -14,8 +16,10 @@ import { countJson } from "../../core/schema/json-counts.ts";
 export const PASS_STEPS = 1_000_000;
 /** What a step takes. */
 const STEP_MS = 50e-6;
-/** How long the process is let alone for each step that was computed in a pass, and for each beyond its steps. */
-const REST_MS = { perStep: 10e-6, perStepBeyond: 50e-6 };
+/** How long the process rests for each step of a pass. */
+const REST_MS = 10e-6;
+/** An organisation counts as present for this long after its last turn. */
+const PRESENT_MS = 60_000;
 /**
  * Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. Each
  * name of an object's member is looked up many times: 2 µs where an object has 100,000 of them.
@@ -36,6 +40,8 @@ const ORGANISATIONS = 10_000;
 
 interface Waiting {
   readonly org: string;
+  /** Takes its turn before others of its organisation. */
+  readonly first: boolean;
   seen: number;
 }
 
@@ -74,12 +80,16 @@ export class FairTurns {
   readonly #waiting = new Set<Waiting>();
   /** By organisation, the steps it has had, on a scale that all share; those that had none for longest come first. */
   readonly #had = new Map<string, number>();
+  /** When each organisation that is present had its last turn; the longest ago first. */
+  readonly #present = new Map<string, number>();
   /** Where whoever began last was on that scale: an organisation that comes begins there, whatever it left before. */
   #level = 0;
   #heldUntil = 0;
   /** Steps since the process was let alone, and until when it is. */
   #computed = 0;
   #restUntil = 0;
+  /** The same for those that leave the process to an organisation that does not wait. */
+  #longRestUntil = 0;
   /** How often anything was counted. */
   #counts = 0;
 
@@ -92,55 +102,63 @@ export class FairTurns {
     return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps));
   }
 
-  /** The same for work that awaits something: nobody else computes until it is given back. */
-  take(org: string): Promise<GiveBack> {
-    return this.#inTurn(org, () => {
+  /**
+   * The same for work that awaits something: nobody else computes until it is given back. `first`: before others of this
+   * organisation, because other organisations wait for what this work holds up.
+   */
+  take(org: string, first = false): Promise<GiveBack> {
+    const begin = () => {
       const until = this.waits.now() + HELD_AT_MOST_MS;
       this.#heldUntil = until;
-      return (steps) => {
+      return (steps: number) => {
         this.#count(org, steps);
         if (this.#heldUntil === until) this.#heldUntil = 0;
       };
-    });
+    };
+    return this.#inTurn(org, begin, first);
   }
 
   /** Begins at the very moment in which it is found to be next. */
-  async #inTurn<T>(org: string, begin: () => T): Promise<T> {
-    return this.#isNext(org, this.waits.now()) ? this.#begin(org, begin) : await this.#waitTo(org, begin);
+  async #inTurn<T>(org: string, begin: () => T, first = false): Promise<T> {
+    const me = { org, first, seen: this.waits.now() };
+    return this.#isNext(me) ? this.#begin(org, begin) : await this.#waitTo(me, begin);
   }
 
   #begin<T>(org: string, begin: () => T): T {
     this.#level = this.levelOf(org);
+    this.#notePresence(org, this.waits.now());
     return begin();
   }
 
   /** By looking again and again: see takeTurn in environment/suspects.ts. */
-  async #waitTo<T>(org: string, begin: () => T): Promise<T> {
+  async #waitTo<T>(me: Waiting, begin: () => T): Promise<T> {
     const { now, wait } = this.waits;
-    const me = { org, seen: now() };
+    const { org } = me;
     try {
       for (;;) {
         this.#waiting.add(me);
         const counts = this.#counts;
         // Those of one organisation look one after the other, each millisecond one.
-        const rest = Math.ceil(this.#restUntil - now());
+        const rest = Math.ceil(this.#restOf(org) - now());
         await wait(Math.min(LONGEST_LOOK_MS, Math.max(rest, this.#waitingOf(org))));
         me.seen = now();
         // Else another has computed behind the look that this wait was.
         if (counts === this.#counts && me.seen >= this.#restUntil) this.#computed = 0;
-        if (this.#isNext(org, me.seen)) return this.#begin(org, begin);
+        if (this.#isNext(me)) return this.#begin(org, begin);
       }
     } finally {
       this.#waiting.delete(me);
     }
   }
 
-  #isNext(org: string, at: number): boolean {
-    if (at < this.#heldUntil || this.#computed >= PASS_STEPS) return false;
+  #isNext({ org, first, seen: at }: Waiting): boolean {
+    if (at < this.#heldUntil || this.#computed >= PASS_STEPS || at < this.#restOf(org)) return false;
     const level = this.levelOf(org);
     for (const other of this.#waiting) {
       if (at - other.seen > GONE_MS) this.#waiting.delete(other);
-      else if (this.levelOf(other.org) < level) return false;
+      else if (other.org === org) {
+        if (other.first && !first) return false;
+      } else if (this.levelOf(other.org) < level) return false;
     }
     return true;
   }
@@ -165,10 +183,31 @@ export class FairTurns {
     if (this.#had.size > ORGANISATIONS && oldest !== undefined) this.#had.delete(oldest);
     this.#computed += steps;
     this.#counts += 1;
-    const beyond = this.#computed - PASS_STEPS;
-    if (beyond < 0) return;
-    const rest = PASS_STEPS * REST_MS.perStep + beyond * REST_MS.perStepBeyond;
-    this.#restUntil = this.waits.now() + ahead + rest;
+    if (this.#computed < PASS_STEPS) return;
+    const ends = this.waits.now() + ahead;
+    this.#restUntil = ends + PASS_STEPS * REST_MS + (this.#computed - PASS_STEPS) * STEP_MS;
+    this.#longRestUntil = ends + this.#computed * STEP_MS;
+  }
+
+  #notePresence(org: string, now: number): void {
+    this.#present.delete(org);
+    this.#present.set(org, now);
+    for (const [one, at] of this.#present) {
+      if (now - at <= PRESENT_MS && this.#present.size <= ORGANISATIONS) break;
+      this.#present.delete(one);
+    }
+  }
+
+  /** Until when this organisation leaves the process to others. */
+  #restOf(org: string): number {
+    if (this.waits.now() >= this.#longRestUntil) return this.#restUntil;
+    const level = this.levelOf(org);
+    const waiting = new Set<string>();
+    for (const one of this.#waiting) waiting.add(one.org);
+    for (const one of this.#present.keys()) {
+      if (!waiting.has(one) && this.levelOf(one) < level) return this.#longRestUntil;
+    }
+    return this.#restUntil;
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Units whose
  * trajectories are more than may be held at once go by slices, as do those whose scoring calls other services, as many as
- * there are connections for. Units that would take much work go to `rollout-scores-heavy`, and are scored there.
+ * there are connections for. Units that would take much work go to `rollout-scores-heavy`, and are scored there; once one
+ * of a run did, so do the others of that run, untried.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
@@ -19,7 +20,9 @@ import { sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   askCollectorOf,
+  hasHeavyUnits,
   judgementRequestOf,
+  noteHeavyUnit,
   openScoring,
   QUEUE_WORK,
   type QueueWork,
@@ -30,6 +33,10 @@ import {
 
 /** Gives the steps of counted work that it took. */
 export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
+  if (!message.heavy && hasHeavyUnits(message.run_id, QUEUE_WORK.light.unitSteps)) {
+    await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
+    return 0;
+  }
   const run = runObject(env, message.scope, message.run_id);
   const waiting = await subrequests.object(() => run.unitsToScore(message.units));
   if (waiting === null || waiting.units.length === 0) return 0;
@@ -146,6 +153,7 @@ async function scoreSlice(message: Message, units: readonly Unit[]): Promise<Sco
   }
   const passes = (await Promise.all(begun)).filter((pass) => pass !== null);
   const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
+  for (const { work } of heavy) noteHeavyUnit(spec.run_id, work.steps);
   const scored = await settlePasses(message, whole);
   return { scored, heavy: heavy.map(({ unit }) => unit.unit), tried, steps: steps() };
 

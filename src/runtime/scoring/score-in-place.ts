@@ -10,7 +10,7 @@ import { unitWork } from "../../core/rubrics/work.ts";
 import type { RolloutSpec, RunSpec } from "../contract/wire.ts";
 import { besideSuspects, lastEnd } from "../environment/suspects.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { openScoring, scoreInTime } from "./scoring-pass.ts";
+import { hasHeavyUnits, noteHeavyUnit, openScoring, scoreInTime } from "./scoring-pass.ts";
 import { beginInTurn } from "./scoring-turns.ts";
 
 /** Of the ready scorers, as they count it: some 50 ms, which is a pass (kit/fair-turns.ts). */
@@ -28,7 +28,7 @@ export function isScoredInPlace(
 
 /**
  * The scores of a rollout that ended well, from its trajectory as it is stored. Null: the consumer is to score it, because
- * it would take too much work here, or because a process died and scoring may have been why (suspects.ts).
+ * it would take too much work here, as another rollout of the run did, or because a process died and scoring may have been why (suspects.ts).
  */
 export async function scoreInPlace(
   env: Env,
@@ -36,14 +36,18 @@ export async function scoreInPlace(
   stored: string,
   subrequests: Subrequests,
 ): Promise<ScoreRecord | null> {
-  if ((await lastEnd(env)).deaths > 0) return null;
+  const isTooHeavy = () => hasHeavyUnits(spec.run_id, STEPS);
+  if (isTooHeavy() || (await lastEnd(env)).deaths > 0) return null;
   const scoring = await openScoring(env, spec, subrequests);
   if (scoring === null) return null;
   const work = unitWork(STEPS);
   const trajectory = JSON.parse(stored) as Trajectory;
-  const { result } = await beginInTurn(spec.scope.orgId, work, (pause, waited) =>
-    besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited })),
-  );
+  const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
+    // It may have been found while this rollout waited for its turn.
+    if (isTooHeavy()) return [];
+    return await besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
+  });
   const [record] = await result;
+  if (work.exceeded) noteHeavyUnit(spec.run_id, work.steps);
   return record === undefined || work.exceeded ? null : record;
 }

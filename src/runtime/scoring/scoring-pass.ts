@@ -25,13 +25,14 @@ import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { settlesAtOnce } from "../environment/stage-clock.ts";
 import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { LruCache } from "../kit/caches.ts";
 import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 import { askBound } from "./ask-judge.ts";
-import { type Begun, beginInTurn } from "./scoring-turns.ts";
+import { type Begun, beginInTurn, type Pause } from "./scoring-turns.ts";
 
 /**
  * Counted work of a queue: what a unit may take in one pass, and after how much what was scored is handed over, and the
@@ -42,6 +43,19 @@ export const QUEUE_WORK = {
   light: { unitSteps: 4_000_000, sliceSteps: 5_000_000 },
   heavy: { unitSteps: WORK_LIMITS.unitSteps, sliceSteps: 20_000_000 },
 } as const;
+/** By run, the most steps after which a unit's scoring was broken off: other units of the run need about as many. */
+const needed = new LruCache<number>(10_000);
+
+/** `steps`: what scoring took that went beyond its limit. */
+export function noteHeavyUnit(run_id: string, steps: number): void {
+  needed.set(run_id, Math.max(steps, needed.get(run_id) ?? 0));
+}
+
+/** Whether a unit of this run was broken off beyond so many steps, in this process. */
+export function hasHeavyUnits(run_id: string, steps: number): boolean {
+  return (needed.get(run_id) ?? 0) > steps;
+}
+
 export type QueueWork = (typeof QUEUE_WORK)[keyof typeof QUEUE_WORK];
 
 export interface Scoring {
@@ -119,11 +133,12 @@ export function scoreInTurn(
   trajectories: readonly Trajectory[],
   { judges, work }: Pick<ScoringOffer, "judges"> & { readonly work: Work },
 ): Promise<Begun<ScoreRecord[] | null>> {
-  return beginInTurn(spec.scope.orgId, work, (pause, waited) =>
+  const pass = (pause: Pause, waited: () => number) =>
     scoreAlone(env, spec, unit, scoring, (watched) =>
       scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
-    ),
-  );
+    );
+  // A consumer serves all organisations: it does not wait for what the objects of one of them score in place.
+  return beginInTurn(spec.scope.orgId, work, pass, { first: true });
 }
 
 async function within<T>(limitMs: number, what: string, work: Promise<T>, waited: () => number): Promise<T> {

@@ -21,15 +21,15 @@ export interface Begun<T> {
 
 /**
  * Resolves when the unit has its first turn, and has begun. `work`: what its scores are counted by. `pass` may ask how
- * many milliseconds it has waited for further turns.
+ * many milliseconds it has waited for further turns. `first`: see `FairTurns.take`.
  */
 export async function beginInTurn<T>(
   org: string,
   work: Work,
   pass: (pause: Pause, waited: () => number) => Promise<T>,
-  turns: FairTurns = PROCESS_TURNS,
+  { turns = PROCESS_TURNS, first = false }: { readonly turns?: FairTurns; readonly first?: boolean } = {},
 ): Promise<Begun<T>> {
-  const unit = new UnitTurn(org, work, turns);
+  const unit = new UnitTurn(org, work, turns, first);
   await unit.take();
   const result = pass(
     (doing) => unit.pause(doing),
@@ -43,16 +43,18 @@ class UnitTurn {
   readonly #org: string;
   readonly #work: Work;
   readonly #turns: FairTurns;
+  readonly #first: boolean;
   #giveBack: GiveBack | null = null;
   /** Steps when its turn began. */
   #from = 0;
   #waitedMs = 0;
   #waitsSince: number | null = null;
 
-  constructor(org: string, work: Work, turns: FairTurns) {
+  constructor(org: string, work: Work, turns: FairTurns, first: boolean) {
     this.#org = org;
     this.#work = work;
     this.#turns = turns;
+    this.#first = first;
     work.breathe = () => this.#breathe();
   }
 
@@ -62,7 +64,7 @@ class UnitTurn {
   }
 
   async take(): Promise<void> {
-    this.#giveBack = await this.#turns.take(this.#org);
+    this.#giveBack = await this.#turns.take(this.#org, this.#first);
     this.#from = this.#work.steps;
   }
 

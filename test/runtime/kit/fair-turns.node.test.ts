@@ -38,6 +38,27 @@ test("the process is let alone once much work is computed, not while it is", asy
   expect(now).toBeGreaterThanOrEqual(300 + 250);
 });
 
+test("while another organisation is present that does not wait, the process rests as long as the work took", async () => {
+  let now = 0;
+  const rested = async (turns: FairTurns) => {
+    const from = now;
+    await turns.spend("greedy", PASS_STEPS);
+    now += 50;
+    await turns.spend("greedy", 1);
+    return now - from - 50;
+  };
+  const wait = async (ms: number) => {
+    now += ms;
+  };
+  const turns = new FairTurns({ now: () => now, wait });
+  expect(await rested(turns)).toBeLessThanOrEqual(12);
+  await turns.spend("other", 1);
+  expect(await rested(turns)).toBeGreaterThanOrEqual(50);
+  now += 60_001;
+  await turns.spend("greedy", 1);
+  expect(await rested(turns)).toBeLessThanOrEqual(12);
+});
+
 test("of two organisations that always wait each has half, however many loops it has and however it divides its work", async () => {
   const { turns, seen } = countingTurns();
   const heavy = Promise.all(Array.from({ length: 10 }, () => loop(turns, "heavy", 10, PASS_STEPS)));
@@ -48,6 +69,26 @@ test("of two organisations that always wait each has half, however many loops it
   expect(had("heavy")).toBeLessThanOrEqual(34 * PASS_STEPS);
   await heavy;
   expect(had("heavy")).toBe(100 * PASS_STEPS);
+});
+
+test("work that holds up other organisations begins before other work of its organisation", async () => {
+  let now = 0;
+  const wait = async (ms: number) => {
+    await new Promise(setImmediate);
+    now += ms;
+  };
+  const turns = new FairTurns({ now: () => now, wait });
+  const giveBack = await turns.take("org");
+  const begun: string[] = [];
+  const take = async (name: string, first?: boolean) => {
+    const back = await turns.take("org", first);
+    begun.push(name);
+    back(1);
+  };
+  const waiting = [take("object"), take("object"), take("consumer", true)];
+  giveBack(1);
+  await Promise.all(waiting);
+  expect(begun).toEqual(["consumer", "object", "object"]);
 });
 
 test("an organisation that was idle gets no more than its half for that", async () => {

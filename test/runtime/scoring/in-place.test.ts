@@ -18,7 +18,7 @@ const ScoresUnits = z.object({ units: z.array(z.int()) });
 let platform: Door;
 let passes = 0;
 
-/** Its one function takes `steps` of counted work. */
+/** Its one function takes `steps` of counted work, in three parts. */
 const heavy = defineEnvironment({
   args: z.strictObject({ steps: z.int() }),
   build: ({ steps }) =>
@@ -28,7 +28,7 @@ const heavy = defineEnvironment({
         rewards: {
           one: (args) => {
             passes += 1;
-            spendWork(args, steps, "weighing it");
+            for (let part = 0; part < 3; part += 1) spendWork(args, steps / 3, "weighing it");
             return 1;
           },
         },
@@ -66,6 +66,17 @@ test.each([
   const run = await platform.finish(request);
   expect(run).toMatchObject({ counts: { scored: 1 }, report: { reward: { mean: 1 } } });
   expect({ passes, calls: (await requestsOf(model)).length }).toEqual({ passes: times, calls: 1 });
+});
+
+test.each([
+  ["the object", 2_000_000, 1],
+  ["the light queue", 4_500_000, 2],
+])("once a rollout was too heavy for %s, the others of its run are not tried there", async (_, steps, wasted) => {
+  const rollouts = 5;
+  const request = { environment: "heavy", environment_args: { steps }, rollouts_per_example: rollouts };
+  const run = await platform.finish({ ...request, num_examples: 1, max_concurrent: 1, model: script(["one"]) });
+  expect(run.counts.scored).toBe(rollouts);
+  expect(passes).toBe(wasted + rollouts);
 });
 
 test("a heavy unit is sent on once: others of its message are scored where they are", async () => {

@@ -28,7 +28,7 @@ function bench() {
       }
       return name;
     };
-    const begun = await beginInTurn(org, work, pass, turns);
+    const begun = await beginInTurn(org, work, pass, { turns });
     await begun.idle;
     return await begun.result;
   };
@@ -81,7 +81,7 @@ test("a unit that waits for something outside holds up no other", async () => {
     await pause(outside.promise);
     return "late";
   };
-  const waiting = await beginInTurn("a", unitWork(), late, turns);
+  const waiting = await beginInTurn("a", unitWork(), late, { turns });
   await waiting.idle;
   expect(await unit("b", "light", [10])).toBe("light");
   outside.resolve();
@@ -93,7 +93,7 @@ test("a unit that throws gives its turn back", async () => {
   const broken = async () => {
     throw new Error("broken");
   };
-  const begun = await beginInTurn("a", unitWork(), broken, turns);
+  const begun = await beginInTurn("a", unitWork(), broken, { turns });
   await expect(begun.result).rejects.toThrow("broken");
   await begun.idle;
   expect(await unit("b", "light", [10])).toBe("light");
@@ -109,7 +109,7 @@ test("a score that is computed in pieces, and says so between them, holds up nob
       await pauseWork({ [WORK]: work });
     }
   };
-  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), turns);
+  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), { turns });
   const light = (async () => {
     await heavy;
     return await unit("fair", "fair", [1000]);
