@@ -42,6 +42,7 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  * src/slices.ts and the Worker's entry import a slice; commands, SDK and page know the wire types of each.
  */
 const SLICES = [
+  "src/accounts",
   "src/billing",
   "src/fleets",
   "src/retention",
@@ -67,8 +68,8 @@ const OWNERS = {
   "drizzle-orm": ["src/db", ...SLICES],
   openai: ["src/clients"],
   stripe: ["src/billing"],
-  hono: ["src/api"],
-  jose: ["src/runtime"],
+  hono: ["src/api", "src/accounts"],
+  jose: ["src/accounts"],
   standardwebhooks: ["src/runtime", ...SLICES],
   "@jax-js/jax": ["packages/trainer"],
   ...Object.fromEntries(

@@ -52,7 +52,7 @@ const nodeProject = {
       ...platformFree,
       "packages/{policy,trainer}/test/**/*.test.ts",
       "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
-      "test/{api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
+      "test/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],
   },
 };
@@ -101,7 +101,7 @@ const workerdProject = {
     isolate: false,
     include: [
       ...platformFree,
-      "test/{api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
+      "test/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
       ...benches,
     ],
     exclude: nodeOnly,

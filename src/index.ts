@@ -1,4 +1,5 @@
 /** The Worker: its Durable Object classes and its three doors. Nothing else. */
+import { openAuthentication } from "./accounts/authentication.ts";
 import { createApp } from "./api/app.ts";
 import type { ApiDependencies } from "./api/operation.ts";
 import type { RunMessage } from "./runtime/contract/wire.ts";
@@ -13,11 +14,11 @@ import { SLICE_SERVICES } from "./slice-services.ts";
 import { OPERATIONS } from "./slices.ts";
 import { TriggerObject as Trigger } from "./triggers/object.ts";
 
+export { AuditObject } from "./accounts/audit-object.ts";
+export { RequestsObject } from "./accounts/requests-object.ts";
 export { AccountObject } from "./billing/object.ts";
 export { FleetObject } from "./fleets/object.ts";
 export { ProjectObject } from "./retention/object.ts";
-export { AuditObject } from "./runtime/account/audit-object.ts";
-export { RequestsObject } from "./runtime/account/requests-object.ts";
 export { EndpointObject } from "./runtime/endpoint/object.ts";
 export { RolloutObject } from "./runtime/rollout/object.ts";
 export { RolloutSqlObject } from "./runtime/rollout/sql-object.ts";
@@ -39,6 +40,7 @@ refuseExit();
 const dependencies: ApiDependencies = {
   services,
   slices: SLICE_SERVICES,
+  authentication: openAuthentication,
   now: () => Date.now(),
   outlive,
   report: (error, requestId) => logError("request failed", { request_id: requestId }, error),

@@ -1,4 +1,5 @@
 /** What the routes of slices ask, by name: with objects, so not for Node. */
+import { accountsService as accounts } from "./accounts/service.ts";
 import { billingService as billing } from "./billing/service.ts";
 import * as replicas from "./fleets/replicas.ts";
 import * as fleets from "./fleets/service.ts";
@@ -19,4 +20,5 @@ export const SLICE_SERVICES = {
   telemetry,
   retention,
   billing,
+  accounts,
 };

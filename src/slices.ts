@@ -1,10 +1,12 @@
 /** The slices of this platform, whose hooks are registered by the import of this file, and all operations of its API. */
+import { accounts } from "./accounts/slice.ts";
 import { KERNEL_OPERATIONS } from "./api/app.ts";
 import type { Operation } from "./api/operation.ts";
 import type { Slice } from "./api/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
 import { retention } from "./retention/slice.ts";
+import { registerAccounts } from "./runtime/kit/account-hooks.ts";
 import { register } from "./runtime/kit/slice-hooks.ts";
 import { registerCharges } from "./runtime/run/charges.ts";
 import { sharing } from "./sharing/slice.ts";
@@ -13,10 +15,11 @@ import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
 /** A project's objects are freed in this order: fleets before the webhooks that hear of them. */
-const SLICES: readonly Slice[] = [fleets, webhooks, triggers, sharing, telemetry, retention, billing];
+const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, retention, billing];
 
-for (const { hooks, charges } of SLICES) {
+for (const { hooks, accounts: accountHooks, charges } of SLICES) {
   register(hooks);
+  if (accountHooks !== undefined) registerAccounts(accountHooks);
   if (charges !== undefined) registerCharges(charges);
 }
 

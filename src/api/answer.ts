@@ -3,7 +3,6 @@
  * repeat is known. Whatever cannot be read, and whatever a service refuses, is thrown as a Refusal.
  */
 import type * as z from "zod";
-import type { Caller } from "../contract/identity.ts";
 import { canonicalJson, type Json } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { Result } from "../runtime/contract/refusal.ts";
@@ -62,18 +61,6 @@ export async function storedRow<Row>(
 ): Promise<Row> {
   const id = pathParam(context, "id");
   const row = await find(context.env.DB, context.var.scope, id);
-  if (row !== null) return row;
-  throw new Refusal({ code: "not_found", message: `no ${what} ${id}`, param: "id" });
-}
-
-/** The same of what the caller's organisation has. */
-export async function rowOfOrganization<Row>(
-  context: ApiContext,
-  what: string,
-  find: (database: D1Database, caller: Caller, id: string) => Promise<Row | null>,
-): Promise<Row> {
-  const id = pathParam(context, "id");
-  const row = await find(context.env.DB, context.var.caller, id);
   if (row !== null) return row;
   throw new Refusal({ code: "not_found", message: `no ${what} ${id}`, param: "id" });
 }

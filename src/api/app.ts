@@ -17,31 +17,24 @@ import {
   storageIsFull,
   storageTakes,
 } from "../runtime/kit/storage-faults.ts";
-import { auditOperations } from "./audit-log.ts";
-import { Guard } from "./auth.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
+import { Guard } from "./guard.ts";
 import { parseAs, queryOf } from "./input.ts";
-import { joinReply } from "./join-page.ts";
-import { keyOperations } from "./keys.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
-import { organizationOperations } from "./organizations.ts";
 import { isNavigation, pageReply } from "./pages.ts";
-import { peopleOperations } from "./people.ts";
-import { projectOperations } from "./projects.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutListOperations } from "./rollout-lists.ts";
 import { rolloutOperations } from "./rollouts.ts";
 import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
-import { sessionOperations } from "./sessions.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { turnOperations } from "./turns.ts";
 
@@ -78,21 +71,6 @@ const doorOperations: readonly Operation[] = [
     },
     handle: (context) => docsReply(context, openApi(context)),
   },
-  {
-    id: "getJoinPage",
-    route: "GET /join",
-    permission: "anybody",
-    summary: "Open the page on which people accept an invitation",
-    description:
-      "An invitation's `url` leads here, its token behind the `#`, which browsers send to nobody. The page takes the token from there and posts it to `/v1/invitations/accept` when the person says so.",
-    reply: {
-      description: "HTML that needs no other file",
-      contentType: "text/html",
-      schema: null,
-      example: "<!doctype html>…",
-    },
-    handle: joinReply,
-  },
 ];
 
 /** Those of no slice. */
@@ -111,12 +89,6 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
-  ...organizationOperations,
-  ...projectOperations,
-  ...keyOperations,
-  ...sessionOperations,
-  ...peopleOperations,
-  ...auditOperations,
   ...resealOperations,
 ];
 
@@ -132,7 +104,7 @@ function openApi({ var: { operations } }: ApiContext): OpenApiDocument {
 /** `operations`: all that it serves, and that its reference tells of. */
 export function createApp(dependencies: ApiDependencies, operations: readonly Operation[]): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
-  const guard = new Guard(dependencies.now);
+  const guard = new Guard(dependencies.now, dependencies.authentication(dependencies.now));
   app.use(prepare(dependencies, operations));
   for (const operation of operations) {
     const { handle } = operation;

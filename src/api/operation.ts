@@ -13,6 +13,8 @@ export interface ApiDependencies {
   readonly services: Services;
   /** What the routes of slices ask, by name. */
   readonly slices: Readonly<Record<string, object>>;
+  /** What remembers for a while who sends requests. `now`: epoch milliseconds. */
+  readonly authentication: (now: () => number) => Authentication;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** The same promise, whose work goes on though the caller has gone away. */
@@ -23,7 +25,7 @@ export interface ApiDependencies {
 
 export interface ApiTypes {
   Bindings: Env;
-  Variables: ApiDependencies & {
+  Variables: Omit<ApiDependencies, "authentication"> & {
     /** The project; nobody's for an operation about an organisation. */
     scope: Scope;
     caller: Caller;
@@ -39,6 +41,19 @@ export interface ApiTypes {
   };
 }
 export type ApiContext = Context<ApiTypes>;
+
+/** How the API learns who sends a request: what it is given by the slice that has accounts. */
+export interface Authentication {
+  /** Who sends the request; remembered for `REMEMBERED_MS` at most. Throws a Refusal for nobody. */
+  callerOf(context: ApiContext): Promise<Caller>;
+  /** Counts the request against the limits of its caller. Throws a Refusal where there are too many. */
+  count(context: ApiContext, caller: Caller): Promise<void>;
+  /** The id of the organisation's project that has this id or name, remembered for as long; null: there is none. */
+  projectId(env: Env, orgId: string, nameOrId: string): Promise<string | null>;
+}
+
+/** How long what was found of a caller, or of a project's name, is remembered. */
+export const REMEMBERED_MS = 2000;
 
 export interface RequestBody {
   /** Of the body, or of one line of it. */

@@ -1,4 +1,5 @@
 /** A part of the platform that the rest does without: docs/architecture.md. */
+import type { AccountHooks } from "../runtime/kit/account-hooks.ts";
 import type { SliceHooks } from "../runtime/kit/slice-hooks.ts";
 import type { ChargeHooks } from "../runtime/run/charges.ts";
 import type { Operation } from "./operation.ts";
@@ -7,6 +8,8 @@ export interface Slice {
   readonly operations: readonly Operation[];
   /** What it does inside the rest. */
   readonly hooks: SliceHooks;
+  /** Of the one that has accounts. */
+  readonly accounts?: AccountHooks;
   /** Of the one that charges runs. */
   readonly charges?: ChargeHooks;
 }

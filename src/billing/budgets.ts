@@ -4,15 +4,13 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { findApiKey } from "../db/api-keys.ts";
 import { type Page, seconds } from "../db/page.ts";
-import { findMember } from "../db/people.ts";
-import { findProject } from "../db/projects.ts";
 import type { BudgetRow } from "../db/schema.ts";
-import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { tellAccount } from "../runtime/account/tell-account.ts";
+import { keyReused, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { accounts, refuseDeleted } from "../runtime/kit/account-hooks.ts";
 import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
 import { minting } from "../runtime/kit/secrets.ts";
-import { refuseDeleted, refuseOneProject, tellAccount } from "../runtime/service/organizations.ts";
 import { notFound } from "../runtime/service/read-run.ts";
 import { deleteBudget, findBudget, insertBudget, listBudgets, updateBudget } from "./queries/budgets.ts";
 import type { BudgetState } from "./rpc.ts";
@@ -32,7 +30,7 @@ export async function createBudget(
   if (refused !== null) return refused;
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
-  const target = await targetOf(env, caller, request);
+  const target = await targetOf(env, caller.orgId, request);
   if (!target.ok) return target;
   const { now } = options;
   const { target_kind, limit_micros } = request;
@@ -91,22 +89,21 @@ export async function removeBudget(env: Env, caller: Caller, id: string): Promis
 }
 
 /** The id of what the budget is for, if it is the organisation's. */
-async function targetOf(env: Env, caller: Caller, { target_kind, target_id }: BudgetRequest): Promise<Result<string>> {
+async function targetOf(env: Env, orgId: string, { target_kind, target_id }: BudgetRequest): Promise<Result<string>> {
   if (target_kind === "organization") {
-    if (target_id === undefined || target_id === caller.orgId) return { ok: true, value: caller.orgId };
+    if (target_id === undefined || target_id === orgId) return { ok: true, value: orgId };
     return refuse("not_found", `no organization ${target_id}`, "target_id");
   }
   if (target_id === undefined) {
     const what = target_kind === "project" ? "a project by its id or name" : "a key or a person by its id";
     return refuse("invalid_request", `target_id: is required: name ${what}`, "target_id");
   }
-  const found =
-    target_kind === "project"
-      ? await findProject(env.DB, caller, target_id)
-      : ((await findApiKey(env.DB, caller, target_id)) ?? (await findMember(env.DB, caller.orgId, target_id)));
-  if (found !== null) return { ok: true, value: found.id };
-  const what = target_kind === "project" ? "project" : "key or person";
-  return refuse("not_found", `no ${what} ${target_id}`, "target_id");
+  if (target_kind === "project") {
+    const id = await accounts().projectId(env, orgId, target_id);
+    return id === null ? refuse("not_found", `no project ${target_id}`, "target_id") : { ok: true, value: id };
+  }
+  if (await accounts().hasPayer(env, orgId, target_id)) return { ok: true, value: target_id };
+  return refuse("not_found", `no key or person ${target_id}`, "target_id");
 }
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {

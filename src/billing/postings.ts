@@ -7,8 +7,8 @@ import type { Caller } from "../contract/identity.ts";
 import type { LedgerEntry } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { recall, remember } from "../db/idempotency-keys.ts";
-import { findOrganization } from "../db/organizations.ts";
 import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import { type CreateOptions, isSameRequest, toRemember } from "../runtime/kit/idempotency.ts";
 import { sha256Hex } from "../runtime/kit/secrets.ts";
 import type { EntriesPage, Posting } from "./rpc.ts";
@@ -77,7 +77,7 @@ async function nameOf(
       "Idempotency-Key",
     );
   }
-  if ((await findOrganization(env.DB, organization)) === null) {
+  if (!(await accounts().settingsOf(env, organization)).open) {
     return noOrganization(organization);
   }
   const name = sha256Hex(JSON.stringify([caller.orgId, operation, key])).slice(0, NAME_CHARACTERS);

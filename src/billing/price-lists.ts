@@ -2,9 +2,8 @@
  * Prices as they are in force. The list is read once a minute in each isolate, with those that are to come, so a version
  * begins at its time.
  */
-import type { PriceList } from "../contract/money.ts";
+import type { BillingMode, PriceList } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
-import type { OrganizationStanding } from "../db/organization-limits.ts";
 import { placeOf } from "../runtime/kit/address.ts";
 import { TtlCache } from "../runtime/kit/caches.ts";
 import type { Priced } from "../runtime/run/charges.ts";
@@ -31,7 +30,7 @@ async function listInForce(env: Env, now: number): Promise<PriceList> {
 /** What a run that is created now is asked; null where its organisation is charged nothing. */
 export async function pricesOf(
   env: Env,
-  { billing }: OrganizationStanding,
+  billing: BillingMode,
   { policy, judges }: Priced,
   now: number,
 ): Promise<PinnedPrices | null> {

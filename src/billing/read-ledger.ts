@@ -1,9 +1,8 @@
 /** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
 import type { BalanceView, LedgerVerification } from "../contract/billing.ts";
 import { type Caller, permits } from "../contract/identity.ts";
-import { findOrganization } from "../db/organizations.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
-import { refuseOneProject } from "../runtime/service/organizations.ts";
+import { type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 
@@ -39,8 +38,8 @@ export async function verifyLedger(
 
 async function organizationOf(env: Env, { orgId, projectId, permissions }: Caller, asked: string | null) {
   if (asked !== null && permissions.includes("operator")) {
-    const found = await findOrganization(env.DB, asked);
-    return found === null ? notFoundHere(asked) : ({ ok: true, value: asked } as const);
+    const { open } = await accounts().settingsOf(env, asked);
+    return open ? ({ ok: true, value: asked } as const) : notFoundHere(asked);
   }
   if (asked !== null && asked !== orgId) return notFoundHere(asked);
   if (!permits(permissions, "billing:read")) {

@@ -6,7 +6,7 @@
  */
 import type { BillingMode } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
-import { storedIn } from "../db/organization-limits.ts";
+import { storedIn } from "../db/stored-bytes.ts";
 import type { Days } from "../runtime/kit/slice-hooks.ts";
 import type { Subrequests } from "../runtime/kit/subrequests.ts";
 import { storageCharge } from "./charge.ts";

@@ -2,17 +2,15 @@
  * Payments through Stripe, where the deployment has an account there: a checkout is begun, and what Stripe tells is posted
  * to the books, once. What a kill swallows Stripe tells again.
  */
-
 import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "../contract/billing.ts";
 import type { Caller } from "../contract/identity.ts";
-import { findOrganization } from "../db/organizations.ts";
 import { addTotal } from "../db/totals.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import { wayOut } from "../runtime/kit/address.ts";
 import type { CreateOptions } from "../runtime/kit/idempotency.ts";
 import { logError } from "../runtime/kit/log.ts";
 import { sha256Hex } from "../runtime/kit/secrets.ts";
-import { refuseOneProject } from "../runtime/service/organizations.ts";
 import type { PostReply } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import { openStripe, type StripeAccount, StripeRefused, StripeUnsigned } from "./stripe-client.ts";
@@ -85,7 +83,7 @@ export async function receiveStripeEvent(
   }
   const organization = news.organization ?? ownerIn(await stripe.metadataOf(news.payment));
   if (organization === null) return ignored(event, `${news.payment} names no organisation in its metadata`);
-  if ((await findOrganization(env.DB, organization)) === null) {
+  if (!(await accounts().settingsOf(env, organization)).open) {
     return await unposted(env, event, `${news.payment} is of ${organization}, which is not there`, organization);
   }
   const { posted, gone } = await post(env, organization, news, event.id);

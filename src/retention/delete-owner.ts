@@ -6,9 +6,9 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { accountObject, auditObject, ownerFolder } from "../runtime/kit/names.ts";
+import { accountObject, ownerFolder } from "../runtime/kit/names.ts";
 import { minting } from "../runtime/kit/secrets.ts";
-import { closeOrganization, objectsOfProject, stopProject } from "../runtime/kit/slice-hooks.ts";
+import { closeOrganization, forgetOrganization, objectsOfProject, stopProject } from "../runtime/kit/slice-hooks.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
@@ -85,7 +85,7 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
         const counts = projects.reduce(plus, plus(job.counts, { rows, objects: 1 }));
         return goOn({ ...job, counted: true, counts });
       }
-      await subrequests.object(() => auditObject(env, orgId).forget());
+      await forgetOrganization(env, orgId, subrequests);
       await subrequests.fetch(() => deleteRowsOfOrganization(env.DB, orgId));
       return { ...ENDED, counts: job.counts };
     }

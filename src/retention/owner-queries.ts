@@ -4,7 +4,6 @@
  */
 import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { works } from "../db/api-keys.ts";
 import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../db/doors-schema.ts";
 import { reportLinks, signInCodes, webSessions } from "../db/page-schema.ts";
 import {
@@ -34,6 +33,7 @@ import {
   type ProjectTable,
   unscoped,
 } from "../db/scoped.ts";
+import { works } from "../db/working-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
 /** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */

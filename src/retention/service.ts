@@ -6,9 +6,9 @@ import type { DeletionView } from "../contract/deletion.ts";
 import { type Caller, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { findProjectId } from "../db/keys.ts";
 import type { DeletionRow } from "../db/schema.ts";
 import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import { idsOf, logError } from "../runtime/kit/log.ts";
 import { runObject } from "../runtime/kit/names.ts";
 import { minting, readId } from "../runtime/kit/secrets.ts";
@@ -66,7 +66,7 @@ export async function deleteProject(
 ): Promise<Result<DeletionView>> {
   const { orgId, projectId: own, who } = caller;
   // One whose deletion has begun has no name any more, and is known by its id.
-  const id = (await findProjectId(env.DB, orgId, nameOrId)) ?? nameOrId;
+  const id = (await accounts().projectId(env, orgId, nameOrId)) ?? nameOrId;
   if (own !== null) return id === own ? tooNarrow("a project") : notFound("project", nameOrId);
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
   const deletion = await beginProjectDeletion(env.DB, orgId, id, made);

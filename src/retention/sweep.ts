@@ -7,7 +7,6 @@ import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { deleteUnusedDataset } from "../db/datasets.ts";
-import { dropSignIns } from "../db/web-sessions.ts";
 import { uploadKeys } from "../runtime/kit/names.ts";
 import { minting } from "../runtime/kit/secrets.ts";
 import { sweepProject } from "../runtime/kit/slice-hooks.ts";
@@ -76,9 +75,8 @@ async function dropRows(
   const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
   const receipts = () => dropReceipts(DB, scope.orgId, before(now, RECEIPT_DAYS), limit);
   const verdicts = () => (verdicts_days === null ? false : dropVerdicts(DB, scope, before(now, verdicts_days), limit));
-  const signIns = () => dropSignIns(DB, scope.orgId, now, limit);
   let more = await sweepProject(env, scope, { now, limit }, subrequests);
-  for (const drop of [keys, sharedKeys, receipts, verdicts, signIns])
+  for (const drop of [keys, sharedKeys, receipts, verdicts])
     more = (await subrequests.fetch(async () => await drop())) || more;
   return more;
 }

@@ -9,8 +9,8 @@ import { mintId, mintToken } from "../core/ids.ts";
 import { seconds } from "../db/page.ts";
 import { getRun, runViewOf } from "../db/runs.ts";
 import type { RunRow } from "../db/schema.ts";
-import { whoStillMay } from "../db/standing.ts";
 import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
 import { type CreateOptions, hashedWith, replay, toRemember } from "../runtime/kit/idempotency.ts";
 import { minting, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
@@ -93,7 +93,7 @@ type SharedRun = NonNullable<Awaited<ReturnType<typeof findSharedRun>>>;
 
 async function isStillGiven(env: Env, { run, created_by }: SharedRun, now: number): Promise<boolean> {
   const scope = { orgId: run.org_id, projectId: run.project_id };
-  return (await whoStillMay(env.DB, scope, created_by, "runs:write", now)) !== null;
+  return (await accounts().whoStillMay(env, scope, created_by, "runs:write", now)) !== null;
 }
 
 async function reportOf(env: Env, found: SharedRun): Promise<SharedReport> {

@@ -1,9 +1,8 @@
 /** The run that a delivery begins: of the trigger as it is by now, by whoever made it, once. */
-
 import type { RunRequest } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
-import { whoStillMay } from "../db/standing.ts";
 import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import type { CreateOptions } from "../runtime/kit/idempotency.ts";
 import { keyedHashes, sha256Hex } from "../runtime/kit/secrets.ts";
 import { filled } from "./mapping.ts";
@@ -30,7 +29,7 @@ export async function beginRun(
   const trigger = await getTrigger(env.DB, scope, trigger_id);
   if (trigger === null) return refuse("not_found", "the trigger was deleted", null);
   if (trigger.disabled_at !== null) return triggerDisabled();
-  const payer = await whoStillMay(env.DB, scope, trigger.created_by, "runs:write", now);
+  const payer = await accounts().whoStillMay(env, scope, trigger.created_by, "runs:write", now);
   if (payer === null) {
     const message = `${trigger.created_by}, whose runs these are, may start none any more: change the trigger's run with another key`;
     return refuse("forbidden", message, null);

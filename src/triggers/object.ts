@@ -11,10 +11,10 @@ import { LIMITS } from "../contract/limits.ts";
 import { getRun } from "../db/runs.ts";
 import type { Refusal } from "../runtime/contract/refusal.ts";
 import type { Serves } from "../runtime/contract/rpc.ts";
+import { accounts } from "../runtime/kit/account-hooks.ts";
 import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
 import { backoffMs } from "../runtime/kit/backoff.ts";
 import { idsOf, logError } from "../runtime/kit/log.ts";
-import { auditObject } from "../runtime/kit/names.ts";
 import { Tombstone } from "../runtime/kit/tombstone.ts";
 import { WaitingReaders } from "../runtime/run/pages.ts";
 import { type AcceptRun, beginRun } from "./begin-run.ts";
@@ -287,11 +287,13 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
 
   /** For the audit log: a run that no request made. A kill in between leaves it out. */
   async #enter({ scope, trigger_id }: TriggerPlace, { serial, at }: Pending, made: string): Promise<void> {
-    const log = auditObject(this.env, scope.orgId);
     const change = { at, who: trigger_id, action: "receiveDelivery", project_id: scope.projectId, target: trigger_id };
     try {
-      const entry = await log.begin({ ...change, request_id: `${trigger_id}:${serial}` });
-      if (entry !== null) await log.end(entry, { status: 202, made });
+      const entry = await accounts().beginChange(this.env, scope.orgId, {
+        ...change,
+        request_id: `${trigger_id}:${serial}`,
+      });
+      if (entry !== null) await accounts().endChange(this.env, scope.orgId, entry, { status: 202, made });
     } catch (thrown) {
       logError("audit log", idsOfTrigger({ scope, trigger_id }), thrown);
     }

@@ -3,8 +3,7 @@ import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import type { Scope } from "../../src/contract/scope.ts";
 import { mintToken } from "../../src/core/ids.ts";
-import { insertKey } from "../../src/db/keys.ts";
-import { type ApiKeyRow, organizations, projects } from "../../src/db/schema.ts";
+import { type ApiKeyRow, apiKeys, organizations, projects } from "../../src/db/schema.ts";
 import { minting, sha256Hex } from "../../src/runtime/kit/secrets.ts";
 
 /** A key of the scope that may do everything there; its organisation and project are made if they are not there yet. */
@@ -18,7 +17,7 @@ export async function admit(scope: Scope, changes: Partial<ApiKeyRow> = {}): Pro
     d1.insert(projects).values(project).onConflictDoNothing(),
   ]);
   const token = mintToken("rk", minting(env, 0));
-  await insertKey(env.DB, { ...keyRow(scope, token), ...changes });
+  await d1.insert(apiKeys).values({ ...keyRow(scope, token), ...changes });
   return token;
 }
 

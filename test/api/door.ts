@@ -3,6 +3,7 @@
  * with an exception, so a route that calls it by mistake shows as a 500.
  */
 import { env } from "cloudflare:workers";
+import { openAuthentication } from "../../src/accounts/authentication.ts";
 import { createApp } from "../../src/api/app.ts";
 import type { ApiDependencies } from "../../src/api/operation.ts";
 import type { Scope } from "../../src/contract/scope.ts";
@@ -37,6 +38,7 @@ export async function openDoor(
   const dependencies: ApiDependencies = {
     services: { ...unwritten(), ...services },
     slices: { ...SLICE_SERVICES, ...slices },
+    authentication: openAuthentication,
     now: () => clock.now,
     outlive: (work) => work,
     report: (error) => reported.push(error),

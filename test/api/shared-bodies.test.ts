@@ -28,7 +28,10 @@ function stalled(bytes: number) {
 }
 
 test("a small body does not wait for large ones from the same address that have stopped", async () => {
-  const { app } = await openDoor({ acceptInvitation: async () => refuse("not_found", "there is none", "token") });
+  const { app } = await openDoor(
+    {},
+    { accounts: { acceptInvitation: async () => refuse("not_found", "there is none", "token") } },
+  );
   const headers = { "content-type": "application/json", "cf-connecting-ip": "192.0.2.71" };
   const send = (body: BodyInit) =>
     app.request("http://platform.test/v1/invitations/accept", { method: "POST", headers, body }, env);

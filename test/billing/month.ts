@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import * as z from "zod";
+import { openAuthentication } from "../../src/accounts/authentication.ts";
 import { createApp } from "../../src/api/app.ts";
 import { AccountObject } from "../../src/billing/object.ts";
 import { forgetPrices } from "../../src/billing/price-lists.ts";
@@ -170,7 +171,14 @@ export async function payByCard({ scope }: Tenant, cents: number, refunded: numb
   const NETWORK = { fetch: async () => Response.json(paymentOf(payment)) };
   const configured = { ...env, STRIPE_SECRET_KEY: "sk_test_1", STRIPE_WEBHOOK_SECRET: SECRET, NETWORK };
   const app = createApp(
-    { services, slices: SLICE_SERVICES, now: () => Date.now(), outlive: (work) => work, report: () => undefined },
+    {
+      services,
+      slices: SLICE_SERVICES,
+      authentication: openAuthentication,
+      now: () => Date.now(),
+      outlive: (work) => work,
+      report: () => undefined,
+    },
     OPERATIONS,
   );
   const paid = eventOf("payment_intent.succeeded", paymentOf(payment));

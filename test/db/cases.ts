@@ -4,31 +4,23 @@ import * as books from "../../src/billing/queries/books.ts";
 import * as budgets from "../../src/billing/queries/budgets.ts";
 import * as usage from "../../src/billing/queries/usage-hours.ts";
 import type { Scope } from "../../src/contract/scope.ts";
-import * as allowedHosts from "../../src/db/allowed-hosts.ts";
-import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
-import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
-import * as keys from "../../src/db/keys.ts";
-import * as organizations from "../../src/db/organizations.ts";
 import * as past from "../../src/db/past-runs.ts";
-import * as people from "../../src/db/people.ts";
-import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
-import { personBehind, whoStillMay } from "../../src/db/standing.ts";
-import * as sessions from "../../src/db/web-sessions.ts";
+import * as trainerTokens from "../../src/db/trainer-tokens.ts";
 import * as reportLinks from "../../src/sharing/queries.ts";
 import * as triggers from "../../src/triggers/queries.ts";
 import * as webhooks from "../../src/webhooks/queries.ts";
-import { keyRow } from "../api/accounts.ts";
+import { ACCOUNT_CASES } from "../accounts/query-cases.ts";
 import { endpointRow, runRow } from "../api/run-rows.ts";
 import { FLEET_CASES } from "../fleets/query-cases.ts";
-import { codeRow, linkRow, sessionRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
+import { linkRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -98,7 +90,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   findVerdicts: async (d1, scope) => [...(await verdicts.findVerdicts(d1, scope, ["k"]))],
   keepVerdict: (d1, scope) => verdicts.keepVerdict(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),
   replaceTrainerToken: (d1, scope, mark) =>
-    keys.replaceTrainerToken(d1, scope, { hash: crypto.randomUUID(), run_id: `run_${mark}`, ...at }, 9000),
+    trainerTokens.replaceTrainerToken(d1, scope, { hash: crypto.randomUUID(), run_id: `run_${mark}`, ...at }, 9000),
   insertRun: (d1, scope) => {
     const endpoint = endpointRow();
     return runs.insertRun(d1, scope, runRow(endpoint), endpoint, [endpointRow()]);
@@ -183,32 +175,9 @@ export interface Reach {
 }
 export type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
 
-/** Who may change anything in the organisation that is asked in. */
-const adminOf = async (d1: D1Database, orgId: string) => {
-  const key = { ...newKey(""), project_id: null, scopes: ["admin" as const] };
-  await apiKeys.insertApiKey(d1, orgId, key, null);
-  return key.id;
-};
-const newKey = (mark: string) => {
-  const { org_id: _, ...key } = { ...keyRow({ orgId: "", projectId: "" }, crypto.randomUUID()), ...at };
-  return { ...key, project_id: `pj_${mark}` };
-};
-const invitationRow = (mark: string) => {
-  const id = `${mark}-${crypto.randomUUID()}`;
-  const times = { ...at, expires_at: 9000, accepted_at: null };
-  return { id, email: "f@example.com", role: "viewer" as const, hash: id, invited_by: "key_1", ...times };
-};
-
 /** The same of the things of an organisation; a stranger is another organisation. */
 export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
-  findProjectId: async (d1, { orgId }, mark) => [
-    await keys.findProjectId(d1, orgId, `pj_${mark}`),
-    await keys.findProjectId(d1, orgId, mark),
-  ],
-  insertApiKey: (d1, { orgId }, mark) => apiKeys.insertApiKey(d1, orgId, newKey(mark), null),
-  rotateApiKey: (d1, { orgId }, mark) => {
-    return apiKeys.rotateApiKey(d1, orgId, { before: `key_${mark}`, next: newKey(mark), ends: 9000 }, null);
-  },
+  ...ACCOUNT_CASES,
   rememberIf: async (d1, { orgId }) => {
     const made = {
       operation: "createProject",
@@ -223,14 +192,6 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
     const made = { operation: "createTopUp", key: crypto.randomUUID(), request_hash: "h", resource_id: "n", ...at };
     return idempotency.remember(d1, orgId, made);
   },
-  whoStillMay: async (d1, { orgId }, mark) => {
-    const scope = { orgId, projectId: `pj_${mark}` };
-    return [
-      await whoStillMay(d1, scope, `key_${mark}`, "runs:read", 3000),
-      await whoStillMay(d1, scope, `per_${mark}`, "runs:read", 3000),
-    ];
-  },
-  personBehind: (d1, { orgId }, mark) => personBehind(d1, orgId, `key_${mark}`),
   findBudget: (d1, { orgId }, mark) => budgets.findBudget(d1, orgId, `bud_${mark}`),
   listBudgets: (d1, { orgId }) => budgets.listBudgets(d1, orgId, FIRST),
   insertBudget: (d1, { orgId }, mark) => {
@@ -245,76 +206,14 @@ export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   updateBudget: (d1, { orgId }, mark) =>
     budgets.updateBudget(d1, orgId, `bud_${mark}`, { limit_micros: 7, updated_at: 3000 }),
   deleteBudget: (d1, { orgId }, mark) => budgets.deleteBudget(d1, orgId, `bud_${mark}`),
-  readAllowedHosts: (d1, { orgId }) => allowedHosts.readAllowedHosts(d1, orgId),
   webhooksNaming: (d1, { orgId }) => webhooks.webhooksNaming(d1, orgId, "budget", 10),
-  findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
   usageBetween: async (d1, { orgId }) => [
     await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: null }),
     await usage.usageBetween(d1, orgId, { ...ANY_HOUR, projectId: "any" }),
   ],
-  updateOrganization: (d1, { orgId }) =>
-    organizations.updateOrganization(d1, orgId, { allowed_hosts: ["gpu.example"] }),
   readTerms: async (d1, { orgId }) => Object.values(await books.readTerms(d1, orgId)),
-  ownersOf: async (d1, { orgId }, mark) => {
-    const by = await adminOf(d1, orgId);
-    await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "owner", by }, 3000);
-    return await people.ownersOf(d1, orgId, 5);
-  },
   writeUsageHours: (d1, { orgId }, mark) => {
     const bucket = { project_id: `pj_${mark}`, hour: 3600, payer: `key_${mark}`, environment: "e", model: "m" };
     return books.writeUsageHours(d1, orgId, [{ ...bucket, kind: "eval", counts: { turns: 7 }, lines: {} }]);
   },
-  insertProject: (d1, { orgId }, mark) => {
-    const row = {
-      id: `${mark}-${crypto.randomUUID()}`,
-      name: crypto.randomUUID(),
-      retention: {},
-      deleted_at: null,
-      ...at,
-    };
-    return projects.insertProject(d1, orgId, row, null);
-  },
-  updateProject: (d1, { orgId }, mark) => projects.updateProject(d1, orgId, `pj_${mark}`, { name: "other" }),
-  findMember: (d1, { orgId }, mark) => people.findMember(d1, orgId, `per_${mark}`),
-  listMembers: (d1, { orgId }) => people.listMembers(d1, orgId, FIRST),
-  changeRole: async (d1, { orgId }, mark) => {
-    const by = await adminOf(d1, orgId);
-    return await people.changeRole(d1, orgId, { id: `per_${mark}`, role: "viewer", by }, 3000);
-  },
-  removeMember: async (d1, { orgId }, mark) => {
-    const by = await adminOf(d1, orgId);
-    return await people.removeMember(d1, orgId, { id: `per_${mark}`, email: "e@example.com", by }, 3000);
-  },
-  findInvitation: (d1, { orgId }, mark) => invitations.findInvitation(d1, orgId, `inv_${mark}`),
-  listInvitations: (d1, { orgId }) => invitations.listInvitations(d1, orgId, FIRST),
-  insertInvitation: (d1, { orgId }, mark) => invitations.insertInvitation(d1, orgId, invitationRow(mark), null),
-  insertSignInCode: (d1, { orgId }, mark) => sessions.insertSignInCode(d1, orgId, codeRow(mark, crypto.randomUUID())),
-  beginSession: async (d1, { orgId }, mark) => [
-    await sessions.beginSession(d1, orgId, sessionRow(mark, crypto.randomUUID()), `code-${mark}`),
-    await sessions.beginSession(d1, orgId, sessionRow(mark, crypto.randomUUID()), null),
-  ],
-  dropSignIns: (d1, { orgId }) => sessions.dropSignIns(d1, orgId, 9_000, 10),
-  deleteInvitation: (d1, { orgId }, mark) => invitations.deleteInvitation(d1, orgId, `inv_${mark}`),
-  acceptInvitation: (d1, { orgId }, mark) => {
-    const key = { ...newKey(mark), person_id: `per_${mark}` };
-    const person = { email: `${mark}@example.com`, role: "viewer", name: null, proven_at: null } as const;
-    const accepted = { id: `inv_${mark}`, org_id: orgId, ...person };
-    return invitations.acceptInvitation(d1, accepted, key);
-  },
-};
-
-/** To these a project beside in the same organisation is a stranger as well. */
-export const IN_REACH: typeof OF_ORGANIZATION = {
-  findApiKey: (d1, reach, mark) => apiKeys.findApiKey(d1, reach, `key_${mark}`),
-  listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),
-  updateApiKey: async (d1, reach, mark) => {
-    const by = { who: await adminOf(d1, reach.orgId), now: 3000 };
-    return await apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }, by);
-  },
-  revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
-  findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
-  listWebSessions: (d1, reach) => sessions.listWebSessions(d1, { ...reach, whose: null }, FIRST),
-  deleteWebSession: (d1, reach, mark) => sessions.deleteWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
-  findProject: (d1, reach, mark) => projects.findProject(d1, reach, `pj_${mark}`),
-  listProjects: (d1, reach) => projects.listProjects(d1, reach, FIRST),
 };

@@ -1,7 +1,7 @@
 /** The same of what deletes things, and of what is deleted after a time. */
 import type { Retention } from "../../src/contract/identity.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
-import * as limits from "../../src/db/organization-limits.ts";
+import * as stored from "../../src/db/stored-bytes.ts";
 import * as deletions from "../../src/retention/deletion-queries.ts";
 import * as owners from "../../src/retention/owner-queries.ts";
 import * as retention from "../../src/retention/sweep-queries.ts";
@@ -28,7 +28,7 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   datasetsBefore: (d1, scope) => retention.datasetsBefore(d1, scope, NOW, 10),
   dropVerdicts: (d1, scope) => retention.dropVerdicts(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
-  storedIn: (d1, scope) => limits.storedIn(d1, scope),
+  storedIn: (d1, scope) => stored.storedIn(d1, scope),
   hasToSweep: (d1, scope) => retention.hasToSweep(d1, scope, KEPT),
   runsOf: (d1, scope) => owners.runsOf(d1, scope, 10),
   countRowsOfProject: (d1, scope) => owners.countRowsOfProject(d1, scope),
@@ -47,7 +47,7 @@ export const DELETIONS_OF_ORGANIZATION: Readonly<Record<string, OrganizationCase
   nameOfOrganization: (d1, { orgId }) => owners.nameOfOrganization(d1, orgId),
   countRowsOfOrganization: (d1, { orgId }) => owners.countRowsOfOrganization(d1, orgId, "key_1"),
   deleteRowsOfOrganization: (d1, { orgId }) => owners.deleteRowsOfOrganization(d1, orgId),
-  standingOf: (d1, { orgId }) => limits.standingOf(d1, orgId),
+  storedBy: (d1, { orgId }) => stored.storedBy(d1, orgId),
   dropReceipts: (d1, { orgId }) => retention.dropReceipts(d1, orgId, NOW, 10),
 };
 

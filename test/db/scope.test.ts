@@ -6,35 +6,35 @@
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import * as apiKeys from "../../src/accounts/queries/api-keys.ts";
+import * as invitations from "../../src/accounts/queries/invitations.ts";
+import * as keys from "../../src/accounts/queries/keys.ts";
+import * as organizations from "../../src/accounts/queries/organizations.ts";
+import * as people from "../../src/accounts/queries/people.ts";
+import * as projects from "../../src/accounts/queries/projects.ts";
+import * as standing from "../../src/accounts/queries/standing.ts";
+import * as sessions from "../../src/accounts/queries/web-sessions.ts";
 import * as books from "../../src/billing/queries/books.ts";
 import * as budgets from "../../src/billing/queries/budgets.ts";
 import * as priceLists from "../../src/billing/queries/price-lists.ts";
 import * as usage from "../../src/billing/queries/usage-hours.ts";
-import * as allowedHosts from "../../src/db/allowed-hosts.ts";
-import * as apiKeys from "../../src/db/api-keys.ts";
 import * as datasets from "../../src/db/datasets.ts";
 import * as deletedRows from "../../src/db/deleted-rows.ts";
 import * as doors from "../../src/db/doors-schema.ts";
 import * as endpoints from "../../src/db/endpoints.ts";
 import * as idempotency from "../../src/db/idempotency-keys.ts";
-import * as invitations from "../../src/db/invitations.ts";
 import * as verdicts from "../../src/db/judge-verdicts.ts";
-import * as keys from "../../src/db/keys.ts";
-import * as limits from "../../src/db/organization-limits.ts";
-import * as organizations from "../../src/db/organizations.ts";
 import * as page from "../../src/db/page.ts";
 import * as pages from "../../src/db/page-schema.ts";
 import * as past from "../../src/db/past-runs.ts";
-import * as people from "../../src/db/people.ts";
-import * as projects from "../../src/db/projects.ts";
 import * as runs from "../../src/db/runs.ts";
 import * as tables from "../../src/db/schema.ts";
 import { inOrganization, inProject } from "../../src/db/scoped.ts";
 import * as seals from "../../src/db/seals.ts";
 import * as secrets from "../../src/db/secrets.ts";
-import * as standing from "../../src/db/standing.ts";
+import * as stored from "../../src/db/stored-bytes.ts";
 import * as totals from "../../src/db/totals.ts";
-import * as sessions from "../../src/db/web-sessions.ts";
+import * as trainerTokens from "../../src/db/trainer-tokens.ts";
 import * as fleets from "../../src/fleets/queries.ts";
 import * as deletions from "../../src/retention/deletion-queries.ts";
 import * as owners from "../../src/retention/owner-queries.ts";
@@ -43,23 +43,24 @@ import * as reportLinks from "../../src/sharing/queries.ts";
 import * as metrics from "../../src/telemetry/queries.ts";
 import * as triggers from "../../src/triggers/queries.ts";
 import * as webhooks from "../../src/webhooks/queries.ts";
+import { IN_REACH } from "../accounts/query-cases.ts";
 import { endpointRow } from "../api/run-rows.ts";
-import { CASES, IN_REACH, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
+import { CASES, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
-  ...{ ...allowedHosts, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
-  ...{ ...deletedRows, ...deletions, ...limits, ...owners, ...retention, ...webhooks },
+  ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
+  ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...webhooks },
   ...{ ...reportLinks, ...sessions },
 };
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
-  ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization", "insertKey"],
+  ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal"],
   ...["findSession", "findSignInCode", "findSharedRun"],
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],

@@ -22,6 +22,7 @@ const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
 const SLICES = [
+  "src/accounts",
   "src/billing",
   "src/fleets",
   "src/retention",
@@ -30,6 +31,9 @@ const SLICES = [
   "src/triggers",
   "src/webhooks",
 ];
+
+/** What one slice owns. */
+const PACKAGES_OF: Record<string, string[]> = { "src/billing": ["stripe"], "src/accounts": ["hono"] };
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
@@ -45,7 +49,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       slice,
       [
         ...[slice, "src/contract", "src/core", "src/db", "src/clients", ...ROOMS, ...INSIDE_RUN, "src/api"],
-        ...["zod", "drizzle-orm", "cloudflare:workers", ...(slice === "src/billing" ? ["stripe"] : [])],
+        ...["zod", "drizzle-orm", "cloudflare:workers", ...(PACKAGES_OF[slice] ?? [])],
       ],
     ]),
   ),

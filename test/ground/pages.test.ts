@@ -12,7 +12,7 @@ const PAGES = globSync(
   },
 ).sort();
 const ROOMS = PAGES.filter((page) =>
-  /^src\/(runtime\/[^/]+|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
+  /^src\/(runtime\/[^/]+|accounts|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
 );
 
 function read(page: string): string {
@@ -73,7 +73,7 @@ test.each(PAGES)("the links of %s lead to a page and a heading that exist", (pag
 });
 
 test("each room of the runtime and each slice says in 5 to 15 lines what it is, and names files that it has", () => {
-  const rooms = globSync(["src/runtime/*/", "src/{fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
+  const rooms = globSync(["src/runtime/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
     cwd: ROOT,
   }).map((room) => basename(room));
   expect(ROOMS.map((page) => basename(dirname(page))).sort()).toEqual(rooms.sort());

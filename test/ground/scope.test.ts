@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = globSync(
-  ["src/{api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
+  ["src/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
   {
     cwd: ROOT,
   },
@@ -31,22 +31,20 @@ test("no query of src/db is a text of its own", () => {
 
 test("these queries have no owner, and no others", () => {
   expect(matchesIn(SOURCES, /\bunscoped\(\w+, ("[^"]+")\)/g)).toEqual([
+    'src/accounts/queries/invitations.ts: "invitation by hash"',
+    'src/accounts/queries/invitations.ts: "invitation by hash"',
+    'src/accounts/queries/keys.ts: "key by hash"',
+    'src/accounts/queries/organizations.ts: "operator"',
+    'src/accounts/queries/organizations.ts: "bootstrap"',
+    'src/accounts/queries/organizations.ts: "operator"',
+    ...Array<string>(3).fill('src/accounts/queries/people.ts: "person by e-mail"'),
+    'src/accounts/queries/web-sessions.ts: "session by hash"',
+    'src/accounts/queries/web-sessions.ts: "sign-in code by hash"',
     ...Array<string>(3).fill('src/billing/queries/price-lists.ts: "prices"'),
-    'src/db/invitations.ts: "invitation by hash"',
-    'src/db/invitations.ts: "invitation by hash"',
-    'src/db/keys.ts: "key by hash"',
-    'src/db/keys.ts: "trainer token by hash"',
-    'src/db/organizations.ts: "operator"',
-    'src/db/organizations.ts: "bootstrap"',
-    'src/db/organizations.ts: "operator"',
-    'src/db/people.ts: "person by e-mail"',
-    'src/db/people.ts: "person by e-mail"',
-    'src/db/people.ts: "person by e-mail"',
     'src/db/seals.ts: "operator"',
     'src/db/seals.ts: "operator"',
     'src/db/totals.ts: "operator"',
-    'src/db/web-sessions.ts: "session by hash"',
-    'src/db/web-sessions.ts: "sign-in code by hash"',
+    'src/db/trainer-tokens.ts: "trainer token by hash"',
     'src/retention/deletion-queries.ts: "operator"',
     // People belong to no organisation: those who are in no other go with it.
     ...Array<string>(3).fill('src/retention/owner-queries.ts: "operator"'),

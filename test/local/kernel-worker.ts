@@ -8,11 +8,10 @@ import { RunObject as Run } from "../../src/runtime/run/object.ts";
 import { acceptRun } from "../../src/runtime/service/accept-run.ts";
 import { consume } from "../../src/runtime/service/consume.ts";
 import { services } from "../../src/runtime/service/services.ts";
+import { openOneOrganization } from "./one-organization.ts";
 
 // biome-ignore lint/performance/noBarrelFile: an entry module is one
-export { AuditObject } from "../../src/runtime/account/audit-object.ts";
 export { AccountObject } from "../../src/runtime/account/object.ts";
-export { RequestsObject } from "../../src/runtime/account/requests-object.ts";
 export { EndpointObject } from "../../src/runtime/endpoint/object.ts";
 export { RolloutObject } from "../../src/runtime/rollout/object.ts";
 export { RolloutSqlObject } from "../../src/runtime/rollout/sql-object.ts";
@@ -25,6 +24,9 @@ export class RunObject extends Run {
 refuseExit();
 
 const report = (error: unknown, requestId: string) => logError("request failed", { request_id: requestId }, error);
-const app = createApp({ services, slices: {}, now: () => Date.now(), outlive, report }, KERNEL_OPERATIONS);
+const app = createApp(
+  { services, slices: {}, authentication: openOneOrganization, now: () => Date.now(), outlive, report },
+  KERNEL_OPERATIONS,
+);
 
 export default { fetch: app.fetch, queue: consume } satisfies ExportedHandler<Env, RunMessage>;

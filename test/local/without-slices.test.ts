@@ -11,8 +11,12 @@ const ROOT = resolve(import.meta.dirname, "../..");
 /** What the Worker and the page are built of. */
 const COPIED = ["src", "environments", "packages", "migrations", "tsconfig.json", "tsconfig.web.json"];
 const WORKER = "test/local/kernel-worker.ts";
+const ACCOUNTS = "test/local/one-organization.ts";
 /** Objects of slices, by binding and class. */
-const OBJECTS = { WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject", FLEET: "FleetObject" };
+const OBJECTS = {
+  ...{ WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject", FLEET: "FleetObject" },
+  ...{ REQUESTS: "RequestsObject", AUDIT: "AuditObject" },
+};
 
 let root: string;
 let platform: Platform;
@@ -21,7 +25,7 @@ let model: ScriptedModel;
 /** The package with a wrangler.toml that has no object of a slice. */
 function rootWithoutSlices(): string {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-kernel-"));
-  for (const name of [...COPIED, WORKER]) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of [...COPIED, WORKER, ACCOUNTS]) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   for (const name of ["node_modules", "package.json"]) symlinkSync(join(ROOT, name), join(folder, name));
   let config = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
   for (const [binding, name] of Object.entries(OBJECTS)) {
@@ -94,6 +98,7 @@ test("what only a slice serves is not found, and the reference does not tell of 
   const paths = [
     ...["/v1/fleets", "/v1/webhook-endpoints", "/v1/triggers", "/v1/deletions", "/v1/shared-report", "/metrics"],
     ...["/v1/prices", "/v1/balance", "/v1/budgets", "/v1/usage"],
+    ...["/v1/whoami", "/v1/organization", "/v1/projects", "/v1/keys", "/v1/people", "/v1/audit-log", "/join"],
   ];
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 404));
   const document: { paths: object } = await (await fetch(`${platform.url}/openapi.json`)).json();

@@ -1,5 +1,4 @@
 /** Budgets: what an organisation, one of its projects, or one key or person may spend in a month. */
-
 import {
   CREATED_HEADERS,
   creationReply,
@@ -14,7 +13,7 @@ import { PageQuery, pageOf, positionOf } from "../../api/page.ts";
 import { BudgetList, BudgetPatch, BudgetRequest, BudgetView } from "../../contract/billing.ts";
 import { Deleted } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
-import { refuseOneProject } from "../../runtime/service/organizations.ts";
+import { refuseOneProject } from "../../runtime/contract/refusal.ts";
 import { findBudget } from "../queries/budgets.ts";
 import type { BillingService } from "../service.ts";
 

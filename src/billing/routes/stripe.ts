@@ -1,7 +1,6 @@
 /** Paying through Stripe, and what Stripe tells of it. Neither is there before the deployment has an account. */
-
 import { IDEMPOTENCY_HEADER, readCreation } from "../../api/answer.ts";
-import { logDone } from "../../api/audit-log.ts";
+import { logDone } from "../../api/audit.ts";
 import { Refusal, unwrap } from "../../api/errors.ts";
 import { idempotencyKeyOf, readText } from "../../api/input.ts";
 import { type ApiContext, type Operation, serviceOf } from "../../api/operation.ts";

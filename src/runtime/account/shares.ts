@@ -2,10 +2,9 @@
  * The part of an organisation's object that grants its runs their shares: keeps them, one row a run, and tells runs that
  * would get another grant to ask again. What it decides stands in lease-state.ts.
  */
-import { DEFAULT_LIMITS } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { findAnyOrganization, limitsOf } from "../../db/organizations.ts";
 import type { ShareAsk, ShareGrants } from "../contract/account-wire.ts";
+import { accounts } from "../kit/account-hooks.ts";
 import { logError } from "../kit/log.ts";
 import { isLocal } from "../kit/storage-faults.ts";
 import {
@@ -129,8 +128,8 @@ export class AccountShares {
     const now = this.#now();
     if (known !== null && now - known.read_at < LIMITS_KEPT_MS) return;
     try {
-      const row = await findAnyOrganization(this.#env.DB, org_id);
-      const { concurrent_rollouts: rollouts } = row === null ? DEFAULT_LIMITS : limitsOf(row);
+      const { limits } = await accounts().settingsOf(this.#env, org_id);
+      const { concurrent_rollouts: rollouts } = limits;
       this.#limits = { org_id, rollouts, read_at: now };
       this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
     } catch (thrown) {

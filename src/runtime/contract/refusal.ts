@@ -1,5 +1,6 @@
 /** Failures as values, as they cross an object's boundary and reach the API: a code, a sentence, the field at fault. */
 import type { ErrorCode, ErrorDetails } from "../../contract/api-error.ts";
+import type { Caller } from "../../contract/identity.ts";
 
 export type Refusal = {
   code: ErrorCode;
@@ -16,6 +17,12 @@ export function refuse(code: ErrorCode, message: string, param: string | null): 
 /** What was to be made in a project that goes. */
 export function projectGone(): Result<never> {
   return refuse("not_found", "the project is being deleted", null);
+}
+
+/** A key of one project changes nothing that is of others too. */
+export function refuseOneProject({ projectId }: Pick<Caller, "projectId">): Result<never> | null {
+  if (projectId === null) return null;
+  return refuse("forbidden", "this key is for one project, and this is about the whole organisation", null);
 }
 
 /** The same Idempotency-Key with another body. */

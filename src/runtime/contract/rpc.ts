@@ -3,14 +3,12 @@
  * ever gain optional fields. The platform's own stub types are made by walking every argument's type, and JSON's has no
  * end; these are what the callers see instead, and the classes declare that they serve them.
  */
-
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { FilterTerm } from "../../contract/filter.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { AuditChange, AuditOutcome, AuditPage, AuditQuery, RequestsAsk, RequestsGrant } from "./account-wire.ts";
 import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
 import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
 import type { Latencies } from "./latency.ts";
@@ -101,19 +99,6 @@ export interface FinishedPage {
   readonly segments: SegmentEntry[];
   /** Up to which end the books of the organisation have what is charged. */
   readonly settled?: number;
-}
-
-/** Requests of one key, or of an organisation: kept in step with account/request-budget.ts, which is the rule. */
-export interface RequestsRpc {
-  take(asked: RequestsAsk): Promise<RequestsGrant>;
-}
-
-/** Changes made in an organisation. */
-export interface AuditRpc {
-  begin(change: AuditChange): Promise<number | null>;
-  end(id: number, outcome: AuditOutcome): Promise<void>;
-  list(query: AuditQuery): Promise<AuditPage>;
-  forget(): Promise<void>;
 }
 
 /** Lines of an export: each made of one rollout, or of the two of a pair. */

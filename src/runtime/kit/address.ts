@@ -4,8 +4,8 @@
  */
 import { guarded, refusedAddress, type Send } from "../../clients/outgoing.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { readAllowedHosts } from "../../db/allowed-hosts.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { accounts } from "./account-hooks.ts";
 import { OUTAGE_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
 
@@ -22,7 +22,7 @@ const known = new TtlCache<AllowedHosts>(5000, 4000, OUTAGE_MS);
 
 /** What the organisation allows: at most one read of D1 an isolate, organisation and few seconds. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
-  return await known.get(orgId, Date.now(), () => readAllowedHosts(env.DB, orgId));
+  return await known.get(orgId, Date.now(), async () => (await accounts().settingsOf(env, orgId)).allowed_hosts);
 }
 
 /**

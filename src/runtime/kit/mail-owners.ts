@@ -1,5 +1,5 @@
 /** Writes to the owners of an organisation, where the deployment can send e-mail. */
-import { ownersOf } from "../../db/people.ts";
+import { accounts } from "./account-hooks.ts";
 import type { Subrequests } from "./subrequests.ts";
 
 /** Owners who are written to. */
@@ -14,7 +14,7 @@ export interface Letter {
 export async function mailOwners(env: Env, subrequests: Subrequests, orgId: string, letter: Letter): Promise<void> {
   const { ALERTS, ALERTS_FROM } = env;
   if (ALERTS === undefined || ALERTS_FROM === undefined) return;
-  const addresses = await subrequests.fetch(() => ownersOf(env.DB, orgId, ADDRESSES));
+  const addresses = await subrequests.fetch(() => accounts().ownersOf(env, orgId, ADDRESSES));
   if (addresses.length === 0) return;
   await subrequests.fetch(() => ALERTS.send({ from: ALERTS_FROM, to: addresses, ...letter }));
 }

@@ -5,7 +5,7 @@
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../contract/account-wire.ts";
-import type { AuditRpc, EndpointRpc, Owner, RequestsRpc, RolloutRpc, RunRpc } from "../contract/rpc.ts";
+import type { EndpointRpc, Owner, RolloutRpc, RunRpc } from "../contract/rpc.ts";
 import type { TrainerRpc } from "../contract/training-wire.ts";
 
 /** Where an object is to live that is named for the first time: whoever names it later finds it where it is. */
@@ -41,18 +41,6 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
 export function accountObject(env: Env, orgId: string): AccountRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
   return stub as AccountRpc;
-}
-
-/** Who counts the requests of a key, or of all of an organisation (null). */
-export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
-  const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
-  return stub as RequestsRpc;
-}
-
-/** Who changed what in an organisation. */
-export function auditObject(env: Env, orgId: string): AuditRpc {
-  const stub: unknown = env.AUDIT.getByName(`org/${orgId}`);
-  return stub as AuditRpc;
 }
 
 /** What is delivered to the trainer of a training run, and the weight versions that come back. */

@@ -81,6 +81,8 @@ export interface SliceHooks {
     orgId: string,
     subrequests: Subrequests,
   ) => Promise<Readonly<Record<string, number>>>;
+  /** Of an organisation whose projects and files are deleted: nothing of it is kept in objects of the slice. */
+  readonly forgetOrganization?: (env: Env, orgId: string, subrequests: Subrequests) => Promise<void>;
 }
 
 const registered: SliceHooks[] = [];
@@ -187,6 +189,10 @@ export async function closeOrganization(
   for (const { closeOrganization: close } of registered)
     said = { ...said, ...(await close?.(env, orgId, subrequests)) };
   return said;
+}
+
+export async function forgetOrganization(env: Env, orgId: string, subrequests: Subrequests): Promise<void> {
+  for (const { forgetOrganization: forget } of registered) await forget?.(env, orgId, subrequests);
 }
 
 /** True: there may be more. Each slice drops `limit` rows at most. */

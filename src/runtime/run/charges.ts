@@ -3,12 +3,11 @@
  * nothing is charged and nothing is told to any books; a run's cap then holds by the prices of its endpoints.
  */
 import type { TokenPrices } from "../../contract/judgement.ts";
-import type { ChargeLines } from "../../contract/money.ts";
+import type { BillingMode, ChargeLines } from "../../contract/money.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { PinnedPrices } from "../../contract/run-spec.ts";
 import type { PastRun } from "../../core/costs/expected.ts";
 import type { TokensUsed } from "../../core/costs/run-costs.ts";
-import type { OrganizationStanding } from "../../db/organization-limits.ts";
 import type { Result } from "../contract/refusal.ts";
 import type { Ending, RolloutEntry } from "../contract/run-records.ts";
 import type { RunSpec } from "../contract/wire.ts";
@@ -54,7 +53,7 @@ export interface RunAccount {
 
 export interface ChargeHooks {
   /** What the platform asks for a run that is created, to be pinned; null where its organisation is charged nothing. */
-  pricesOf(env: Env, standing: OrganizationStanding, priced: Priced, now: number): Promise<PinnedPrices | null>;
+  pricesOf(env: Env, billing: BillingMode, priced: Priced, now: number): Promise<PinnedPrices | null>;
   /** Whether the platform itself offers models at an address. */
   offersAt(env: Env, base_url: string, now: number): Promise<boolean>;
   /** What the rollouts of a past run would be charged, in micro-dollars; null where that cannot be known. */

@@ -6,8 +6,8 @@
  */
 import { releaseHolds } from "../../core/costs/allowance.ts";
 import type { RunSpec } from "../contract/wire.ts";
+import { accounts } from "../kit/account-hooks.ts";
 import { idsOf } from "../kit/log.ts";
-import { auditObject } from "../kit/names.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { LostHolds } from "./lost-holds.ts";
@@ -47,10 +47,12 @@ export class ReleaseTelling {
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     if (this.#holds.untold === null) return;
     await this.#calls.run(idsOf(spec), async () => {
-      const log = auditObject(this.#env, spec.scope.orgId);
+      const { orgId } = spec.scope;
       for (let next = this.#holds.untold; next !== null; next = this.#holds.untold) {
         const { entry, ...released } = next;
-        await subrequests.object(() => log.end(entry, { status: OK, made: null, released }));
+        await subrequests.object(() =>
+          accounts().endChange(this.#env, orgId, entry, { status: OK, made: null, released }),
+        );
         this.#holds.told(next);
       }
     });

@@ -3,7 +3,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { TrainerTarget } from "../../contract/training-request.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { mintToken } from "../../core/ids.ts";
-import { replaceTrainerToken } from "../../db/keys.ts";
+import { replaceTrainerToken } from "../../db/trainer-tokens.ts";
 import type { StoredTrainer } from "../contract/training-wire.ts";
 import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 

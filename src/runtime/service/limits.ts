@@ -3,12 +3,18 @@
  * of either holds everywhere within that time. Unfinished runs are counted exactly, by the statement that adds one.
  */
 import type { OrganizationLimits } from "../../contract/identity.ts";
-import { type OrganizationStanding, standingOf } from "../../db/organization-limits.ts";
+import { storedBy } from "../../db/stored-bytes.ts";
 import { type Result, refuse } from "../contract/refusal.ts";
+import { accounts, type OrganizationSettings } from "../kit/account-hooks.ts";
 import { LruCache } from "../kit/caches.ts";
 
 const KEPT_MS = 60_000;
 const ORGANIZATIONS_KEPT = 1000;
+
+export interface OrganizationStanding extends OrganizationSettings {
+  /** Bytes of its datasets, and of what its runs left, as far as the list of runs knows. */
+  readonly stored: number;
+}
 
 const known = new LruCache<OrganizationStanding & { readonly until: number }>(ORGANIZATIONS_KEPT);
 /** Uploads under way in this isolate, by organisation. */
@@ -17,7 +23,8 @@ const uploading = new Map<string, number>();
 export async function limitsOf(env: Env, orgId: string, now: number): Promise<OrganizationStanding> {
   const kept = known.get(orgId);
   if (kept !== undefined && kept.until > now) return kept;
-  const standing = await standingOf(env.DB, orgId);
+  const [settings, stored] = await Promise.all([accounts().settingsOf(env, orgId), storedBy(env.DB, orgId)]);
+  const standing = { ...settings, stored };
   known.set(orgId, { ...standing, until: now + KEPT_MS });
   return standing;
 }

@@ -3,11 +3,9 @@
  * would lose its class and code. `now` is epoch milliseconds; `replayed` says that the idempotency key named what was already
  * there.
  */
-
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
-import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
 import { compareRuns } from "./compare-runs.ts";
@@ -18,10 +16,7 @@ import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
 import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
-import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
-import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";
 import { previewRun } from "./preview-run.ts";
-import { changeProject, createProject } from "./projects.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readHistogram } from "./read-histogram.ts";
 import { readResults, readRollout } from "./read-rollouts.ts";
@@ -30,7 +25,6 @@ import { readTurnTokens } from "./read-tokens.ts";
 import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.ts";
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
-import { createSignInCode, openSession, ownerOfCode } from "./sign-in.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
 import { uploadDataset } from "./upload-dataset.ts";
 
@@ -83,24 +77,6 @@ export const services = {
   readDataset,
   readDatasetRows,
   deleteDataset,
-  bootstrap,
-  createOrganization,
-  changeLimits,
-  changeOrganization,
-  createProject,
-  changeProject,
-  createApiKey,
-  rotateKey,
-  changeApiKey,
-  revokeKey,
-  createSignInCode,
-  ownerOfCode,
-  openSession,
-  createInvitation,
-  acceptInvitation,
-  takeBackInvitation,
-  changePerson,
-  removePerson,
   previewRun,
 };
 export type Services = typeof services;

@@ -1,13 +1,13 @@
 /** A project with one of everything that a route can name, made through the Worker's own door. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
+import { insertInvitation } from "../../../src/accounts/queries/invitations.ts";
 import { insertBudget } from "../../../src/billing/queries/budgets.ts";
 import type { Role } from "../../../src/contract/identity.ts";
 import { CreatedRun } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../src/contract/trainer-wire.ts";
 import { mintToken } from "../../../src/core/ids.ts";
-import { insertInvitation } from "../../../src/db/invitations.ts";
 import { members, organizations, people, projects } from "../../../src/db/schema.ts";
 import { trainerObject } from "../../../src/runtime/kit/names.ts";
 import { minting, sha256Hex } from "../../../src/runtime/kit/secrets.ts";

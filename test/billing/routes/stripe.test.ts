@@ -1,8 +1,8 @@
 /** Payments through Stripe: real events and real signatures in, entries of the ledger out. */
-
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
+import { openAuthentication } from "../../../src/accounts/authentication.ts";
 import { createApp } from "../../../src/api/app.ts";
 import { booksObject } from "../../../src/billing/rpc.ts";
 import { services } from "../../../src/runtime/service/services.ts";
@@ -41,7 +41,14 @@ async function deployment(answer: (url: URL, init: RequestInit) => unknown = () 
   const { asked, NETWORK } = fakeStripe(answer);
   const configured = { ...env, STRIPE_SECRET_KEY: "sk_test_1", STRIPE_WEBHOOK_SECRET: SECRET, NETWORK };
   const app = createApp(
-    { services, slices: SLICE_SERVICES, now: () => NOW, outlive: (work) => work, report: () => undefined },
+    {
+      services,
+      slices: SLICE_SERVICES,
+      authentication: openAuthentication,
+      now: () => NOW,
+      outlive: (work) => work,
+      report: () => undefined,
+    },
     OPERATIONS,
   );
   const ask = checked(async (path, init) => await app.request(`http://platform.test${path}`, init, configured));

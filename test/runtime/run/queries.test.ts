@@ -2,9 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { getEndpoint } from "../../../src/db/endpoints.ts";
-import { findKey, insertKey } from "../../../src/db/keys.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/db/runs.ts";
-import { sha256Hex } from "../../../src/runtime/kit/secrets.ts";
 import { admit } from "../../api/accounts.ts";
 import { endpointRow, runRow } from "../../api/run-rows.ts";
 
@@ -73,15 +71,4 @@ test("an update changes what it names, in its own project only", async () => {
   await updateRun(env.DB, await newScope(), run.id, { status: "running" });
   const read = await getRun(env.DB, scope, run.id);
   expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
-});
-
-test("a key is found by its hash and added once", async () => {
-  const scope = await newScope();
-  const hash = sha256Hex(await admit(scope));
-  const found = await findKey(env.DB, hash);
-  if (found === null) throw new Error("it is not there");
-  expect(found).toMatchObject({ key: { hash, org_id: scope.orgId }, limits: {}, role: null });
-  await insertKey(env.DB, { ...found.key, id: "key_other" });
-  expect(await findKey(env.DB, hash)).toEqual(found);
-  expect(await findKey(env.DB, "unknown")).toBeNull();
 });

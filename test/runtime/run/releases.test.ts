@@ -1,10 +1,10 @@
 /** Releases of what a run's cap holds for lost calls: by whom, of what, behind kills, and where it was used after all. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
+import { auditObject } from "../../../src/accounts/rpc.ts";
 import { AuditList } from "../../../src/contract/audit-log.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { RolloutObject } from "../../../src/index.ts";
-import { auditObject } from "../../../src/runtime/kit/names.ts";
 import { Subrequests } from "../../../src/runtime/kit/subrequests.ts";
 import { answer, giveUp } from "../../../src/runtime/run/accounting.ts";
 import { takeAsks, Wakes } from "../../../src/runtime/run/cap.ts";

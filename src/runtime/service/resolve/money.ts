@@ -2,15 +2,14 @@
  * What is paid for a run, pinned when it is created, and what keeps it from having a cap of its own: calls that have no bound,
  * and tokens that have no price. What the platform asks, the slice that charges says.
  */
-
 import { sizeOfCall } from "../../../clients/call-size.ts";
 import { unboundedField } from "../../../clients/unbounded-field.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { ResolvedJudge } from "../../../contract/judgement.ts";
+import type { BillingMode } from "../../../contract/money.ts";
 import type { PinnedPrices, RunMoney } from "../../../contract/run-spec.ts";
 import { mergeSampling, type Sampling } from "../../../contract/sampling.ts";
 import type { AnyEnvironment } from "../../../core/environments/any-environment.ts";
-import type { OrganizationStanding } from "../../../db/organization-limits.ts";
 import { type Result, refuse } from "../../contract/refusal.ts";
 import { charges, type Priced } from "../../run/charges.ts";
 import type { RunEndpoint } from "./endpoint.ts";
@@ -18,12 +17,12 @@ import type { RunEndpoint } from "./endpoint.ts";
 /** `now`: epoch milliseconds. */
 export async function moneyOf(
   env: Env,
-  standing: OrganizationStanding,
+  billing: BillingMode,
   { policy, judges }: Priced,
   now: number,
 ): Promise<Omit<RunMoney, "payer">> {
   const own = { policy: policy?.prices ?? null };
-  const prices = await charges().pricesOf(env, standing, { policy, judges }, now);
+  const prices = await charges().pricesOf(env, billing, { policy, judges }, now);
   if (prices === null) return { ...own, prices };
   const asked = Object.entries(judges).map(([name, { base_url }]) => [name, base_url] as const);
   return { ...own, prices, addresses: { policy: policy?.base_url ?? null, judges: Object.fromEntries(asked) } };

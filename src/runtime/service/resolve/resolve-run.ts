@@ -5,16 +5,14 @@
  *
  * Order: what it plays → where its model is called → what only training asks → judges → limits and prices → cap.
  */
-
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { asEval, type TrainingRequest, type TrainingSpec, trainingSpecOf } from "../../../contract/training-request.ts";
-import type { OrganizationStanding } from "../../../db/organization-limits.ts";
 import type { Result } from "../../contract/refusal.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
-import { limitsOf } from "../limits.ts";
+import { limitsOf, type OrganizationStanding } from "../limits.ts";
 import {
   type JudgesWanted,
   type PlaceWanted,
@@ -91,7 +89,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   // The platform offers no engine of a fleet: whoever has it pays for it.
   const base_url = place?.kind === "endpoint" ? place.base_url : null;
   const policy = place === null ? null : { base_url, model: wanted.model, prices };
-  const money = await moneyOf(env, standing, { policy, judges: judges.value.places }, now);
+  const money = await moneyOf(env, standing.billing, { policy, judges: judges.value.places }, now);
   const called = { environment, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
   const uncapped = refuseCap(wanted, called);
   if (uncapped !== null) return uncapped;

@@ -1,0 +1,238 @@
+/**
+ * Keys made, rotated, changed and revoked. Nobody makes a key that may more, or reaches further, than the one they ask
+ * with. A token is shown once: the answer to a repeat is without it.
+ */
+import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../contract/accounts.ts";
+import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import type { ApiKeyRow } from "../db/schema.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse } from "../runtime/contract/refusal.ts";
+import { refuseDeleted } from "../runtime/kit/account-hooks.ts";
+import { given } from "../runtime/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { createdKeyOf, mintKey } from "./mint-key.ts";
+import {
+  findApiKey,
+  insertApiKey,
+  keyViewOf,
+  type NewKey,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from "./queries/api-keys.ts";
+import { findMember } from "./queries/people.ts";
+import { findProject } from "./queries/projects.ts";
+import { personBehind, whoStillMay } from "./queries/standing.ts";
+
+const CREATE = "createApiKey";
+const ROTATE = "rotateApiKey";
+
+type Made = Result<{ value: CreatedKey; replayed: boolean }>;
+
+export async function createApiKey(
+  env: Env,
+  caller: Caller,
+  { project, expires_at, ...request }: KeyRequest,
+  options: CreateOptions,
+): Promise<Made> {
+  const { now } = options;
+  const before = await findRepeated(env, caller, CREATE, options);
+  if (before !== null) return before;
+  const refused = refuseScopes(caller, request.scopes);
+  if (refused !== null) return refused;
+  if (expires_at !== null && expires_at * 1000 <= now) {
+    return refuse("invalid_request", "expires_at: is over already", "expires_at");
+  }
+  const outlasting = refuseMore(caller, expires_at, request.requests_per_minute);
+  if (outlasting !== null) return outlasting;
+  const placed = await projectOf(env, caller, project);
+  if (!placed.ok) return placed;
+  const ends = expires_at === null ? null : expires_at * 1000;
+  const maker_id = await personBehind(env.DB, caller.orgId, caller.who);
+  const owner = { project_id: placed.value, person_id: null, created_by: caller.who, maker_id };
+  const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
+  const outcome = await insertApiKey(env.DB, caller.orgId, row, toRemember(CREATE, row.id, options));
+  if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
+  if (outcome === "refused") return await whyNoRoom(env, caller, row);
+  return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
+}
+
+/** Another key with the same attributes; the one before works until the overlap is over. */
+export async function rotateKey(
+  env: Env,
+  caller: Caller,
+  id: string,
+  { overlap_s }: RotateRequest,
+  options: CreateOptions,
+): Promise<Made> {
+  const repeated = await findRotated(env, caller, id, options);
+  if (repeated !== null) return repeated;
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const refused =
+    refuseScopes(caller, before.scopes) ??
+    refuseOthers(caller, before) ??
+    ended(before, options.now) ??
+    refuseLonger(caller, before);
+  if (refused !== null) return refused;
+  // Whoever is shown the new token answers for it.
+  const maker_id = before.person_id === null ? await personBehind(env.DB, caller.orgId, caller.who) : null;
+  const { row, token } = mintKey(env, { ...before, created_by: caller.who, maker_id }, options.now);
+  const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
+  const outcome = await rotateApiKey(env.DB, caller.orgId, rotation, toRemember(ROTATE, row.id, options));
+  if (outcome === "taken") return (await findRotated(env, caller, id, options)) ?? keyReused();
+  if (outcome === "refused") return await whyNotRotated(env, caller, row, { id, now: options.now });
+  return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
+}
+
+/** Only what the patch names changes. */
+export async function changeApiKey(
+  env: Env,
+  caller: Caller,
+  id: string,
+  patch: KeyPatch,
+  now: number,
+): Promise<Result<ApiKeyView>> {
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const rate = patch.requests_per_minute;
+  const refused =
+    refuseStronger(caller, before) ??
+    refuseScopes(caller, patch.scopes ?? []) ??
+    (rate === undefined ? null : refuseRate(caller, rate));
+  if (refused !== null) return refused;
+  if (patch.scopes !== undefined && before.person_id !== null) {
+    const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
+    return refuse("conflict", message, "scopes");
+  }
+  // Whoever says what it may do answers for it from then on.
+  const maker_id = patch.scopes === undefined ? null : await personBehind(env.DB, caller.orgId, caller.who);
+  const changes = { ...given(patch), ...(maker_id !== null && { maker_id }) };
+  const after = await updateApiKey(env.DB, caller, id, changes, { who: caller.who, now });
+  if (after === null) {
+    const may = await whoStillMay(env.DB, ofOrganization(caller.orgId), caller.who, "admin", now);
+    return may === null ? refuse("forbidden", LOST_RIGHT, null) : refuse("conflict", `${id} was revoked`, "id");
+  }
+  return { ok: true, value: keyViewOf(after) };
+}
+
+/** Of a key that was revoked already nothing changes. */
+export async function revokeKey(env: Env, caller: Caller, id: string, now: number): Promise<Result<ApiKeyView>> {
+  const before = await findApiKey(env.DB, caller, id);
+  if (before === null) return notFound("key", id);
+  const refused = refuseStronger(caller, before);
+  if (refused !== null) return refused;
+  await revokeApiKey(env.DB, caller, id, now);
+  const key = await findApiKey(env.DB, caller, id);
+  return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
+}
+
+/** Nobody makes a key that lasts longer, or asks more often, than the one they ask with. `expires_at`: seconds. */
+function refuseMore(caller: Caller, expires_at: number | null, rate: number | null): Result<never> | null {
+  const { expiresAt } = caller;
+  if (expiresAt !== null && (expires_at === null || expires_at * 1000 > expiresAt)) {
+    const message = `expires_at: your own key ends at ${Math.floor(expiresAt / 1000)}, and no key you make lasts longer`;
+    return refuse("forbidden", message, "expires_at");
+  }
+  return refuseRate(caller, rate);
+}
+
+/** A successor works as long, and asks as often, as the key before it. A key may always have its own. */
+function refuseLonger(caller: Caller, { id, expires_at, requests_per_minute }: ApiKeyRow): Result<never> | null {
+  if (caller.who === id) return null;
+  return refuseMore(caller, expires_at === null ? null : expires_at / 1000, requests_per_minute);
+}
+
+function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result<never> | null {
+  if (own === null || (rate !== null && rate <= own)) return null;
+  const message = `requests_per_minute: your own key has ${own}, and no key you make has more`;
+  return refuse("forbidden", message, "requests_per_minute");
+}
+
+/** Whoever had them all could do more with the key than without it. */
+function refuseScopes({ permissions }: Caller, scopes: readonly Permission[]): Result<never> | null {
+  const missing = scopes.find((scope) => !permits(permissions, scope));
+  if (missing === undefined) return null;
+  return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot give it`, "scopes");
+}
+
+/** Nobody changes or ends a key that may do what they may not, but each key itself. */
+function refuseStronger({ who, permissions }: Caller, { id, scopes }: ApiKeyRow): Result<never> | null {
+  const missing = scopes.find((scope) => !permits(permissions, scope));
+  if (missing === undefined || who === id) return null;
+  return refuse("forbidden", `this key lacks the scope ${missing}, which ${id} has`, "id");
+}
+
+/** With a person's key one would be taken for that person. */
+function refuseOthers({ who }: Caller, { id, person_id }: ApiKeyRow): Result<never> | null {
+  if (person_id === null || who === id || who === person_id) return null;
+  const message = `${id} is another person's key: revoke it and invite them again, and they get another`;
+  return refuse("forbidden", message, "id");
+}
+
+function ended({ id, revoked_at, rotated_to, expires_at }: ApiKeyRow, now: number): Result<never> | null {
+  if (revoked_at !== null) return refuse("conflict", `${id} was revoked`, "id");
+  if (rotated_to !== null) return refuse("conflict", `${id} was rotated already, to ${rotated_to}`, "id");
+  if (expires_at !== null && expires_at <= now) return refuse("conflict", `${id} has expired`, "id");
+  return null;
+}
+
+/** Somebody else was faster, or there is no room. */
+async function whyNotRotated(
+  env: Env,
+  caller: Caller,
+  next: NewKey,
+  { id, now }: { readonly id: string; readonly now: number },
+): Promise<Result<never>> {
+  const key = await findApiKey(env.DB, caller, id);
+  if (key === null) return notFound("key", id);
+  return ended(key, now) ?? (await whyNoRoom(env, caller, next));
+}
+
+/** The id of the project a new key is for; null for the whole organisation, which only such a key may give. */
+async function projectOf(env: Env, caller: Caller, project: string | null): Promise<Result<string | null>> {
+  if (project === null && caller.projectId === null) return { ok: true, value: null };
+  if (project === null) {
+    const message = "this key is for one project, so it cannot make one for the whole organisation: name the project";
+    return refuse("forbidden", message, "project");
+  }
+  const found = await findProject(env.DB, caller, project);
+  if (found === null) return refuse("not_found", `no project ${project}`, "project");
+  return { ok: true, value: found.id };
+}
+
+/** Whatever the key is for is being deleted, its maker may give it no more, or as many keys work as may. */
+async function whyNoRoom(
+  env: Env,
+  caller: Caller,
+  { project_id: projectId, maker_id, scopes }: NewKey,
+): Promise<Result<never>> {
+  const going = await refuseDeleted(env, caller.orgId);
+  if (going !== null) return going;
+  if (projectId !== null && (await findProject(env.DB, caller, projectId)) === null) {
+    return refuse("conflict", `${projectId} is being deleted`, null);
+  }
+  const maker = maker_id === null ? null : await findMember(env.DB, caller.orgId, maker_id);
+  if (maker_id !== null && !rolesWith(scopes).some((role) => role === maker?.role)) {
+    return refuse("forbidden", `${maker_id} may no longer do what this key would`, "scopes");
+  }
+  const message = `${LIMITS.keys} keys of this organisation work, which is as many as may: revoke some`;
+  return refuse("conflict", message, null);
+}
+
+async function findRepeated(env: Env, caller: Caller, operation: string, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, operation, options, (id) => findApiKey(env.DB, caller, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: createdKeyOf(found.value, null), replayed: true } } as const;
+}
+
+/** The Idempotency-Key names a rotation of this key, and of no other. */
+async function findRotated(env: Env, caller: Caller, id: string, options: CreateOptions): Promise<Made | null> {
+  const found = await findRepeated(env, caller, ROTATE, options);
+  if (found === null || !found.ok) return found;
+  const before = await findApiKey(env.DB, caller, id);
+  return before?.rotated_to === found.value.value.id ? found : keyReused();
+}

@@ -1,0 +1,109 @@
+/**
+ * Who changed what in an organisation, one object for each.
+ *
+ * Invariants. An entry is written before the change begins and never changes, but that its outcome is written once: an
+ * entry without one was cut off, and what it did nobody can say from here. A change that was refused goes again, since it
+ * changed nothing. Beyond `LIMITS.auditEntries` the oldest go, and it is told how many. Nothing is written by a question.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { LIMITS } from "../contract/limits.ts";
+import type { Serves } from "../runtime/contract/rpc.ts";
+import type { AuditChange, AuditOutcome } from "../runtime/kit/account-hooks.ts";
+import { type Migration, migrate } from "../runtime/kit/migrate.ts";
+import { Tombstone } from "../runtime/kit/tombstone.ts";
+import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
+
+/** Each has an index. */
+const FILTERS = ["who", "action", "target", "project_id"] as const;
+
+const TABLES = `create table if not exists entries (
+  id integer primary key autoincrement, at integer not null, who text not null, action text not null,
+  project_id text, target text, made text, request_id text not null, status integer);
+create index if not exists entries_by_who on entries (who, id);
+create index if not exists entries_by_action on entries (action, id);
+create index if not exists entries_by_target on entries (target, id);
+create index if not exists entries_by_project on entries (project_id, id)`;
+
+const MIGRATIONS: readonly Migration[] = [
+  // JSON: what was released of the holds of a run's lost calls.
+  { name: "released", statements: ["alter table entries add column released text"] },
+];
+
+export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #tombstone: Tombstone;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#storage = state.storage;
+    this.#sql = state.storage.sql;
+    this.#tombstone = new Tombstone(state.storage);
+    if (!this.#isNew()) migrate(this.#storage, MIGRATIONS);
+  }
+
+  /** The number of the entry; null once its organisation is gone. */
+  begin({ at, who, action, project_id, target, request_id }: AuditChange): number | null {
+    if (this.#tombstone.stands) return null;
+    return this.#storage.transactionSync(() => {
+      if (this.#isNew()) {
+        this.#sql.exec(TABLES);
+        migrate(this.#storage, MIGRATIONS);
+      }
+      const values = [at, who, action, project_id, target, request_id];
+      const [made] = this.#sql
+        .exec<{ id: number }>(
+          "insert into entries (at, who, action, project_id, target, request_id) values (?, ?, ?, ?, ?, ?) returning id",
+          ...values,
+        )
+        .toArray();
+      if (made === undefined) throw new Error("the entry was not written");
+      this.#sql.exec("delete from entries where id <= ?", made.id - LIMITS.auditEntries);
+      return made.id;
+    });
+  }
+
+  /** What came of the change. The first outcome stays, and so does what was released. */
+  end(id: number, { status, made, released }: AuditOutcome): void {
+    if (this.#isNew()) return;
+    const refused = status >= 400 && status < 500;
+    if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
+    else this.#sql.exec("update entries set status = ?, made = ? where id = ? and status is null", status, made, id);
+    if (released === undefined) return;
+    const text = JSON.stringify(released);
+    this.#sql.exec("update entries set released = ? where id = ? and released is null", text, id);
+  }
+
+  /** Newest first, at most `limit` that came before the entry `before`. */
+  list(asked: AuditQuery): AuditPage {
+    if (this.#isNew()) return { entries: [], dropped: 0 };
+    const given = FILTERS.filter((column) => asked[column] !== null);
+    const conditions = ["id < ?", ...given.map((column) => `${column} = ?`)].join(" and ");
+    const { before, limit } = asked;
+    const values = [before ?? Number.MAX_SAFE_INTEGER, ...given.map((column) => asked[column]), limit];
+    const entries = this.#sql
+      .exec<StoredAuditEntry>(
+        `select id, at, who, action, project_id, target, made, request_id, status, released from entries
+          where ${conditions} order by id desc limit ?`,
+        ...values,
+      )
+      .toArray();
+    const [oldest] = this.#sql.exec<{ id: number | null }>("select min(id) as id from entries").toArray();
+    return { entries, dropped: (oldest?.id ?? 1) - 1 };
+  }
+
+  /** Nothing of the organisation is kept. */
+  async forget(): Promise<void> {
+    await this.#tombstone.set(this.now());
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#tombstone.decay(this.now());
+  }
+
+  #isNew(): boolean {
+    return this.#sql.exec("select 1 from sqlite_master where name = 'entries'").toArray().length === 0;
+  }
+}

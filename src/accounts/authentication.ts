@@ -1,0 +1,136 @@
+/**
+ * Who sends a request.
+ *
+ * Invariants. A token that this deployment never made is refused by arithmetic: it costs no look-up, and too many of
+ * them from one address are 429. A key is looked up by its SHA-256, so the database never holds one that works. What was
+ * found stays in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused everywhere
+ * within 5 s. On a full disk, where the database does not answer, what was found last holds.
+ */
+import { bearerOf, unauthorized } from "../api/bearer.ts";
+import { Refusal } from "../api/errors.ts";
+import { type ApiContext, type Authentication, REMEMBERED_MS } from "../api/operation.ts";
+import { refuseStranger } from "../api/strangers.ts";
+import type { Caller } from "../contract/identity.ts";
+import { LruCache } from "../runtime/kit/caches.ts";
+import { readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "./access-identity.ts";
+import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
+import { RequestCounts } from "./count-requests.ts";
+import { findProjectId } from "./queries/keys.ts";
+import { sessionCookie, sessionTokenOf } from "./session-cookie.ts";
+
+const REMEMBERED = 2000;
+
+/** Who asks. Null: nobody. `several`: a person of several organisations who names none of them. */
+type Found = Caller | "several" | null;
+
+/** What was found a moment ago, by name. */
+class Memory<T> {
+  readonly #now: () => number;
+  readonly #kept = new LruCache<{ readonly value: T; readonly until: number }>(REMEMBERED);
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  async get(env: Env, name: string, find: () => Promise<T>): Promise<T> {
+    const known = this.#kept.get(name);
+    if (known !== undefined && known.until > this.#now()) return known.value;
+    const until = this.#now() + REMEMBERED_MS;
+    try {
+      const value = await find();
+      const since = this.#kept.get(name);
+      // A look-up that began earlier and ends later knows less.
+      if (since === undefined || since.until <= until) this.#kept.set(name, { value, until });
+      return value;
+    } catch (thrown) {
+      if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
+      throw thrown;
+    }
+  }
+}
+
+class Callers implements Authentication {
+  readonly #now: () => number;
+  /** By SHA-256 of the token, or of the assertion and what it is good for; null: it is nobody's. */
+  readonly #callers: Memory<Found>;
+  /** Ids of projects, by organisation and by what a caller named; null: there is none. */
+  readonly #projects: Memory<string | null>;
+  readonly #requests: RequestCounts;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#callers = new Memory(now);
+    this.#projects = new Memory(now);
+    this.#requests = new RequestCounts(now);
+  }
+
+  count(context: ApiContext, caller: Caller): Promise<void> {
+    return this.#requests.count(context, caller);
+  }
+
+  projectId(env: Env, orgId: string, nameOrId: string): Promise<string | null> {
+    return this.#projects.get(env, `${orgId}/${nameOrId}`, () => findProjectId(env.DB, orgId, nameOrId));
+  }
+
+  async callerOf(context: ApiContext): Promise<Caller> {
+    const caller = await this.#asked(context);
+    if (caller === null) return await refuseStranger(context, unauthorized("no such key"));
+    if (caller === "several") {
+      const message = "you are a member of several: name an organisation in the header Rollcall-Organization";
+      throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Organization" });
+    }
+    if ((caller.session?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now()) throw signedOut(context);
+    if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
+    throw unauthorized("this key has expired, or was replaced by another");
+  }
+
+  /** By the token; without one by the browser's session, or by what Cloudflare Access says. Null: it is nobody's. */
+  async #asked(context: ApiContext): Promise<Found> {
+    const { env, req } = context;
+    const header = req.header("authorization");
+    const session = header === undefined ? await this.#signedIn(context) : undefined;
+    if (session) return session;
+    const assertion = req.header(ASSERTION_HEADER);
+    if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
+      // What it is good for hangs on all of these.
+      const heard = [
+        assertion,
+        req.method,
+        ...[ORGANIZATION_HEADER, "origin", "sec-fetch-site"].map((one) => req.header(one)),
+      ];
+      const name = sha256Hex(JSON.stringify(heard));
+      return await this.#callers.get(env, name, () => callerOfAccess(env, req.raw, this.#now()));
+    }
+    // A session that is over, and nobody else to be.
+    if (session === null) return await refuseStranger(context, signedOut(context));
+    const token = bearerOf(context, "key");
+    const kind = readTokenKind(env, token);
+    if (kind !== "rk" && kind !== "rct") return null;
+    const hash = sha256Hex(token);
+    return await this.#callers.get(env, hash, () => (kind === "rk" ? callerOfKey : callerOfTrainer)(env, hash));
+  }
+
+  /** Whose session the cookie holds; null: nobody's; undefined: there is no cookie. */
+  async #signedIn(context: ApiContext): Promise<Found | undefined> {
+    const token = sessionTokenOf(context);
+    if (token === null) return undefined;
+    const { env } = context;
+    if (readTokenKind(env, token) !== "rks") return null;
+    const hash = sha256Hex(token);
+    return await this.#callers.get(env, hash, () => callerOfSession(env, hash));
+  }
+}
+
+/** `now`: epoch milliseconds. */
+export function openAuthentication(now: () => number): Authentication {
+  return new Callers(now);
+}
+
+/** Takes a cookie away that is good for nothing any more: no script can. */
+function signedOut(context: ApiContext): Refusal {
+  const headers = { "www-authenticate": "Bearer", "set-cookie": sessionCookie(context, null, 0) };
+  const message = "this session is over: sign in again";
+  return new Refusal({ code: "unauthorized", message, param: null }, { headers });
+}

@@ -1,0 +1,32 @@
+/** Keys as they are made: what is stored of one, and its token, which whoever asked is shown once. */
+import type { CreatedKey } from "../contract/accounts.ts";
+import { mintId, mintToken } from "../core/ids.ts";
+import { minting, sha256Hex } from "../runtime/kit/secrets.ts";
+import { keyViewOf, type NewKey } from "./queries/api-keys.ts";
+
+export type KeyAttributes = Pick<
+  NewKey,
+  "name" | "scopes" | "project_id" | "person_id" | "requests_per_minute" | "created_by" | "maker_id" | "expires_at"
+>;
+
+/** `now`: epoch milliseconds. */
+export function mintKey(env: Env, attributes: KeyAttributes, now: number): { row: NewKey; token: string } {
+  const mint = minting(env, now);
+  const token = mintToken("rk", mint);
+  const row = {
+    ...attributes,
+    id: mintId("key", mint),
+    hash: sha256Hex(token),
+    prefix: token.slice(0, 7),
+    last4: token.slice(-4),
+    created_at: now,
+    revoked_at: null,
+    rotated_to: null,
+  };
+  return { row, token };
+}
+
+/** `token`: null in the answer to a repeat, since it is kept nowhere. */
+export function createdKeyOf(row: NewKey, token: string | null): CreatedKey {
+  return { ...keyViewOf(row), key: token };
+}

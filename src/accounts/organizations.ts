@@ -1,0 +1,152 @@
+/**
+ * Organisations: the first of a deployment, others that an operator makes, and what their own people change of them. One
+ * is made with a project and a key, all of it or nothing; the key is shown once.
+ */
+import type {
+  BootstrapRequest,
+  CreatedOrganization,
+  LimitsRequest,
+  ListedOrganization,
+  OrganizationPatch,
+  OrganizationRequest,
+  OrganizationView,
+} from "../contract/accounts.ts";
+import { DEFAULT_PROJECT } from "../contract/accounts.ts";
+import type { Caller, Permission } from "../contract/identity.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { tellAccount } from "../runtime/account/tell-account.ts";
+import { keyReused, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { given } from "../runtime/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { isSameText, minting } from "../runtime/kit/secrets.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { createdKeyOf, mintKey } from "./mint-key.ts";
+import { listApiKeys } from "./queries/api-keys.ts";
+import {
+  type Founding,
+  findOrganization,
+  insertFirstOrganization,
+  insertOrganization,
+  listedOrganizationOf,
+  organizationViewOf,
+  updateOrganization,
+} from "./queries/organizations.ts";
+import { listProjects, type NamedProject, projectViewOf } from "./queries/projects.ts";
+
+const OPERATION = "createOrganization";
+/** Characters: what anybody may try must not be guessed. */
+const LEAST_TOKEN = 32;
+
+/** Whether it is the deployment's own token, which makes its first organisation. */
+export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
+  if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
+  if (expected.length < LEAST_TOKEN) {
+    return refuse("not_found", `ROLLCALL_BOOTSTRAP_TOKEN has fewer than ${LEAST_TOKEN} characters: set another`, null);
+  }
+  if (isSameText(token, expected)) return null;
+  return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
+}
+
+/** The first organisation, once. Of several who ask at the same moment one makes it. */
+export async function bootstrap(
+  env: Env,
+  { name }: BootstrapRequest,
+  now: number,
+): Promise<Result<CreatedOrganization>> {
+  const by = { scopes: ["admin", "operator"], created_by: "bootstrap" } as const;
+  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now);
+  if (await insertFirstOrganization(env.DB, founded.rows)) return { ok: true, value: createdOf(founded) };
+  return refuse("conflict", "there is an organisation already: its keys make everything else", null);
+}
+
+/** Another organisation, by an operator. */
+export async function createOrganization(
+  env: Env,
+  caller: Caller,
+  request: OrganizationRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: CreatedOrganization; replayed: boolean }>> {
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const founded = foundingOf(env, request, { scopes: ["admin"], created_by: caller.who }, options.now);
+  const remembered = toRemember(OPERATION, founded.rows.organization.id, options);
+  const outcome = await insertOrganization(env.DB, founded.rows, { orgId: caller.orgId, remembered });
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  return { ok: true, value: { value: createdOf(founded), replayed: false } };
+}
+
+/** What an operator sets of any organisation; what is not named stays. */
+export async function changeLimits(
+  env: Env,
+  id: string,
+  { limits, ...billing }: LimitsRequest,
+): Promise<Result<ListedOrganization>> {
+  const changes = { ...given(billing), ...(limits && { limits: given(limits) }) };
+  const after = await updateOrganization(env.DB, id, changes);
+  if (after === null) return notFound("organization", id);
+  await tellAccount(env, id);
+  return { ok: true, value: listedOrganizationOf(after) };
+}
+
+/** What its own people set of it. */
+export async function changeOrganization(
+  env: Env,
+  caller: Caller,
+  patch: OrganizationPatch,
+): Promise<Result<OrganizationView>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const after = await updateOrganization(env.DB, caller.orgId, given(patch));
+  if (after === null) return notFound("organization", caller.orgId);
+  return { ok: true, value: organizationViewOf(after) };
+}
+
+interface Founded {
+  readonly rows: Founding & { readonly project: NamedProject };
+  readonly token: string;
+}
+
+function foundingOf(
+  env: Env,
+  { name, project, limits }: OrganizationRequest,
+  by: { readonly scopes: readonly Permission[]; readonly created_by: string },
+  now: number,
+): Founded {
+  const mint = minting(env, now);
+  const times = { created_at: now, deleted_at: null };
+  const unbilled = { billing: "off", credit_limit_micros: null } as const;
+  const organization = {
+    id: mintId("org", mint),
+    name,
+    limits: given(limits),
+    allowed_hosts: null,
+    ...unbilled,
+    ...times,
+  };
+  const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
+  const reach = { project_id: null, person_id: null, maker_id: null, requests_per_minute: null, expires_at: null };
+  const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now);
+  return { rows: { organization, project: first, key: row }, token };
+}
+
+function createdOf({ rows, token }: Founded): CreatedOrganization {
+  const { organization, project, key } = rows;
+  return { ...organizationViewOf(organization), project: projectViewOf(project), key: createdKeyOf(key, token) };
+}
+
+/** With what it began with, as that is now. */
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const found = await replay(env, ofOrganization(caller.orgId), OPERATION, options, async (id) => {
+    const all = { orgId: id, projectId: null };
+    const first = { after: null, limit: 1, order: "asc" } as const;
+    const [project] = await listProjects(env.DB, all, first);
+    const [key] = await listApiKeys(env.DB, all, first);
+    const organization = await findOrganization(env.DB, id);
+    if (organization === null || project === undefined || key === undefined) return null;
+    const parts = { project: projectViewOf(project), key: createdKeyOf(key, null) };
+    return { ...organizationViewOf(organization), ...parts };
+  });
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: found.value, replayed: true } } as const;
+}

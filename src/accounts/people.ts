@@ -1,0 +1,213 @@
+/**
+ * People: invited, made members with a key of their own, given another role, removed. An invitation is used once: of two
+ * who accept it at the same moment one becomes a member by it. Whoever made it knows its link, so the link is no proof of
+ * who somebody is: who proves nothing becomes a member as a new person.
+ */
+import type {
+  AcceptedInvitation,
+  AcceptRequest,
+  CreatedInvitation,
+  InvitationRequest,
+  PersonPatch,
+  PersonView,
+} from "../contract/accounts.ts";
+import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import { mintId, mintToken } from "../core/ids.ts";
+import type { InvitationRow } from "../db/schema.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { refuseDeleted } from "../runtime/kit/account-hooks.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { minting, readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { createdKeyOf, mintKey } from "./mint-key.ts";
+import {
+  acceptInvitation as acceptOnce,
+  deleteInvitation,
+  findInvitation,
+  findInvitationByHash,
+  insertInvitation,
+  invitationViewOf,
+} from "./queries/invitations.ts";
+import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "./queries/people.ts";
+import { whoStillMay } from "./queries/standing.ts";
+
+const OPERATION = "createInvitation";
+const INVITED_MS = 7 * 24 * 3600 * 1000;
+
+export async function createInvitation(
+  env: Env,
+  caller: Caller,
+  request: InvitationRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: CreatedInvitation; replayed: boolean }>> {
+  const refused = refuseOneProject(caller) ?? refuseLimited(env, caller);
+  if (refused !== null) return refused;
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const { now } = options;
+  const mint = minting(env, now);
+  const token = mintToken("rki", mint);
+  const invitation = {
+    ...request,
+    id: mintId("inv", mint),
+    hash: sha256Hex(token),
+    invited_by: caller.who,
+    created_at: now,
+    expires_at: now + INVITED_MS,
+    accepted_at: null,
+  };
+  const remembered = toRemember(OPERATION, invitation.id, options);
+  const outcome = await insertInvitation(env.DB, caller.orgId, invitation, remembered);
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
+  if (outcome === "full") {
+    const going = await refuseDeleted(env, caller.orgId);
+    if (going !== null) return going;
+    return refuse("conflict", `${LIMITS.openInvitations} invitations wait to be accepted: delete some`, null);
+  }
+  const url = `${options.origin ?? ""}/join#${token}`;
+  return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
+}
+
+/** What a request proves of whoever accepts an invitation. */
+export interface AcceptedBy {
+  /** The person whose key or session it shows, with their address in lower case; null: nobody's. */
+  readonly person: { readonly id: string; readonly email: string } | null;
+  /** The address that Cloudflare Access says is theirs, in lower case; null: none. */
+  readonly address: string | null;
+}
+
+/** Whoever has the token becomes a member, and gets a key: as the person they prove to be, else as a new one. */
+export async function acceptInvitation(
+  env: Env,
+  { token, name }: AcceptRequest,
+  by: AcceptedBy,
+  now: number,
+): Promise<Result<AcceptedInvitation>> {
+  const ours = readTokenKind(env, token) === "rki";
+  const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
+  if (found === null) return refuse("not_found", "there is no such invitation", "token");
+  const { invitation, organization } = found;
+  const { org_id, email } = invitation;
+  const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
+  if (over !== null) return over;
+  const proven_at = by.address === email ? now : null;
+  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(env.DB, email);
+  const personId = known ?? mintId("per", minting(env, now));
+  const before = known === null ? null : await findMember(env.DB, org_id, known);
+  const { role } = before ?? invitation;
+  const attributes = {
+    name: before?.name ?? name ?? email,
+    scopes: PERMISSIONS_OF[role],
+    project_id: null,
+    requests_per_minute: null,
+    created_by: personId,
+    maker_id: null,
+    expires_at: null,
+  };
+  const minted = mintKey(env, { ...attributes, person_id: personId }, now);
+  const key = { ...minted.row, person_id: personId };
+  const accepted = await acceptOnce(env.DB, { ...invitation, role, name, proven_at }, key);
+  if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
+  const member = await findMember(env.DB, org_id, personId);
+  if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
+  const value = {
+    organization: { id: org_id, name: organization },
+    person: personViewOf(member),
+    key: createdKeyOf(key, minted.token),
+  };
+  return { ok: true, value };
+}
+
+export async function takeBackInvitation(env: Env, caller: Caller, id: string): Promise<Result<{ id: string }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  if (await deleteInvitation(env.DB, caller.orgId, id)) return { ok: true, value: { id } };
+  return notFound("invitation", id);
+}
+
+/** The person they are signed in as, if the invitation is addressed to that person; else null. */
+function knownBy({ person }: AcceptedBy, email: string): string | null {
+  return person?.email === email ? person.id : null;
+}
+
+/** Their keys follow the role within 5 s, and what they gave beyond it ends. */
+export async function changePerson(
+  env: Env,
+  caller: Caller,
+  id: string,
+  { role }: PersonPatch,
+  now: number,
+): Promise<Result<PersonView>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const changed = await changeRole(env.DB, caller.orgId, { id, role, by: caller.who }, now);
+  const member = await findMember(env.DB, caller.orgId, id);
+  if (member === null) return notFound("person", id);
+  return changed ? { ok: true, value: personViewOf(member) } : await notChanged(env, caller, id, now);
+}
+
+/** Ends the membership, revokes their keys in the organisation, and ends what they gave. */
+export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const member = await findMember(env.DB, caller.orgId, id);
+  if (member === null) return notFound("person", id);
+  if (await removeMember(env.DB, caller.orgId, { ...member, by: caller.who }, now)) return { ok: true, value: { id } };
+  const isThere = (await findMember(env.DB, caller.orgId, id)) !== null;
+  return isThere ? await notChanged(env, caller, id, now) : notFound("person", id);
+}
+
+/** Who is invited gets a key without an end or a limit of its own. A person who is signed in asks with no key. */
+function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<never> | null {
+  if (readId(env, who)?.kind === "person" || (expiresAt === null && perMinute.own === null)) return null;
+  const message = "this key has an end or a limit of its own, and a member's key has neither: invite with another";
+  return refuse("forbidden", message, null);
+}
+
+async function notChanged(env: Env, { orgId, who }: Caller, id: string, now: number): Promise<Result<never>> {
+  const may = await whoStillMay(env.DB, ofOrganization(orgId), who, "admin", now);
+  if (may === null) return refuse("forbidden", LOST_RIGHT, null);
+  return refuse("conflict", `${id} is the only owner: make somebody else one first`, "id");
+}
+
+function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<never> | null {
+  if (accepted_at !== null) return refuse("conflict", "this invitation was accepted already", "token");
+  if (expires_at <= now) return refuse("conflict", "this invitation has expired: ask for another", "token");
+  return null;
+}
+
+/** Whoever made it may invite no more. */
+async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
+  if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
+  return refuse("conflict", "whoever made this invitation may invite nobody any more: ask for another", "token");
+}
+
+/** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
+async function whyNot(
+  env: Env,
+  { org_id, id, email }: InvitationRow,
+  { now, personId, proven }: { readonly now: number; readonly personId: string; readonly proven: boolean },
+): Promise<Result<never>> {
+  const invitation = await findInvitation(env.DB, org_id, id);
+  if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
+  const message = `the organisation has as many members (${LIMITS.members}) or keys (${LIMITS.keys}) as it may`;
+  const over = ended(invitation, now);
+  if (over !== null) return over;
+  const going = await refuseDeleted(env, org_id);
+  if (going !== null) return going;
+  const other = await personWhoProved(env.DB, email);
+  if (proven && other !== null && other !== personId) {
+    return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);
+  }
+  return refuse("conflict", message, null);
+}
+
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (id) => findInvitation(env.DB, caller.orgId, id));
+  if (found === null || !found.ok) return found;
+  const value = { ...invitationViewOf(found.value), token: null, url: null };
+  return { ok: true, value: { value, replayed: true } } as const;
+}

@@ -1,0 +1,76 @@
+/** Projects made and changed. */
+import type { ProjectPatch, ProjectRequest, ProjectView } from "../contract/accounts.ts";
+import type { Caller } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { ofOrganization } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { refuseDeleted } from "../runtime/kit/account-hooks.ts";
+import { given } from "../runtime/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { minting } from "../runtime/kit/secrets.ts";
+import { tellOfProject } from "../runtime/kit/slice-hooks.ts";
+import { notFound } from "../runtime/service/read-run.ts";
+import { findProject, insertProject, projectViewOf, updateProject } from "./queries/projects.ts";
+
+const OPERATION = "createProject";
+
+export async function createProject(
+  env: Env,
+  caller: Caller,
+  { name, retention }: ProjectRequest,
+  options: CreateOptions,
+): Promise<Result<{ value: ProjectView; replayed: boolean }>> {
+  const refused = refuseOneProject(caller);
+  if (refused !== null) return refused;
+  const before = await findRepeated(env, caller, options);
+  if (before !== null) return before;
+  const id = mintId("pj", minting(env, options.now));
+  const project = {
+    id,
+    org_id: caller.orgId,
+    name,
+    retention: given(retention),
+    created_at: options.now,
+    deleted_at: null,
+  };
+  const outcome = await insertProject(env.DB, caller.orgId, project, toRemember(OPERATION, id, options));
+  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? nameTaken(name);
+  if (outcome === "full") {
+    const going = await refuseDeleted(env, caller.orgId);
+    if (going !== null) return going;
+    return refuse("conflict", `an organisation has at most ${LIMITS.projects} projects: delete some`, null);
+  }
+  return { ok: true, value: { value: projectViewOf(project), replayed: false } };
+}
+
+/** Only what the patch names changes, in `retention` too. */
+export async function changeProject(
+  env: Env,
+  caller: Caller,
+  nameOrId: string,
+  patch: ProjectPatch,
+): Promise<Result<ProjectView>> {
+  const before = await findProject(env.DB, caller, nameOrId);
+  if (before === null) return notFound("project", nameOrId);
+  const after = await updateProject(env.DB, caller.orgId, before.id, {
+    ...(patch.name !== undefined && { name: patch.name }),
+    ...(patch.retention && { retention: given(patch.retention) }),
+  });
+  if (after === null) return notFound("project", nameOrId);
+  if (after === "taken") return nameTaken(patch.name ?? before.name);
+  const scope = { orgId: caller.orgId, projectId: after.id };
+  if (patch.retention) await tellOfProject(env, scope);
+  return { ok: true, value: projectViewOf(after) };
+}
+
+function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is a project called ${name} already`, "name");
+}
+
+async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (id) => findProject(env.DB, caller, id));
+  if (found === null || !found.ok) return found;
+  return { ok: true, value: { value: projectViewOf(found.value), replayed: true } } as const;
+}

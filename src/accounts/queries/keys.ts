@@ -1,0 +1,39 @@
+/**
+ * API keys by their hashes, and projects by what callers call them. A key has no scope, because it is what gives a request
+ * its scope. Nothing is found of an organisation or a project whose deletion has begun.
+ */
+import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
+import type { OrganizationLimits, Role } from "../../contract/identity.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../db/schema.ts";
+import { inOrganization, unscoped } from "../../db/scoped.ts";
+
+/** A key with what its organisation says about it. */
+export interface FoundKey {
+  readonly key: ApiKeyRow;
+  /** What differs from `DEFAULT_LIMITS`. */
+  readonly limits: Partial<OrganizationLimits>;
+  /** Of the person whose key it is; null for a program's key, and for a person who is no member any more. */
+  readonly role: Role | null;
+}
+
+/** The key whose token has this SHA-256 (hex), revoked and expired ones too; or null. */
+export async function findKey(database: D1Database, hash: string): Promise<FoundKey | null> {
+  const rows = await unscoped(database, "key by hash")
+    .select({ key: apiKeys, limits: organizations.limits, role: members.role })
+    .from(apiKeys)
+    .innerJoin(organizations, and(eq(organizations.id, apiKeys.org_id), isNull(organizations.deleted_at)))
+    .leftJoin(projects, and(eq(projects.id, apiKeys.project_id), eq(projects.org_id, apiKeys.org_id)))
+    .leftJoin(members, and(eq(members.org_id, apiKeys.org_id), eq(members.person_id, apiKeys.person_id)))
+    .where(
+      and(eq(apiKeys.hash, hash), isNull(projects.deleted_at), or(isNull(apiKeys.project_id), isNotNull(projects.id))),
+    );
+  return rows[0] ?? null;
+}
+
+/** The project of the organisation that has this id or name; null if there is none, or if it is being deleted. */
+export async function findProjectId(database: D1Database, orgId: string, nameOrId: string): Promise<string | null> {
+  const named = or(eq(projects.id, nameOrId), eq(projects.name, nameOrId));
+  const project = inOrganization(database, orgId);
+  const rows = await project.columns({ id: projects.id }, projects, named, isNull(projects.deleted_at));
+  return (rows.find(({ id }) => id === nameOrId) ?? rows[0])?.id ?? null;
+}

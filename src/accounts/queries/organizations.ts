@@ -1,0 +1,139 @@
+/** Organisations: made by the bootstrap or by an operator, with a first project and a first key in the same batch. */
+import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
+import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
+import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../../db/page.ts";
+import {
+  type ApiKeyRow,
+  apiKeys,
+  deletions,
+  type OrganizationRow,
+  organizations,
+  type ProjectRow,
+  projects,
+} from "../../db/schema.ts";
+import { type InOrganization, inOrganization, type Statement, unscoped } from "../../db/scoped.ts";
+import type { OrganizationSettings } from "../../runtime/kit/account-hooks.ts";
+
+/** What an organisation begins with. */
+export interface Founding {
+  readonly organization: OrganizationRow;
+  readonly project: Omit<ProjectRow, "org_id">;
+  readonly key: Omit<ApiKeyRow, "org_id">;
+}
+
+/** The organisation, unless its deletion has begun. */
+export async function findOrganization(database: D1Database, orgId: string): Promise<OrganizationRow | null> {
+  const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
+  return rows[0] ?? null;
+}
+
+/** The same with one whose deletion has begun. */
+export async function readSettings(database: D1Database, orgId: string): Promise<OrganizationSettings> {
+  const { limits, billing, allowed_hosts, deleted_at } = organizations;
+  const columns = { limits, billing, allowed_hosts, deleted_at };
+  const [row] = await inOrganization(database, orgId).columns(columns, organizations);
+  if (row === undefined) return { limits: DEFAULT_LIMITS, billing: "off", allowed_hosts: null, open: false };
+  const open = row.deleted_at === null;
+  return { limits: limitsOf(row), billing: row.billing, allowed_hosts: open ? row.allowed_hosts : [], open };
+}
+
+/** Only what is given changes, in `limits` too. Null when there is no such organisation any more. */
+export async function updateOrganization(
+  database: D1Database,
+  orgId: string,
+  {
+    limits,
+    ...changes
+  }: Partial<Pick<OrganizationRow, "name" | "allowed_hosts" | "limits" | "billing" | "credit_limit_micros">>,
+): Promise<OrganizationRow | null> {
+  const rows = await inOrganization(database, orgId)
+    .update(
+      organizations,
+      // An update that sets nothing is no statement.
+      { id: orgId, ...changes, ...(limits && { limits: merged(organizations.limits, limits) }) },
+      isNull(organizations.deleted_at),
+    )
+    .returning();
+  return rows[0] ?? null;
+}
+
+/** Members of a stored JSON object, set one by one, so that of two changes at once neither is lost. Null is a value. */
+export function merged(column: SQL | typeof organizations.limits | typeof projects.retention, changes: object): SQL {
+  const pairs = Object.entries(changes).filter(([, value]) => value !== undefined);
+  const members = pairs.map(([name, value]) => sql`, ${`$.${name}`}, json(${JSON.stringify(value)})`);
+  return sql`json_set(${column}${sql.join(members)})`;
+}
+
+/** Every organisation of the deployment but those being deleted, by time of creation: for an operator. */
+export async function listOrganizations(database: D1Database, page: Page): Promise<OrganizationRow[]> {
+  const all = unscoped(database, "operator").select().from(organizations).$dynamic();
+  const there = isNull(organizations.deleted_at);
+  return await pageOf(organizations, page, (beyond) => all.where(and(there, beyond)));
+}
+
+/** Makes all of it; `taken`: the Idempotency-Key has made something. */
+export async function insertOrganization(
+  database: D1Database,
+  founding: Founding,
+  /** In the organisation of the operator who asks. */
+  made: { readonly orgId: string; readonly remembered: Remembered | null },
+): Promise<"inserted" | "taken"> {
+  const { organization } = founding;
+  const owned = inOrganization(database, organization.id);
+  const remembering = rememberIf(database, made.orgId, sql`true`, made.remembered);
+  try {
+    await owned.batch([owned.insert(organizations, organization), ...withFirst(owned, founding), ...remembering]);
+    return "inserted";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/** Makes the first organisation of a deployment. False, and nothing is made, where there was one, gone or not. */
+export async function insertFirstOrganization(database: D1Database, founding: Founding): Promise<boolean> {
+  const all = unscoped(database, "bootstrap");
+  const none = notExists(all.select().from(organizations));
+  // Of one that is gone altogether the receipt stays.
+  const noneGone = notExists(all.select().from(deletions).where(eq(deletions.kind, "organization")));
+  const owned = inOrganization(database, founding.organization.id);
+  const [made] = await owned.batch([
+    owned.insertIf(sql`${none} and ${noneGone}`, organizations, founding.organization).returning(),
+    ...withFirst(owned, founding),
+  ]);
+  return made.length > 0;
+}
+
+/** Its project and its key, where the organisation was made by what stands before them. */
+function withFirst(owned: InOrganization, { project, key }: Founding): Statement<unknown>[] {
+  const there = sql`exists ${owned.select(organizations)}`;
+  return [owned.insertIf(there, projects, project), owned.insertIf(there, apiKeys, key)];
+}
+
+/** Any organisation of the deployment, also one whose deletion has begun: for an operator's list. */
+export async function findAnyOrganization(database: D1Database, id: string): Promise<OrganizationRow | null> {
+  const rows = await unscoped(database, "operator").select().from(organizations).where(eq(organizations.id, id));
+  return rows[0] ?? null;
+}
+
+export function limitsOf({ limits }: Pick<OrganizationRow, "limits">): OrganizationLimits {
+  return { ...DEFAULT_LIMITS, ...limits };
+}
+
+export function organizationViewOf(row: OrganizationRow): OrganizationView {
+  return { ...listedOrganizationOf(row), allowed_hosts: row.allowed_hosts === null ? null : [...row.allowed_hosts] };
+}
+
+export function listedOrganizationOf(row: OrganizationRow): ListedOrganization {
+  return {
+    object: "organization",
+    id: row.id,
+    name: row.name,
+    limits: limitsOf(row),
+    billing: row.billing,
+    credit_limit_micros: row.credit_limit_micros,
+    created_at: seconds(row.created_at),
+  };
+}

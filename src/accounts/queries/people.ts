@@ -1,0 +1,204 @@
+/**
+ * People and their memberships. A person belongs to no organisation or to several; what they may do in one is their role
+ * there, which their keys follow. Somebody who shows an address alone is taken for the person who proved that it is theirs,
+ * and for nobody else who was invited by it.
+ */
+import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
+import type { PersonView } from "../../contract/accounts.ts";
+import {
+  type OrganizationLimits,
+  PERMISSIONS,
+  PERMISSIONS_OF,
+  permits,
+  ROLES,
+  type Role,
+} from "../../contract/identity.ts";
+import { type Page, pageOf, seconds } from "../../db/page.ts";
+import { apiKeys, invitations, members, organizations, people } from "../../db/schema.ts";
+import { type InOrganization, inOrganization, unscoped } from "../../db/scoped.ts";
+import { mayNow } from "./api-keys.ts";
+import { endSignIns } from "./end-sign-ins.ts";
+
+/** A person as a member of one organisation; `created_at`: since when. */
+export interface Member {
+  readonly id: string;
+  readonly email: string;
+  /** Whether Cloudflare Access said that the address is theirs. */
+  readonly email_proven: boolean;
+  readonly name: string | null;
+  readonly role: Role;
+  readonly created_at: number;
+}
+
+const MEMBER = {
+  id: members.person_id,
+  email: people.email,
+  email_proven: sql<boolean>`${people.proven_at} is not null`.mapWith(Boolean),
+  name: members.name,
+  role: members.role,
+  created_at: members.created_at,
+};
+
+function membersOf(owned: InOrganization, ...conditions: (SQL | undefined)[]) {
+  return owned.joined(MEMBER, [members, people], eq(people.id, members.person_id), ...conditions);
+}
+
+export async function findMember(database: D1Database, orgId: string, personId: string): Promise<Member | null> {
+  const rows = await membersOf(inOrganization(database, orgId), eq(members.person_id, personId));
+  return rows[0] ?? null;
+}
+
+/** By the time they became members, then id; at most `page.limit` of them. */
+export async function listMembers(database: D1Database, orgId: string, page: Page): Promise<Member[]> {
+  const owned = inOrganization(database, orgId);
+  const place = { id: members.person_id, created_at: members.created_at };
+  return await pageOf(place, page, (beyond) => membersOf(owned, beyond));
+}
+
+/**
+ * Their keys follow. What they gave and may no longer give ends: keys that they made and that may do more, and invitations
+ * that wait to be accepted. So do invitations to their own address that give more. `by`: who asks, a key or a person. False:
+ * that one may not by now, or they are no member, or the only owner, who stays one.
+ */
+export async function changeRole(
+  database: D1Database,
+  orgId: string,
+  { id: personId, role, by }: Pick<Member, "id" | "role"> & { readonly by: string },
+  now: number,
+): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const their = eq(members.person_id, personId);
+  const mayAsk = mayNow(owned, by, "admin", now);
+  const allowed = role === "owner" ? mayAsk : and(mayAsk, leavesAnOwner(owned, personId));
+  const has = exists(owned.select(members, their, eq(members.role, role)));
+  const isMember = eq(people.id, members.person_id);
+  const address = owned.joined({ email: people.email }, [members, people], isMember, their);
+  const toThem = and(
+    inArray(invitations.email, address),
+    inArray(invitations.role, ROLES.slice(0, ROLES.indexOf(role))),
+  );
+  const invites = permits(PERMISSIONS_OF[role], "admin");
+  const [changed] = await owned.batch([
+    owned.update(members, { role }, their, allowed).returning(),
+    owned.update(apiKeys, { scopes: PERMISSIONS_OF[role] }, eq(apiKeys.person_id, personId), has),
+    owned.update(apiKeys, { revoked_at: now }, madeBy(personId), isNull(apiKeys.revoked_at), exceeds(role), has),
+    endInvitations(owned, invites ? toThem : or(toThem, invitedBy(owned, personId)), has),
+  ]);
+  return changed.length > 0;
+}
+
+/** Keys that the person made for programs, also by a key that they had made. */
+function madeBy(personId: string): SQL {
+  return eq(apiKeys.maker_id, personId);
+}
+
+/** Keys that may do what the role may not. */
+function exceeds(role: Role): SQL {
+  const allowed = JSON.stringify(PERMISSIONS.filter((one) => permits(PERMISSIONS_OF[role], one)));
+  const held = sql`json_each(${apiKeys.scopes}) as held`;
+  return sql`exists (select 1 from ${held} where held.value not in (select value from json_each(${allowed})))`;
+}
+
+/** Invitations that the person made, by whichever keys. */
+function invitedBy(owned: InOrganization, personId: string): SQL | undefined {
+  const keys = owned.columns({ id: apiKeys.id }, apiKeys, or(eq(apiKeys.person_id, personId), madeBy(personId)));
+  return or(eq(invitations.invited_by, personId), inArray(invitations.invited_by, keys));
+}
+
+function endInvitations(owned: InOrganization, which: SQL | undefined, condition: SQL) {
+  return owned.delete(invitations, isNull(invitations.accepted_at), which, condition);
+}
+
+/**
+ * Ends the membership, and with it their keys in the organisation, those that they made for programs too, the invitations
+ * that they made, and what else would let them in; of who is in no other organisation nothing stays. False: they are no
+ * member, or the only owner, who stays.
+ */
+export async function removeMember(
+  database: D1Database,
+  orgId: string,
+  { id, email, by }: Pick<Member, "id" | "email"> & { readonly by: string },
+  now: number,
+): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const their = eq(members.person_id, id);
+  const gone = notExists(owned.select(members, their));
+  const all = unscoped(database, "person by e-mail");
+  const elsewhere = all
+    .select()
+    .from(members)
+    .where(and(eq(members.person_id, id), ne(members.org_id, orgId)));
+  const [removed] = await owned.batch([
+    owned.delete(members, their, leavesAnOwner(owned, id), mayNow(owned, by, "admin", now)).returning(),
+    owned.update(
+      apiKeys,
+      { revoked_at: now },
+      or(eq(apiKeys.person_id, id), madeBy(id)),
+      isNull(apiKeys.revoked_at),
+      gone,
+    ),
+    endInvitations(owned, or(eq(invitations.email, email), invitedBy(owned, id)), gone),
+    all.delete(people).where(and(eq(people.id, id), gone, notExists(elsewhere))),
+    ...endSignIns(owned, { key_id: null, person_id: id }, gone),
+  ]);
+  return removed.length > 0;
+}
+
+/** Who is changed or removed is no owner, or not the only one. */
+function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined {
+  const other = owned.select(members, eq(members.role, "owner"), ne(members.person_id, personId));
+  return or(ne(members.role, "owner"), exists(other));
+}
+
+/** The condition that a person has proved this address, in lower case. */
+export function hasProved(email: string): SQL | undefined {
+  return and(eq(people.email, email), isNotNull(people.proven_at));
+}
+
+/** The id of the person who proved this address, in lower case; or null. */
+export async function personWhoProved(database: D1Database, email: string): Promise<string | null> {
+  const all = unscoped(database, "person by e-mail");
+  const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
+  return rows[0]?.id ?? null;
+}
+
+export interface Membership {
+  readonly org_id: string;
+  readonly person_id: string;
+  readonly role: Role;
+  /** What differs from `DEFAULT_LIMITS`. */
+  readonly limits: Partial<OrganizationLimits>;
+}
+
+/**
+ * The membership of the person who proved this address, in lower case, in the organisation that is named or else in the only
+ * one. Null: there is none. `several`: there is more than one to choose from.
+ */
+export async function membershipOf(
+  database: D1Database,
+  email: string,
+  orgId: string | null,
+): Promise<Membership | "several" | null> {
+  const { org_id, person_id, role } = members;
+  const rows = await unscoped(database, "person by e-mail")
+    .select({ org_id, person_id, role, limits: organizations.limits })
+    .from(people)
+    .innerJoin(members, eq(members.person_id, people.id))
+    .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
+    .where(and(hasProved(email), orgId === null ? undefined : eq(members.org_id, orgId)))
+    .limit(2);
+  return rows.length > 1 ? "several" : (rows[0] ?? null);
+}
+
+export function personViewOf({ id, email, email_proven, name, role, created_at }: Member): PersonView {
+  return { object: "person", id, email, email_proven, name, role, created_at: seconds(created_at) };
+}
+
+/** Addresses of whoever owns the organisation, at most `limit`. */
+export async function ownersOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+  const isOwner = eq(members.role, "owner");
+  const rows = await inOrganization(database, orgId)
+    .joined({ email: people.email }, [members, people], eq(people.id, members.person_id), isOwner)
+    .limit(limit);
+  return rows.map(({ email }) => email);
+}

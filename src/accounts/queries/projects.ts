@@ -1,0 +1,98 @@
+/** Projects of an organisation. One whose deletion has begun has no name and is nobody's. */
+import { and, count, eq, exists, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
+import type { ProjectView } from "../../contract/accounts.ts";
+import { DEFAULT_RETENTION } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../../db/page.ts";
+import { organizations, type ProjectRow, projects } from "../../db/schema.ts";
+import { inOrganization } from "../../db/scoped.ts";
+import { merged } from "./organizations.ts";
+
+export type NamedProject = ProjectRow & { readonly name: string };
+
+/** Whose keys and projects: an organisation's, or of one project of it. */
+export interface Reach {
+  readonly orgId: string;
+  /** Null: all of the organisation. */
+  readonly projectId: string | null;
+}
+
+/** By id or name. */
+export async function findProject(
+  database: D1Database,
+  { orgId, projectId }: Reach,
+  nameOrId: string,
+): Promise<NamedProject | null> {
+  const meant = or(eq(projects.id, nameOrId), eq(projects.name, nameOrId));
+  const rows = await inOrganization(database, orgId).select(projects, meant, ...reached(projectId));
+  return rows.find(isNamed) ?? null;
+}
+
+/** By time of creation, then id; at most `page.limit` of them. */
+export async function listProjects(
+  database: D1Database,
+  { orgId, projectId }: Reach,
+  page: Page,
+): Promise<NamedProject[]> {
+  const owned = inOrganization(database, orgId);
+  const rows = await pageOf(projects, page, (beyond) => owned.select(projects, beyond, ...reached(projectId)));
+  return rows.filter(isNamed);
+}
+
+/** `full`: the organisation has as many as it may. */
+export async function insertProject(
+  database: D1Database,
+  orgId: string,
+  project: Omit<ProjectRow, "org_id">,
+  made: Remembered | null,
+): Promise<"inserted" | "taken" | "full"> {
+  const owned = inOrganization(database, orgId);
+  const there = owned.columns({ count: count() }, projects, isNotNull(projects.name));
+  const open = exists(owned.select(organizations, isNull(organizations.deleted_at)));
+  const room = and(open, sql`${there} < ${LIMITS.projects}`) ?? open;
+  const inserted = exists(owned.select(projects, eq(projects.id, project.id)));
+  try {
+    const [rows] = await owned.batch([
+      owned.insertIf(room, projects, project).returning(),
+      ...rememberIf(database, orgId, inserted, made),
+    ]);
+    return rows.length > 0 ? "inserted" : "full";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/** Only what is given changes, in `retention` too. Null when there is no such project any more. */
+export async function updateProject(
+  database: D1Database,
+  orgId: string,
+  id: string,
+  { name, retention }: Partial<Pick<NamedProject, "name" | "retention">>,
+): Promise<NamedProject | "taken" | null> {
+  // An update that sets nothing is no statement.
+  const changes = { id, ...(name && { name }), ...(retention && { retention: merged(projects.retention, retention) }) };
+  try {
+    const rows = await inOrganization(database, orgId)
+      .update(projects, changes, eq(projects.id, id), isNotNull(projects.name))
+      .returning();
+    return rows.find(isNamed) ?? null;
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+function reached(projectId: string | null): SQL[] {
+  return [isNotNull(projects.name), ...(projectId === null ? [] : [eq(projects.id, projectId)])];
+}
+
+function isNamed(row: ProjectRow): row is NamedProject {
+  return row.name !== null;
+}
+
+export function projectViewOf({ id, name, retention, created_at }: NamedProject): ProjectView {
+  const kept = { ...DEFAULT_RETENTION, ...retention };
+  return { object: "project", id, name, retention: kept, created_at: seconds(created_at) };
+}

@@ -1,0 +1,187 @@
+/**
+ * Browsers that are signed in to the web page, and the codes they sign in with. Their look-ups have no scope, because they
+ * are what gives a request its scope. A session has nothing of its own to be allowed: whoever looks one up is told of its
+ * key or its person as they are at that moment.
+ */
+import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
+import type { OrganizationLimits, Role } from "../../contract/identity.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { SessionView } from "../../contract/web-session.ts";
+import { type Page, pageOf, seconds } from "../../db/page.ts";
+import { type SignInCodeRow, signInCodes, type WebSessionRow, webSessions } from "../../db/page-schema.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../db/schema.ts";
+import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../db/scoped.ts";
+import { works } from "../../db/working-keys.ts";
+import { isTheirs, type Whose } from "./end-sign-ins.ts";
+import type { Reach } from "./projects.ts";
+
+export type NewSession = Omit<WebSessionRow, "org_id">;
+export type NewSignInCode = Omit<SignInCodeRow, "org_id">;
+
+export interface FoundSession {
+  readonly session: WebSessionRow;
+  /** Its key; null for a person's session, and where the key is there no more. */
+  readonly key: ApiKeyRow | null;
+  /** What differs from `DEFAULT_LIMITS`. */
+  readonly limits: Partial<OrganizationLimits>;
+  /** Of the person whose session, or whose key, it is; null for a program's key, and for who is no member any more. */
+  readonly role: Role | null;
+}
+
+/** The session whose cookie has this SHA-256 (hex), ended or not; null too where its organisation or project is going. */
+export async function findSession(database: D1Database, hash: string): Promise<FoundSession | null> {
+  const person = sql`coalesce(${apiKeys.person_id}, ${webSessions.person_id})`;
+  const rows = await unscoped(database, "session by hash")
+    .select({ session: webSessions, key: apiKeys, limits: organizations.limits, role: members.role })
+    .from(webSessions)
+    .innerJoin(organizations, and(eq(organizations.id, webSessions.org_id), isNull(organizations.deleted_at)))
+    .leftJoin(apiKeys, and(eq(apiKeys.id, webSessions.key_id), eq(apiKeys.org_id, webSessions.org_id)))
+    .leftJoin(projects, and(eq(projects.id, apiKeys.project_id), eq(projects.org_id, webSessions.org_id)))
+    .leftJoin(members, and(eq(members.org_id, webSessions.org_id), eq(members.person_id, person)))
+    .where(
+      and(
+        eq(webSessions.hash, hash),
+        isNull(projects.deleted_at),
+        or(isNull(apiKeys.project_id), isNotNull(projects.id)),
+      ),
+    );
+  return rows[0] ?? null;
+}
+
+/** The code that has this SHA-256 (hex), ended or not; null once it is used. */
+export async function findSignInCode(database: D1Database, hash: string): Promise<SignInCodeRow | null> {
+  const rows = await unscoped(database, "sign-in code by hash")
+    .select({ code: signInCodes })
+    .from(signInCodes)
+    .innerJoin(organizations, and(eq(organizations.id, signInCodes.org_id), isNull(organizations.deleted_at)))
+    .where(eq(signInCodes.hash, hash));
+  return rows[0]?.code ?? null;
+}
+
+/** Adds a code; the oldest of too many, and those that have ended, go. False: its key or its person is let in no more. */
+export async function insertSignInCode(database: D1Database, orgId: string, code: NewSignInCode): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const now = code.created_at;
+  const latest = owned
+    .columns({ hash: signInCodes.hash }, signInCodes, isTheirs(signInCodes, code))
+    .orderBy(desc(signInCodes.created_at), desc(signInCodes.hash))
+    .limit(LIMITS.signInCodesPerCaller);
+  const [inserted] = await owned.batch([
+    owned.insertIf(isLetIn(owned, code, now), signInCodes, code).returning({ hash: signInCodes.hash }),
+    owned.delete(signInCodes, isTheirs(signInCodes, code), notInArray(signInCodes.hash, latest)),
+    owned.delete(signInCodes, lte(signInCodes.expires_at, now)),
+  ]);
+  return inserted.length > 0;
+}
+
+/**
+ * Begins a session, and uses its code up where one is given (by its SHA-256): both or neither, so of two who have the same
+ * code one gets in. The oldest of too many, and those that have ended, go. False: the code was used or has ended, or its
+ * key or its person is let in no more.
+ */
+export async function beginSession(
+  database: D1Database,
+  orgId: string,
+  session: NewSession,
+  codeHash: string | null,
+): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const now = session.created_at;
+  const code = eq(signInCodes.hash, codeHash ?? "");
+  const good = codeHash === null ? undefined : exists(owned.select(signInCodes, code, gt(signInCodes.expires_at, now)));
+  const letIn = isLetIn(owned, session, now);
+  const [inserted] = await owned.batch([
+    owned.insertIf(and(letIn, good) ?? letIn, webSessions, session).returning({ id: webSessions.id }),
+    owned.delete(signInCodes, code),
+    dropOldest(owned, session),
+    owned.delete(webSessions, lte(webSessions.expires_at, now)),
+  ]);
+  return inserted.length > 0;
+}
+
+/** What somebody may see and end of an organisation's sessions. */
+export interface SessionReach extends Reach {
+  /** A key, or a person: only what that signed in, a person by keys of theirs too. Null: everybody's. */
+  readonly whose: string | null;
+}
+
+export async function findWebSession(
+  database: D1Database,
+  reach: SessionReach,
+  id: string,
+): Promise<WebSessionRow | null> {
+  const owned = inOrganization(database, reach.orgId);
+  const rows = await owned.select(webSessions, eq(webSessions.id, id), reached(owned, reach));
+  return rows[0] ?? null;
+}
+
+/** Sessions by the time they began, then id; at most `page.limit` of them. */
+export async function listWebSessions(database: D1Database, reach: SessionReach, page: Page): Promise<WebSessionRow[]> {
+  const owned = inOrganization(database, reach.orgId);
+  return await pageOf(webSessions, page, (beyond) => owned.select(webSessions, beyond, reached(owned, reach)));
+}
+
+/** False: there is no such session. */
+export async function deleteWebSession(database: D1Database, reach: SessionReach, id: string): Promise<boolean> {
+  const owned = inOrganization(database, reach.orgId);
+  const rows = await owned
+    .delete(webSessions, eq(webSessions.id, id), reached(owned, reach))
+    .returning({ id: webSessions.id });
+  return rows.length > 0;
+}
+
+/** Deletes at most `limit` sessions and codes of an organisation that ended before. True: there may be more. */
+export async function dropSignIns(
+  database: D1Database,
+  orgId: string,
+  before: number,
+  limit: number,
+): Promise<boolean> {
+  const owned = inOrganization(database, orgId);
+  const dropped = await owned.batch([
+    dropSome(owned, webSessions, before, limit),
+    dropSome(owned, signInCodes, before, limit),
+  ]);
+  return dropped.some(({ meta }) => meta.changes >= limit);
+}
+
+function dropSome(
+  owned: InOrganization,
+  table: typeof webSessions | typeof signInCodes,
+  before: number,
+  limit: number,
+) {
+  const first = owned.columns({ at: sql`rowid` }, table, lte(table.expires_at, before)).limit(limit);
+  return owned.delete(table, sql`rowid in ${first}`);
+}
+
+function dropOldest(owned: InOrganization, whose: Whose): Write<WebSessionRow> {
+  const latest = owned
+    .columns({ id: webSessions.id }, webSessions, isTheirs(webSessions, whose))
+    .orderBy(desc(webSessions.created_at), desc(webSessions.id))
+    .limit(LIMITS.sessionsPerCaller);
+  return owned.delete(webSessions, isTheirs(webSessions, whose), notInArray(webSessions.id, latest));
+}
+
+/** The key works, or the person is a member, of an organisation that is there. */
+function isLetIn(owned: InOrganization, { key_id, person_id }: Whose, now: number): SQL {
+  const open = exists(owned.select(organizations, isNull(organizations.deleted_at)));
+  const key = () => owned.select(apiKeys, eq(apiKeys.id, key_id ?? ""), works(now));
+  const person = () => owned.select(members, eq(members.person_id, person_id ?? ""));
+  return sql`${open} and ${exists(key_id === null ? person() : key())}`;
+}
+
+function reached(owned: InOrganization, { projectId, whose }: SessionReach): Condition {
+  const inProject = projectId === null ? undefined : eq(webSessions.project_id, projectId);
+  if (whose === null) return inProject;
+  const keys = owned.columns({ id: apiKeys.id }, apiKeys, eq(apiKeys.person_id, whose));
+  const theirs = [eq(webSessions.key_id, whose), eq(webSessions.person_id, whose), inArray(webSessions.key_id, keys)];
+  return and(inProject, or(...theirs));
+}
+
+/** A session in the shape of the wire, member by member: the hash is not for it. */
+export function sessionViewOf(row: NewSession): SessionView {
+  const { id, key_id, person_id, project_id, created_at, expires_at } = row;
+  const times = { created_at: seconds(created_at), expires_at: seconds(expires_at) };
+  return { object: "session", id, key_id, person_id, project_id, ...times };
+}

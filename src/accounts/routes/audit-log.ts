@@ -1,0 +1,49 @@
+/** The audit log, as it is read. Its entries are written around each change (src/api/audit.ts). */
+import * as z from "zod";
+import { readQuery } from "../../api/answer.ts";
+import type { ApiContext, Operation } from "../../api/operation.ts";
+import { pageOf } from "../../api/page.ts";
+import { AuditEntry, AuditList } from "../../contract/audit-log.ts";
+import { PageLimit, wholeNumber } from "../../contract/primitives.ts";
+import { auditObject, type StoredAuditEntry } from "../rpc.ts";
+
+const Text = z.string().min(1).max(100);
+const AuditLogQuery = z.strictObject({
+  after: wholeNumber(1).optional().describe("id of the last entry of the page before").meta({ example: "41" }),
+  limit: PageLimit,
+  who: Text.optional()
+    .describe("only what this key or person did")
+    .meta({ example: AuditEntry.shape.who.meta()?.["example"] }),
+  action: Text.optional().describe("only this operation").meta({ example: "cancelRun" }),
+  target: Text.optional()
+    .describe("only what was done to this")
+    .meta({ example: AuditEntry.shape.target.meta()?.["example"] }),
+});
+
+export const auditOperations: readonly Operation[] = [
+  {
+    id: "listAuditLog",
+    route: "GET /v1/audit-log",
+    permission: "audit:read",
+    reach: "organization",
+    summary: "Read who changed what in the organisation, newest first",
+    query: AuditLogQuery,
+    reply: { description: "A page of entries", schema: AuditList },
+    handle: listAuditLog,
+  },
+];
+
+async function listAuditLog(context: ApiContext): Promise<Response> {
+  const { after, limit, who, action, target } = readQuery(context, AuditLogQuery);
+  const { orgId, projectId } = context.var.caller;
+  // Whoever is of one project reads what was done there.
+  const asked = { who: who ?? null, action: action ?? null, target: target ?? null, project_id: projectId };
+  const log = auditObject(context.env, orgId);
+  const { entries, dropped } = await log.list({ ...asked, before: after ?? null, limit: limit + 1 });
+  return context.json({ ...pageOf(entries.map(viewOf), limit), dropped });
+}
+
+function viewOf({ id, at, released, ...entry }: StoredAuditEntry): AuditEntry {
+  const amount = released === null ? {} : { released: JSON.parse(released) };
+  return { object: "audit_entry", id: String(id), at: Math.floor(at / 1000), ...entry, ...amount };
+}

@@ -1,0 +1,211 @@
+/** Who asks, the organisation they are of, and for an operator every organisation of the deployment. */
+import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../api/answer.ts";
+import { logDone } from "../../api/audit.ts";
+import { Refusal, unwrap } from "../../api/errors.ts";
+import { idempotencyKeyOf } from "../../api/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
+import { PageQuery, pageReply } from "../../api/page.ts";
+import { refuseStranger } from "../../api/strangers.ts";
+import {
+  BootstrapRequest,
+  CreatedOrganization,
+  LimitsRequest,
+  ListedOrganization,
+  OrganizationList,
+  OrganizationPatch,
+  OrganizationRequest,
+  OrganizationView,
+  WhoAmI,
+} from "../../contract/accounts.ts";
+import type { Caller } from "../../contract/identity.ts";
+import { seconds } from "../../db/page.ts";
+import type { OrganizationRow } from "../../db/schema.ts";
+import { refuseFounder } from "../organizations.ts";
+import {
+  findAnyOrganization,
+  findOrganization,
+  listedOrganizationOf,
+  listOrganizations,
+  organizationViewOf,
+} from "../queries/organizations.ts";
+import { findProject } from "../queries/projects.ts";
+import type { AccountsService } from "../service.ts";
+
+const service = serviceOf<AccountsService>("accounts");
+
+const FOLDER = "/v1/organizations";
+
+export const organizationOperations: readonly Operation[] = [
+  {
+    id: "whoAmI",
+    route: "GET /v1/whoami",
+    permission: "caller",
+    reach: "organization",
+    summary: "Tell whom a key is for, and what it may do",
+    reply: { description: "Who asks", schema: WhoAmI },
+    errors: ["forbidden", "not_found"],
+    handle: whoAmI,
+  },
+  {
+    id: "createFirstOrganization",
+    route: "POST /v1/bootstrap",
+    permission: "anybody",
+    reach: "organization",
+    summary: "Make the first organisation of a deployment, and its first key",
+    description:
+      "`Authorization: Bearer` carries the deployment's own ROLLCALL_BOOTSTRAP_TOKEN; where that is not set there is nothing here. It works once. The key may do everything in the organisation, and make others.",
+    headers: { "Idempotency-Key": "accepted and not needed: it works once" },
+    body: { schema: BootstrapRequest },
+    reply: {
+      status: 201,
+      description: "The organisation, its project `default`, and its key, which is shown here and never again",
+      schema: CreatedOrganization,
+      headers: { location: CREATED_HEADERS.location },
+    },
+    errors: ["unknown_field", "not_found", "unauthorized", "conflict", "rate_limited", "storage_full"],
+    handle: makeFirst,
+  },
+  {
+    id: "getOrganization",
+    route: "GET /v1/organization",
+    permission: "runs:read",
+    reach: "organization",
+    summary: "Read your organisation",
+    reply: { description: "The organisation", schema: OrganizationView },
+    errors: ["not_found"],
+    handle: async (context) => context.json(organizationViewOf(await organizationOf(context.env, context.var.caller))),
+  },
+  {
+    id: "updateOrganization",
+    route: "PATCH /v1/organization",
+    permission: "admin",
+    reach: "organization",
+    summary: "Change the name of your organisation, or the hosts it calls: only what is named",
+    body: { schema: OrganizationPatch, example: { allowed_hosts: ["gpu.example", "*.models.example"] } },
+    reply: {
+      description: "The organisation as it is now",
+      schema: OrganizationView,
+      example: { allowed_hosts: ["gpu.example", "*.models.example"] },
+    },
+    errors: ["not_found"],
+    handle: changeOwn,
+  },
+  {
+    id: "createOrganization",
+    route: `POST ${FOLDER}`,
+    permission: "operator",
+    reach: "organization",
+    summary: "Make an organisation, its first project, and the key that may do everything in it",
+    description:
+      "The key is shown here and never again. Where the answer was lost, nobody has the key: make another organisation.",
+    headers: {
+      "Idempotency-Key":
+        "the same key and body again makes nothing, and answers without the key: it was said once and is kept nowhere",
+    },
+    body: { schema: OrganizationRequest },
+    reply: {
+      status: 201,
+      description: "The organisation, its project and its key",
+      schema: CreatedOrganization,
+      headers: CREATED_HEADERS,
+    },
+    errors: ["conflict", "idempotency_conflict"],
+    handle: createOne,
+  },
+  {
+    id: "listOrganizations",
+    route: `GET ${FOLDER}`,
+    permission: "operator",
+    reach: "organization",
+    summary: "List every organisation of the deployment",
+    query: PageQuery,
+    reply: { description: "One page of organisations, and nothing of what is in them", schema: OrganizationList },
+    handle: listAll,
+  },
+  {
+    id: "updateLimits",
+    route: `PATCH ${FOLDER}/{id}`,
+    permission: "operator",
+    reach: "organization",
+    summary: "Set the limits and the billing of an organisation: only what is named; null lifts a limit",
+    description:
+      "Runs that have begun keep the prices they began with, and go on being charged; `off` is for those that begin from then on.",
+    body: { schema: LimitsRequest },
+    reply: {
+      description: "The organisation with its limits and billing as they are now",
+      schema: ListedOrganization,
+      example: { limits: { concurrent_rollouts: 50_000 }, billing: "postpaid", credit_limit_micros: 100_000_000 },
+    },
+    handle: changeOne,
+  },
+];
+
+async function whoAmI(context: ApiContext): Promise<Response> {
+  return context.json(await callerViewOf(context.env, context.var.caller));
+}
+
+/** Who asks, in the shape of the wire. */
+export async function callerViewOf(env: Env, caller: Caller): Promise<WhoAmI> {
+  const { id, name } = await organizationOf(env, caller);
+  const { expiresAt, session } = caller;
+  return {
+    object: "caller",
+    who: caller.who,
+    organization: { id, name },
+    project: await projectOf(env, caller),
+    scopes: [...caller.permissions],
+    expires_at: expiresAt === null ? null : seconds(expiresAt),
+    session: session === undefined ? null : { id: session.id, expires_at: seconds(session.expiresAt) },
+  };
+}
+
+async function projectOf(env: Env, caller: Caller): Promise<WhoAmI["project"]> {
+  if (caller.projectId === null) return null;
+  const project = await findProject(env.DB, caller, caller.projectId);
+  return project === null ? null : { id: project.id, name: project.name };
+}
+
+/** Gone only if its deletion has begun since the caller was let in. */
+async function organizationOf(env: Env, { orgId }: Caller): Promise<OrganizationRow> {
+  const organization = await findOrganization(env.DB, orgId);
+  if (organization !== null) return organization;
+  throw new Refusal({ code: "not_found", message: "this organisation is being deleted", param: null });
+}
+
+async function makeFirst(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  const token = /^Bearer +(\S+) *$/i.exec(context.req.header("authorization") ?? "")?.[1] ?? "";
+  const refused = refuseFounder(context.env, token);
+  if (refused?.ok === false) await refuseStranger(context, new Refusal(refused.error));
+  const request = await readBody(context, BootstrapRequest);
+  const made = unwrap(await service(context).bootstrap(context.env, request, context.var.now()));
+  await logDone(context, made.id, { who: "bootstrap", action: "createFirstOrganization", made: made.key.id });
+  context.header("location", "/v1/organization");
+  return context.json(made, 201);
+}
+
+async function changeOwn(context: ApiContext): Promise<Response> {
+  const patch = await readBody(context, OrganizationPatch);
+  return context.json(unwrap(await service(context).changeOrganization(context.env, context.var.caller, patch)));
+}
+
+async function createOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, OrganizationRequest);
+  const made = await service(context).createOrganization(context.env, context.var.caller, request, options);
+  const { value, replayed } = unwrap(made);
+  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
+}
+
+async function listAll(context: ApiContext): Promise<Response> {
+  const database = context.env.DB;
+  const pages = {
+    find: (id: string) => findAnyOrganization(database, id),
+    list: (page: Parameters<typeof listOrganizations>[1]) => listOrganizations(database, page),
+  };
+  return await pageReply(context, "an organisation", pages, listedOrganizationOf);
+}
+
+async function changeOne(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, LimitsRequest);
+  return context.json(unwrap(await service(context).changeLimits(context.env, pathParam(context, "id"), request)));
+}

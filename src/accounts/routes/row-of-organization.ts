@@ -1,0 +1,15 @@
+/** The row that a path names, of what the caller's organisation has. */
+import { Refusal } from "../../api/errors.ts";
+import { type ApiContext, pathParam } from "../../api/operation.ts";
+import type { Caller } from "../../contract/identity.ts";
+
+export async function rowOfOrganization<Row>(
+  context: ApiContext,
+  what: string,
+  find: (database: D1Database, caller: Caller, id: string) => Promise<Row | null>,
+): Promise<Row> {
+  const id = pathParam(context, "id");
+  const row = await find(context.env.DB, context.var.caller, id);
+  if (row !== null) return row;
+  throw new Refusal({ code: "not_found", message: `no ${what} ${id}`, param: "id" });
+}

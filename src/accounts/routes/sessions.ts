@@ -1,0 +1,197 @@
+/**
+ * Signing in to the web page: codes, the session a browser begins with one or with a key, and its end. The cookie that
+ * carries it stands in session-cookie.ts, what it is good for in auth.ts.
+ */
+import { readBody } from "../../api/answer.ts";
+import { logDone } from "../../api/audit.ts";
+import { Refusal, unwrap } from "../../api/errors.ts";
+import { idempotencyKeyOf } from "../../api/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
+import { PageQuery, pageReply } from "../../api/page.ts";
+import { mayTryAgain, refuseStranger } from "../../api/strangers.ts";
+import { WhoAmI } from "../../contract/accounts.ts";
+import { Deleted } from "../../contract/endpoint.ts";
+import { type Caller, permits } from "../../contract/identity.ts";
+import { EXAMPLE } from "../../contract/primitives.ts";
+import { SessionList, SessionRequest, SignInCode } from "../../contract/web-session.ts";
+import { readTokenKind, sha256Hex } from "../../runtime/kit/secrets.ts";
+import { callerOfKey, callerOfSession } from "../callers.ts";
+import {
+  deleteWebSession,
+  findWebSession,
+  listWebSessions,
+  type SessionReach,
+  sessionViewOf,
+} from "../queries/web-sessions.ts";
+import type { AccountsService } from "../service.ts";
+import { refuseForeignSignIn, sessionCookie } from "../session-cookie.ts";
+import { type BegunSession, type CodeOwner, sessionOwnerOf } from "../sign-in.ts";
+import { callerViewOf } from "./organizations.ts";
+
+const service = serviceOf<AccountsService>("accounts");
+
+const OWN = "/v1/session";
+const FOLDER = "/v1/sessions";
+const OWN_ALONE = "Without it, those that the same key, or the person, signed in: others are not there.";
+const GONE = { description: "It has ended", schema: Deleted, example: { object: "session", id: EXAMPLE.session } };
+
+export const sessionOperations: readonly Operation[] = [
+  {
+    id: "createSignInCode",
+    route: "POST /v1/sign-in-codes",
+    permission: "caller",
+    reach: "organization",
+    summary: "Make a one-time code by which a browser signs in as whoever asks",
+    description:
+      "It is good once, for 5 minutes, and is shown here and never again. A session makes none: that takes a key, or a person signed in by Cloudflare Access.",
+    headers: { "Idempotency-Key": "accepted and not needed: codes that are not used end by themselves" },
+    reply: { status: 201, description: "The code, and a link that signs in with it", schema: SignInCode },
+    errors: ["forbidden"],
+    handle: makeCode,
+  },
+  {
+    id: "createSession",
+    route: `POST ${OWN}`,
+    permission: "anybody",
+    reach: "organization",
+    summary: "Sign a browser in, by a one-time code or an API key",
+    description:
+      "The answer sets a cookie that no script reads. The session may do what its key or person may at each moment, ends with them, and after 12 hours at the latest. Asked by a page of the platform's own: `Origin` is its address.",
+    headers: { "Idempotency-Key": "accepted and not needed: a code is used once" },
+    body: { schema: SessionRequest, example: { code: EXAMPLE.signInCode } },
+    reply: {
+      status: 201,
+      description: "Who is signed in",
+      schema: WhoAmI,
+      example: { session: { id: EXAMPLE.session, expires_at: 1_792_043_200 } },
+      headers: { "set-cookie": "the session, for pages of this platform alone" },
+    },
+    errors: ["unauthorized", "forbidden", "unknown_field", "rate_limited", "storage_full"],
+    handle: signIn,
+  },
+  {
+    id: "deleteSession",
+    urgent: true,
+    route: `DELETE ${OWN}`,
+    permission: "caller",
+    reach: "organization",
+    summary: "Sign the browser out that asks",
+    description: "Asked with a key it is `not_found`: there is no session.",
+    reply: { ...GONE, headers: { "set-cookie": "takes the cookie away" } },
+    errors: ["forbidden", "not_found"],
+    handle: signOut,
+  },
+  {
+    id: "listSessions",
+    route: `GET ${FOLDER}`,
+    permission: "caller",
+    reach: "organization",
+    summary: "List the browsers that are signed in",
+    description: `With \`admin\` those of everybody. ${OWN_ALONE}`,
+    query: PageQuery,
+    reply: { description: "One page of sessions, some of which may have ended just now", schema: SessionList },
+    errors: ["forbidden"],
+    handle: listAll,
+  },
+  {
+    id: "revokeSession",
+    urgent: true,
+    route: `DELETE ${FOLDER}/{id}`,
+    permission: "caller",
+    reach: "organization",
+    summary: "End a session: within 5 seconds it is refused everywhere",
+    description: `With \`admin\` anybody's. ${OWN_ALONE}`,
+    reply: GONE,
+    errors: ["forbidden"],
+    handle: revokeOne,
+  },
+];
+
+async function makeCode(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  const {
+    env,
+    var: { caller, now },
+  } = context;
+  const { origin } = new URL(context.req.url);
+  return context.json(unwrap(await service(context).createSignInCode(env, caller, { origin, now: now() })), 201);
+}
+
+async function signIn(context: ApiContext): Promise<Response> {
+  idempotencyKeyOf(context.req.raw);
+  refuseForeignSignIn(context);
+  const request = await readBody(context, SessionRequest);
+  const { env } = context;
+  const now = context.var.now();
+  const owner = await ownerOf(context, request);
+  const begun = owner === null ? null : await service(context).openSession(env, owner, request.code ?? null, now);
+  const caller = begun === null ? null : await callerOfSession(env, sha256Hex(begun.token));
+  if (begun === null || caller === null) return await refuseStranger(context, refusalOf(request));
+  await logDone(context, caller.orgId, { who: caller.who, action: "createSession", made: begun.id });
+  context.header("set-cookie", sessionCookie(context, begun.token, secondsLeft(begun, now)));
+  return context.json(await callerViewOf(env, caller), 201);
+}
+
+function ownerOf(context: ApiContext, { code, key }: SessionRequest): Promise<CodeOwner | null> {
+  const {
+    env,
+    var: { now },
+  } = context;
+  if (code !== undefined) return service(context).ownerOfCode(env, code, now());
+  return ownerOfKey(context, key ?? "");
+}
+
+async function ownerOfKey({ env, var: { now } }: ApiContext, key: string): Promise<CodeOwner | null> {
+  const caller = readTokenKind(env, key) === "rk" ? await callerOfKey(env, sha256Hex(key)) : null;
+  if (caller === null || isOver(caller, now())) return null;
+  // Nothing else counts these, and each is a row and an entry of the audit log. A code was counted when it was made.
+  if (await mayTryAgain(env, caller.who)) return sessionOwnerOf(caller);
+  const message = "this key signed in too often just now";
+  throw new Refusal({ code: "rate_limited", message, param: null }, { headers: { "retry-after": "60" } });
+}
+
+function isOver({ expiresAt }: Caller, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+function refusalOf({ code }: SessionRequest): Refusal {
+  const message = code === undefined ? "no such key" : "this code was used already, or has ended: ask for another";
+  return new Refusal({ code: "unauthorized", message, param: code === undefined ? "key" : "code" });
+}
+
+function secondsLeft({ expiresAt }: BegunSession, now: number): number {
+  return Math.max(1, Math.floor((expiresAt - now) / 1000));
+}
+
+async function signOut(context: ApiContext): Promise<Response> {
+  const { caller } = context.var;
+  const { session } = caller;
+  if (session === undefined) {
+    throw new Refusal({ code: "not_found", message: "there is no session: this request came with a key", param: null });
+  }
+  await deleteWebSession(context.env.DB, reachOf(caller), session.id);
+  context.header("set-cookie", sessionCookie(context, null, 0));
+  return context.json({ object: "session", id: session.id, deleted: true });
+}
+
+/** Whoever may not administer the organisation sees and ends what they signed in themselves. */
+function reachOf({ orgId, projectId, who, permissions }: Caller): SessionReach {
+  return { orgId, projectId, whose: permits(permissions, "admin") ? null : who };
+}
+
+async function listAll(context: ApiContext): Promise<Response> {
+  const [database, reach] = [context.env.DB, reachOf(context.var.caller)];
+  const pages = {
+    find: (id: string) => findWebSession(database, reach, id),
+    list: (page: Parameters<typeof listWebSessions>[2]) => listWebSessions(database, reach, page),
+  };
+  return await pageReply(context, "a session", pages, sessionViewOf);
+}
+
+async function revokeOne(context: ApiContext): Promise<Response> {
+  const id = pathParam(context, "id");
+  if (await deleteWebSession(context.env.DB, reachOf(context.var.caller), id)) {
+    return context.json({ object: "session", id, deleted: true });
+  }
+  throw new Refusal({ code: "not_found", message: `no session ${id}`, param: "id" });
+}

@@ -1,0 +1,84 @@
+/**
+ * Signing in to the web page: a code that a key or a person asks for, and the session that a browser begins with it or with
+ * a key. Each is said once and kept as a hash.
+ */
+import type { Caller } from "../contract/identity.ts";
+import type { SignInCode } from "../contract/web-session.ts";
+import { mintId, mintToken } from "../core/ids.ts";
+import { seconds } from "../db/page.ts";
+import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { minting, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { beginSession, findSignInCode, insertSignInCode } from "./queries/web-sessions.ts";
+
+const CODE_MS = 5 * 60_000;
+const SESSION_MS = 12 * 3600_000;
+
+/** A code for whoever asks. `origin`: of the platform, as they addressed it. */
+export async function createSignInCode(
+  env: Env,
+  caller: Caller,
+  { origin, now }: { readonly origin: string; readonly now: number },
+): Promise<Result<SignInCode>> {
+  if (caller.session !== undefined) {
+    return refuse("forbidden", "a session makes no codes to sign in with: ask with the key", null);
+  }
+  const code = mintToken("rkc", minting(env, now));
+  const expires_at = now + CODE_MS;
+  const row = { hash: sha256Hex(code), created_at: now, expires_at, session_until: caller.expiresAt };
+  if (!(await insertSignInCode(env.DB, caller.orgId, { ...row, ...whoseIs(caller) }))) {
+    return refuse("unauthorized", "this key was revoked", null);
+  }
+  const url = `${origin}/sign-in#code=${code}`;
+  return { ok: true, value: { object: "sign_in_code", code, url, expires_at: seconds(expires_at) } };
+}
+
+/** The organisation, project, and key or person a code is of, and when its session ends at the latest. */
+export interface CodeOwner {
+  readonly org_id: string;
+  readonly project_id: string | null;
+  readonly key_id: string | null;
+  readonly person_id: string | null;
+  readonly until: number | null;
+}
+
+/** Null for a code that is not there, was used, or has ended. */
+export async function ownerOfCode(env: Env, code: string, now: number): Promise<CodeOwner | null> {
+  if (readTokenKind(env, code) !== "rkc") return null;
+  const found = await findSignInCode(env.DB, sha256Hex(code));
+  if (found === null || found.expires_at <= now) return null;
+  const { org_id, project_id, key_id, person_id, session_until } = found;
+  return { org_id, project_id, key_id, person_id, until: session_until };
+}
+
+/** Whose a session is that begins with the key itself. */
+export function sessionOwnerOf(caller: Caller): CodeOwner {
+  return { org_id: caller.orgId, ...whoseIs(caller), until: caller.expiresAt };
+}
+
+export interface BegunSession {
+  readonly id: string;
+  /** What the cookie holds. */
+  readonly token: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** Begins a session, and uses up the code it comes of. Null: somebody used that meanwhile, or its key was revoked. */
+export async function openSession(
+  env: Env,
+  { org_id, until, ...whose }: CodeOwner,
+  code: string | null,
+  now: number,
+): Promise<BegunSession | null> {
+  const mint = minting(env, now);
+  const [id, token] = [mintId("ses", mint), mintToken("rks", mint)];
+  const expires_at = Math.min(now + SESSION_MS, until ?? Number.POSITIVE_INFINITY);
+  const row = { id, ...whose, hash: sha256Hex(token), created_at: now, expires_at };
+  const begun = await beginSession(env.DB, org_id, row, code === null ? null : sha256Hex(code));
+  return begun ? { id, token, expiresAt: expires_at } : null;
+}
+
+function whoseIs({ who, projectId }: Caller) {
+  const isPerson = who.startsWith("per_");
+  return { project_id: projectId, key_id: isPerson ? null : who, person_id: isPerson ? who : null };
+}

@@ -1,0 +1,28 @@
+/** Accounts: organisations, projects, keys, people, invitations, sign-in, the audit log, and limits on requests. */
+import type { Slice } from "../api/slice.ts";
+import { accountHooks } from "./hooks.ts";
+import { dropSignIns } from "./queries/web-sessions.ts";
+import { auditOperations } from "./routes/audit-log.ts";
+import { keyOperations } from "./routes/keys.ts";
+import { organizationOperations } from "./routes/organizations.ts";
+import { peopleOperations } from "./routes/people.ts";
+import { projectOperations } from "./routes/projects.ts";
+import { sessionOperations } from "./routes/sessions.ts";
+import { auditObject } from "./rpc.ts";
+
+export const accounts: Slice = {
+  operations: [
+    ...organizationOperations,
+    ...projectOperations,
+    ...keyOperations,
+    ...sessionOperations,
+    ...peopleOperations,
+    ...auditOperations,
+  ],
+  hooks: {
+    // What was signed in of an organisation is dropped by the sweep of any project of it.
+    sweepProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
+    forgetOrganization: (env, orgId, subrequests) => subrequests.object(() => auditObject(env, orgId).forget()),
+  },
+  accounts: accountHooks,
+};

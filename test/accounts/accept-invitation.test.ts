@@ -1,0 +1,153 @@
+/** Whom an invitation makes a member: the person who accepts it, and nobody who did not. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { callerOfAccess } from "../../src/accounts/access-identity.ts";
+import type { Role } from "../../src/contract/identity.ts";
+import { openBrowser } from "../api/browser.ts";
+import { openTenant, type Tenant } from "../api/tenant.ts";
+
+const HTTPS = "https://platform.test";
+const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;
+
+async function tokenFor({ call, admin }: Tenant, email: string, role: Role = "viewer"): Promise<string> {
+  const { status, body } = await call(admin, "POST /v1/invitations", { email, role });
+  expect(status).toBe(201);
+  return body.token;
+}
+
+/** Accepts by the link alone, or with a key beside it. */
+async function accepted(tenant: Tenant, token: string, key = token) {
+  const { status, body } = await tenant.call(key, "POST /v1/invitations/accept", { token });
+  expect(status).toBe(201);
+  return { ...body.person, key: body.key.key };
+}
+
+const peopleOf = async ({ call, admin }: Tenant) => (await call(admin, "GET /v1/people")).body.data;
+
+/** A deployment behind Access, and the header by which it says whose an address is. */
+async function behindAccess({ clock }: Tenant) {
+  const team = `${env.ACCESS_URL}/${crypto.randomUUID()}`;
+  const changes = { ACCESS_TEAM_URL: team, ACCESS_AUDIENCE: "app" };
+  const header = async (email: string) => {
+    const iat = clock.now / 1000;
+    const claims = { iss: team, aud: ["app"], email, iat, exp: iat + 600 };
+    const reply = await fetch(`${team}/sign`, { method: "POST", body: JSON.stringify({ claims }) });
+    return { "cf-access-jwt-assertion": String(await reply.json()) };
+  };
+  const ask = async (email: string) => {
+    const request = new Request(`${HTTPS}/v1/runs`, { headers: await header(email) });
+    return await callerOfAccess({ ...env, ...changes }, request, clock.now);
+  };
+  return { changes, header, ask };
+}
+
+test("whoever made an invitation to another member's address becomes somebody new by it, and not that member", async () => {
+  const tenant = await openTenant();
+  const email = emailOf("bob");
+  const bob = await accepted(tenant, await tokenFor(tenant, email, "owner"));
+  const link = await tokenFor(tenant, email, "owner");
+  for (const key of [link, tenant.admin]) {
+    const taken = await accepted(tenant, key === link ? link : await tokenFor(tenant, email, "owner"), key);
+    expect(taken).toMatchObject({ email, email_proven: false });
+    expect(taken.id).not.toBe(bob.id);
+  }
+  const keys = env.DB.prepare("select count(*) n from api_keys where person_id = ?");
+  expect(await keys.bind(bob.id).first("n")).toBe(1);
+});
+
+test("nobody becomes a member of another organisation by an invitation that somebody else accepts", async () => {
+  const [home, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const bob = await accepted(home, await tokenFor(home, email));
+  const taken = await accepted(other, await tokenFor(other, email, "owner"));
+  expect(taken.id).not.toBe(bob.id);
+  const of = env.DB.prepare("select org_id from members where person_id = ?").bind(bob.id);
+  expect((await of.all()).results).toEqual([{ org_id: home.scope.orgId }]);
+});
+
+test("a person's own key or session makes that person the member, if the invitation is to their address", async () => {
+  const [home, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const bob = await accepted(home, await tokenFor(home, email));
+  expect((await accepted(other, await tokenFor(other, email.toUpperCase()), bob.key)).id).toBe(bob.id);
+  const third = await openTenant();
+  const browser = openBrowser(home, HTTPS);
+  const { code } = (await home.call(bob.key, "POST /v1/sign-in-codes")).body;
+  expect((await browser.ask("POST /v1/session", { code })).status).toBe(201);
+  const body = { token: await tokenFor(third, email) };
+  const foreign = await browser.ask("POST /v1/invitations/accept", body, { origin: "https://elsewhere.test" });
+  expect(foreign.status).toBe(403);
+  const reply = await browser.ask("POST /v1/invitations/accept", body);
+  expect([reply.status, (await reply.json<{ person: { id: string } }>()).person.id]).toEqual([201, bob.id]);
+});
+
+test("with the key of another person, or one that is over, whoever accepts is somebody new", async () => {
+  const [home, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const bob = await accepted(home, await tokenFor(home, email));
+  const eve = await accepted(home, await tokenFor(home, emailOf("eve"), "owner"));
+  const known = [bob.id, eve.id];
+  expect(known).not.toContain((await accepted(other, await tokenFor(other, email), eve.key)).id);
+  expect((await home.call(home.admin, `DELETE /v1/people/${bob.id}`)).status).toBe(200);
+  expect(known).not.toContain((await accepted(other, await tokenFor(other, email), bob.key)).id);
+  expect((await peopleOf(other)).length).toBe(2);
+});
+
+test("who accepts behind Access by their own address is one person in every organisation", async () => {
+  const [one, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const { changes, header, ask } = await behindAccess(one);
+  const join = async (tenant: Tenant, as = email) => {
+    const body = { token: await tokenFor(tenant, email) };
+    const browser = openBrowser(tenant, HTTPS, changes);
+    const reply = await browser.ask("POST /v1/invitations/accept", body, await header(as));
+    expect(reply.status).toBe(201);
+    return (await reply.json<{ person: { id: string; email_proven: boolean } }>()).person;
+  };
+  const bob = await join(one);
+  expect(bob.email_proven).toBe(true);
+  expect(await join(one, email.toUpperCase())).toEqual(bob);
+  expect(await ask(email)).toMatchObject({ who: bob.id, orgId: one.scope.orgId });
+  // By somebody else, whatever the address is.
+  const planted = await join(other, emailOf("eve"));
+  expect([planted.id === bob.id, planted.email_proven]).toEqual([false, false]);
+  expect(await ask(email)).toMatchObject({ who: bob.id, orgId: one.scope.orgId });
+  expect((await join(other)).id).toBe(bob.id);
+  expect(await ask(email)).toBe("several");
+});
+
+test("Access signs nobody in as the person whom somebody else made by an invitation to their address", async () => {
+  const tenant = await openTenant();
+  const email = emailOf("bob");
+  const { ask } = await behindAccess(tenant);
+  await accepted(tenant, await tokenFor(tenant, email, "owner"));
+  expect(await ask(email)).toBeNull();
+});
+
+test("of two who accept at once behind Access, by two invitations to one address, nobody makes a second person", async () => {
+  const tenants = [await openTenant(), await openTenant()];
+  const [first] = tenants;
+  if (first === undefined) throw new Error("no tenant");
+  const email = emailOf("bob");
+  const { changes, header } = await behindAccess(first);
+  const proof = await header(email);
+  const both = await Promise.all(
+    tenants.map(async (tenant) => {
+      const body = { token: await tokenFor(tenant, email) };
+      return (await openBrowser(tenant, HTTPS, changes).ask("POST /v1/invitations/accept", body, proof)).status;
+    }),
+  );
+  expect(both).toContain(201);
+  const rows = env.DB.prepare("select count(*) n from people where email = ? and proven_at is not null").bind(email);
+  expect(await rows.first("n")).toBe(1);
+});
+
+test("addresses are ASCII, and one in capitals is the same", async () => {
+  const { call, admin } = await openTenant();
+  for (const email of ["\u212aate@example.com", "kate@ex\u00e4mple.com"]) {
+    const { status, body } = await call(admin, "POST /v1/invitations", { email, role: "viewer" });
+    expect([status, body.error.param]).toEqual([400, "email"]);
+  }
+  const { body } = await call(admin, "POST /v1/invitations", { email: "KATE@Example.COM", role: "viewer" });
+  expect(body.email).toBe("kate@example.com");
+});

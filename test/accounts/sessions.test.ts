@@ -1,0 +1,318 @@
+/** Browsers: how one is signed in, what its cookie is good for, and when that ends. */
+import { env } from "cloudflare:workers";
+import { drizzle } from "drizzle-orm/d1";
+import { expect, test } from "vitest";
+import { beginSession, listWebSessions } from "../../src/accounts/queries/web-sessions.ts";
+import { REMEMBERED_MS } from "../../src/api/operation.ts";
+import { mintToken } from "../../src/core/ids.ts";
+import { webSessions } from "../../src/db/page-schema.ts";
+import { minting, sha256Hex } from "../../src/runtime/kit/secrets.ts";
+import { joined } from "../api/authorization/things.ts";
+import { type Browser, openBrowser } from "../api/browser.ts";
+import { openTenant, type Tenant } from "../api/tenant.ts";
+
+const HTTPS = "https://platform.test";
+const LOCAL = "http://127.0.0.1:8787";
+const HOUR = 3600_000;
+
+async function signedIn(tenant: Tenant, key = tenant.admin): Promise<Browser> {
+  const browser = openBrowser(tenant, HTTPS);
+  const { code } = (await tenant.call(key, "POST /v1/sign-in-codes")).body;
+  expect((await browser.ask("POST /v1/session", { code })).status).toBe(201);
+  return browser;
+}
+
+const statusOf = async (asked: Promise<Response>) => (await asked).status;
+
+test("a one-time code becomes a session that is what its key is, and becomes none again", async () => {
+  const tenant = await openTenant();
+  const key = await tenant.keyWith({ scopes: ["runs:read"] });
+  const { status, body } = await tenant.call(key, "POST /v1/sign-in-codes");
+  expect([status, body.url]).toEqual([201, `http://platform.test/sign-in#code=${body.code}`]);
+  expect(body.expires_at).toBe(tenant.clock.now / 1000 + 300);
+  const browser = openBrowser(tenant, HTTPS);
+  const reply = await browser.ask("POST /v1/session", { code: body.code });
+  const mine = (await tenant.call(key, "GET /v1/whoami")).body;
+  const session = { id: expect.stringMatching(/^ses_/), expires_at: (tenant.clock.now + 12 * HOUR) / 1000 };
+  expect([reply.status, await reply.json()]).toEqual([201, { ...mine, session }]);
+  expect(reply.headers.get("set-cookie")).toMatch(
+    /^__Host-rollcall=rks_\w+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
+  );
+  expect(await (await browser.ask("GET /v1/whoami")).json()).toEqual({ ...mine, session });
+  expect([await statusOf(browser.ask("GET /v1/runs")), await statusOf(browser.ask("GET /v1/keys"))]).toEqual([
+    200, 403,
+  ]);
+  // Whoever shows a key is who that says.
+  const keyed = { authorization: `Bearer ${tenant.admin}` };
+  expect(
+    (await (await browser.ask("GET /v1/whoami", undefined, keyed)).json<{ session: unknown }>()).session,
+  ).toBeNull();
+  expect(await statusOf(openBrowser(tenant, HTTPS).ask("POST /v1/session", { code: body.code }))).toBe(401);
+  const log = (await tenant.call(tenant.admin, "GET /v1/audit-log")).body.data;
+  expect(log.map(({ action }: { action: string }) => action)).toEqual(["createSession", "createSignInCode"]);
+  expect(log[0]).toMatchObject({ who: mine.who, made: session.id });
+});
+
+test("of two browsers that come with one code at the same moment one is signed in", async () => {
+  const tenant = await openTenant();
+  const { code } = (await tenant.call(tenant.admin, "POST /v1/sign-in-codes")).body;
+  const both = [openBrowser(tenant, HTTPS), openBrowser(tenant, HTTPS)];
+  const met = await Promise.all(both.map((browser) => statusOf(browser.ask("POST /v1/session", { code }))));
+  expect(met.sort()).toEqual([201, 401]);
+});
+
+test("a code ends after five minutes, and with the key that asked for it", async () => {
+  const tenant = await openTenant();
+  const browser = openBrowser(tenant, HTTPS);
+  const newCode = async (key: string) => (await tenant.call(key, "POST /v1/sign-in-codes")).body.code;
+  const late = await newCode(tenant.admin);
+  tenant.clock.now += 5 * 60_000;
+  expect(await statusOf(browser.ask("POST /v1/session", { code: late }))).toBe(401);
+  const key = await tenant.keyWith({ id: `key_${crypto.randomUUID()}` });
+  const { who } = (await tenant.call(key, "GET /v1/whoami")).body;
+  const code = await newCode(key);
+  await tenant.call(tenant.admin, `DELETE /v1/keys/${who}`);
+  expect(await statusOf(browser.ask("POST /v1/session", { code }))).toBe(401);
+});
+
+test("a key that is pasted signs in, a wrong one and a trainer's token do not, and neither does both or none", async () => {
+  const tenant = await openTenant();
+  const browser = openBrowser(tenant, HTTPS);
+  const signIn = (body: object) => statusOf(browser.ask("POST /v1/session", body));
+  expect(await signIn({ key: tenant.admin })).toBe(201);
+  expect(await signIn({ key: mintToken("rk", minting(env, 0)) })).toBe(401);
+  expect(await signIn({ key: mintToken("rct", minting(env, 0)) })).toBe(401);
+  expect(await signIn({ key: await tenant.keyWith({ expires_at: 1 }) })).toBe(401);
+  expect(await signIn({ code: tenant.admin })).toBe(401);
+  expect([await signIn({}), await signIn({ key: "x", code: "y" })]).toEqual([400, 400]);
+});
+
+test("a key signs in only so often in a minute: each time is a row, and an entry of the audit log", async () => {
+  const tenant = await openTenant();
+  const asked: string[] = [];
+  const limit = async ({ key }: { key: string }) => ({ success: asked.push(key) < 2 });
+  const browser = openBrowser(tenant, HTTPS, { WRONG_KEYS: { limit } });
+  const signIn = () => browser.ask("POST /v1/session", { key: tenant.admin });
+  expect(await statusOf(signIn())).toBe(201);
+  const refused = await signIn();
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+  expect(asked).toEqual([expect.stringMatching(/^key_/), asked[0]]);
+});
+
+test("a session ends after twelve hours, with its key, by signing out, and when an admin revokes it", async () => {
+  const tenant = await openTenant();
+  const [old, out, revoked] = [await signedIn(tenant), await signedIn(tenant), await signedIn(tenant)];
+  const soon = await signedIn(tenant, await tenant.keyWith({ expires_at: tenant.clock.now + HOUR }));
+  const key = await tenant.keyWith({});
+  const followed = await signedIn(tenant, key);
+  const { who } = (await tenant.call(key, "GET /v1/whoami")).body;
+  const { id } = (await (await revoked.ask("GET /v1/whoami")).json<{ session: { id: string } }>()).session;
+  const asks = (browser: Browser) => statusOf(browser.ask("GET /v1/whoami"));
+  const cookie = out.cookie();
+  expect(await statusOf(out.ask("DELETE /v1/session"))).toBe(200);
+  expect(out.cookie()).toBe("");
+  out.keep(cookie);
+  const listed = (await tenant.call(tenant.admin, "GET /v1/sessions")).body.data;
+  expect(listed.map((one: { key_id: string }) => one.key_id)).toContain(who);
+  expect((await tenant.call(tenant.admin, `DELETE /v1/sessions/${id}`)).status).toBe(200);
+  await tenant.call(tenant.admin, `DELETE /v1/keys/${who}`);
+  tenant.clock.now += REMEMBERED_MS;
+  expect(await Promise.all([out, revoked, followed, old, soon].map(asks))).toEqual([401, 401, 401, 200, 200]);
+  // The browser is told to forget what is good for nothing.
+  expect([out.cookie(), revoked.cookie()]).toEqual(["", ""]);
+  tenant.clock.now += HOUR;
+  expect(await Promise.all([old, soon].map(asks))).toEqual([200, 401]);
+  tenant.clock.now += 11 * HOUR;
+  expect(await asks(old)).toBe(401);
+});
+
+test("a person's session may do what the role allows at that moment, and ends with the membership", async () => {
+  const tenant = await openTenant();
+  const person = { id: await joined(tenant.scope.orgId, "viewer") };
+  await joined(tenant.scope.orgId, "owner");
+  const token = mintToken("rks", minting(env, 0));
+  const of = { project_id: null, key_id: null, person_id: person.id };
+  const times = { created_at: tenant.clock.now, expires_at: tenant.clock.now + HOUR };
+  const row = { id: `ses_${person.id}`, hash: sha256Hex(token), ...of, ...times };
+  expect(await beginSession(env.DB, tenant.scope.orgId, row, null)).toBe(true);
+  const browser = openBrowser(tenant, HTTPS);
+  browser.keep(`__Host-rollcall=${token}`);
+  expect(await (await browser.ask("GET /v1/whoami")).json()).toMatchObject({ who: person.id, project: null });
+  expect(await statusOf(browser.ask("GET /v1/keys"))).toBe(403);
+  await tenant.call(tenant.admin, `PATCH /v1/people/${person.id}`, { role: "owner" });
+  tenant.clock.now += REMEMBERED_MS;
+  expect(await statusOf(browser.ask("GET /v1/keys"))).toBe(200);
+  expect((await tenant.call(tenant.admin, `DELETE /v1/people/${person.id}`)).status).toBe(200);
+  tenant.clock.now += REMEMBERED_MS;
+  expect(await statusOf(browser.ask("GET /v1/whoami"))).toBe(401);
+  expect(await beginSession(env.DB, tenant.scope.orgId, { ...row, id: "ses_2", hash: "2" }, null)).toBe(false);
+});
+
+test("a session makes no codes, so that none outlives its twelve hours", async () => {
+  const browser = await signedIn(await openTenant());
+  expect(await statusOf(browser.ask("POST /v1/sign-in-codes"))).toBe(403);
+});
+
+test("a session of the organisation names its project as a key does", async () => {
+  const tenant = await openTenant();
+  const browser = await signedIn(tenant);
+  const named = { "rollcall-project": tenant.scope.projectId };
+  expect(await statusOf(browser.ask("GET /v1/runs"))).toBe(400);
+  expect(await statusOf(browser.ask("GET /v1/runs", undefined, named))).toBe(200);
+});
+
+const OTHER = "https://other.test";
+test.each([
+  ["GET /v1/keys", { "sec-fetch-site": "none" }, 200],
+  ["GET /v1/keys", { "sec-fetch-site": "same-site" }, 403],
+  ["GET /v1/keys", { "sec-fetch-site": "cross-site" }, 403],
+  ["GET /v1/keys", { "sec-fetch-site": null }, 403],
+  ["GET /v1/keys", { origin: OTHER }, 403],
+  ["POST /v1/sign-in-codes", { origin: null }, 403],
+  ["PATCH /v1/organization", {}, 200],
+  ["PATCH /v1/organization", { "sec-fetch-site": null }, 200],
+  ["PATCH /v1/organization", { origin: null }, 403],
+  ["PATCH /v1/organization", { origin: OTHER }, 403],
+  ["PATCH /v1/organization", { origin: "null" }, 403],
+  ["PATCH /v1/organization", { origin: "https://platform.test:444" }, 403],
+  ["PATCH /v1/organization", { "sec-fetch-site": "none" }, 403],
+])("%s with the cookie and %j is %s: other pages ask in vain", async (route, headers, status) => {
+  const browser = await signedIn(await openTenant());
+  const body = route.startsWith("PATCH") ? { name: "n" } : undefined;
+  expect(await statusOf(browser.ask(route, body, headers))).toBe(status);
+});
+
+test.each([
+  ["the address that listens", LOCAL, {}, 201],
+  ["localhost", "http://localhost:8787", {}, 201],
+  ["IPv6", "http://[::1]:8787", {}, 201],
+  ["another port", "http://127.0.0.1:8788", {}, 403],
+  ["a name that leads here", "http://rebound.test:8787", {}, 403],
+  ["another local page", LOCAL, { origin: "http://localhost:3000", "sec-fetch-site": "same-site" }, 403],
+])("on one machine a browser signs in at %s", async (_, origin, headers, status) => {
+  const tenant = await openTenant();
+  const browser = openBrowser(tenant, origin, { LOCAL_PORT: 8787 });
+  const reply = await browser.ask("POST /v1/session", { key: tenant.admin }, headers);
+  expect(reply.status).toBe(status);
+  if (status !== 201) return;
+  const cookie = reply.headers.get("set-cookie") ?? "";
+  expect(cookie).toMatch(/^rollcall-8787=rks_\w+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
+  // The same cookie reaches every port and every name; it counts at none but its own.
+  const rebound = openBrowser(tenant, "http://rebound.test:8787", { LOCAL_PORT: 8787 });
+  rebound.keep(browser.cookie());
+  expect([await statusOf(browser.ask("GET /v1/whoami")), await statusOf(rebound.ask("GET /v1/whoami"))]).toEqual([
+    200, 401,
+  ]);
+});
+
+test("deployed, nobody signs in over plain http, and a cookie of two is none", async () => {
+  const tenant = await openTenant();
+  const plain = openBrowser(tenant, "http://platform.test");
+  expect(await statusOf(plain.ask("POST /v1/session", { key: tenant.admin }))).toBe(403);
+  const browser = await signedIn(tenant);
+  browser.keep(`${browser.cookie()}; ${browser.cookie()}`);
+  expect(await statusOf(browser.ask("GET /v1/whoami"))).toBe(401);
+});
+
+test("wrong codes and wrong cookies are counted by address, as wrong keys are", async () => {
+  const tenant = await openTenant();
+  const counted: string[] = [];
+  const limit = async ({ key }: RateLimitOptions) => {
+    counted.push(key);
+    return { success: counted.length < 3 };
+  };
+  const [browser, address] = [openBrowser(tenant, HTTPS, { WRONG_KEYS: { limit } }), crypto.randomUUID()];
+  const from = { "cf-connecting-ip": address };
+  const guess = () => statusOf(browser.ask("POST /v1/session", { code: "guess" }, from));
+  browser.keep("__Host-rollcall=guess");
+  expect([await statusOf(browser.ask("GET /v1/whoami", undefined, from)), await guess(), await guess()]).toEqual([
+    401, 401, 429,
+  ]);
+  expect(counted).toEqual([address, address, address]);
+});
+
+test("the tables hold neither codes nor what cookies hold, and ended rows go as others are made", async () => {
+  const tenant = await openTenant();
+  const { code } = (await tenant.call(tenant.admin, "POST /v1/sign-in-codes")).body;
+  const browser = await signedIn(tenant);
+  const rowsOf = async (table: string) => {
+    const found = env.DB.prepare(`select * from ${table} where org_id = ?`).bind(tenant.scope.orgId);
+    return (await found.all()).results;
+  };
+  const stored = JSON.stringify([await rowsOf("web_sessions"), await rowsOf("sign_in_codes")]);
+  expect(stored).toContain(sha256Hex(code));
+  for (const secret of [code, browser.cookie().split("=")[1]]) expect(stored).not.toContain(secret);
+  tenant.clock.now += 12 * HOUR;
+  await signedIn(tenant);
+  expect([(await rowsOf("web_sessions")).length, (await rowsOf("sign_in_codes")).length]).toEqual([1, 0]);
+});
+
+test("a key has fifty sessions at most: the oldest ends", async () => {
+  const tenant = await openTenant();
+  const first = await signedIn(tenant);
+  const { key_id } = (await tenant.call(tenant.admin, "GET /v1/sessions")).body.data[0];
+  const times = { created_at: tenant.clock.now + 1, expires_at: tenant.clock.now + HOUR };
+  const of = { org_id: tenant.scope.orgId, key_id };
+  const row = (n: number) => ({ ...of, id: `ses_${key_id}_${n}`, hash: `${key_id}_${n}`, ...times });
+  const d1 = drizzle(env.DB);
+  for (let n = 0; n < 49; n += 1) await d1.insert(webSessions).values(row(n));
+  tenant.clock.now += REMEMBERED_MS;
+  expect(await statusOf(first.ask("GET /v1/whoami"))).toBe(200);
+  await signedIn(tenant);
+  tenant.clock.now += REMEMBERED_MS;
+  expect(await statusOf(first.ask("GET /v1/whoami"))).toBe(401);
+});
+
+test("whoever is no admin lists and ends the sessions that their own key signed in, and finds no other", async () => {
+  const tenant = await openTenant();
+  const { call, clock } = tenant;
+  const [mine, other] = [
+    await tenant.keyWith({ scopes: ["runs:read"] }),
+    await tenant.keyWith({ scopes: ["runs:read"] }),
+  ];
+  const [first, second, theirs] = [
+    await signedIn(tenant, mine),
+    await signedIn(tenant, mine),
+    await signedIn(tenant, other),
+  ];
+  const idOf = async (browser: Browser) => {
+    return (await (await browser.ask("GET /v1/whoami")).json<{ session: { id: string } }>()).session.id;
+  };
+  const [firstId, secondId, theirId] = [await idOf(first), await idOf(second), await idOf(theirs)];
+  const idsFor = async (key: string) => {
+    return (await call(key, "GET /v1/sessions")).body.data.map(({ id }: { id: string }) => id).sort();
+  };
+  expect(await idsFor(mine)).toEqual([firstId, secondId].sort());
+  expect(await idsFor(other)).toEqual([theirId]);
+  expect(await idsFor(tenant.admin)).toEqual([firstId, secondId, theirId].sort());
+  expect((await call(mine, `GET /v1/sessions?after=${theirId}`)).status).toBe(400);
+  expect((await call(mine, `DELETE /v1/sessions/${theirId}`)).status).toBe(404);
+  // One browser ends the other one, and cannot end a stranger's.
+  expect(await statusOf(first.ask(`DELETE /v1/sessions/${theirId}`))).toBe(404);
+  expect(await statusOf(first.ask(`DELETE /v1/sessions/${secondId}`))).toBe(200);
+  clock.now += REMEMBERED_MS;
+  const asks = (browser: Browser) => statusOf(browser.ask("GET /v1/whoami"));
+  expect(await Promise.all([first, second, theirs].map(asks))).toEqual([200, 401, 200]);
+  expect((await call(tenant.admin, `DELETE /v1/sessions/${theirId}`)).status).toBe(200);
+});
+
+test("a person's sessions are those that they and their keys signed in, of one organisation", async () => {
+  const [tenant, elsewhere] = [await openTenant(), await openTenant()];
+  const { orgId } = tenant.scope;
+  const person = await joined(orgId, "viewer");
+  const [theirs, strangers] = [await tenant.keyWith({ person_id: person }), await tenant.keyWith({})];
+  await signedIn(tenant, theirs);
+  await signedIn(tenant, strangers);
+  const { who } = (await tenant.call(theirs, "GET /v1/whoami")).body;
+  const row = { id: `ses_${person}`, hash: person, project_id: null, key_id: null, person_id: person };
+  const times = { created_at: tenant.clock.now, expires_at: tenant.clock.now + HOUR };
+  expect(await beginSession(env.DB, orgId, { ...row, ...times }, null)).toBe(true);
+  const seenBy = async (org: string, whose: string, projectId: string | null = null) => {
+    const page = { after: null, limit: 10, order: "asc" } as const;
+    const found = await listWebSessions(env.DB, { orgId: org, projectId, whose }, page);
+    return found.map(({ key_id, person_id }) => key_id ?? person_id).sort();
+  };
+  expect(await seenBy(orgId, person)).toEqual([who, person].sort());
+  expect(await seenBy(orgId, who)).toEqual([who]);
+  expect(await seenBy(elsewhere.scope.orgId, person)).toEqual([]);
+});

@@ -1,0 +1,42 @@
+/** In place of accounts: the organisation that the boot of a local platform makes, in which any key may do everything. */
+import { bearerOf, unauthorized } from "../../src/api/bearer.ts";
+import type { Authentication } from "../../src/api/operation.ts";
+import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
+import { type AccountHooks, registerAccounts } from "../../src/runtime/kit/account-hooks.ts";
+import { readTokenKind } from "../../src/runtime/kit/secrets.ts";
+
+const hooks: AccountHooks = {
+  settingsOf: async () => ({ limits: DEFAULT_LIMITS, billing: "off", allowed_hosts: null, open: true }),
+  projectId: ({ DB }) => DB.prepare("select id from projects").first<string>("id"),
+  hasPayer: async () => true,
+  whoStillMay: async (_env, _scope, who) => who,
+  ownersOf: async () => [],
+  beginChange: async () => 1,
+  endChange: async () => undefined,
+};
+
+registerAccounts(hooks);
+
+/** Nothing is remembered or counted. */
+export function openOneOrganization(): Authentication {
+  return {
+    callerOf: async (context) => {
+      const { env } = context;
+      if (readTokenKind(env, bearerOf(context, "key")) !== "rk") throw unauthorized("no such key");
+      const orgId = await env.DB.prepare("select id from organizations").first<string>("id");
+      if (orgId === null) throw new Error("the boot makes an organisation");
+      const perMinute = { own: null, organization: null };
+      return {
+        orgId,
+        projectId: null,
+        permissions: ["admin"],
+        who: "key_one",
+        runId: null,
+        expiresAt: null,
+        perMinute,
+      };
+    },
+    count: async () => undefined,
+    projectId: hooks.projectId,
+  };
+}
