@@ -59,10 +59,12 @@ export async function storedRow<Row>(
   what: string,
   find: (database: D1Database, scope: Scope, nameOrId: string) => Promise<Row | null>,
 ): Promise<Row> {
-  const id = pathParam(context, "id");
-  const row = await find(context.env.DB, context.var.scope, id);
-  if (row !== null) return row;
-  throw new Refusal({ code: "not_found", message: `no ${what} ${id}`, param: "id" });
+  return (await find(context.env.DB, context.var.scope, pathParam(context, "id"))) ?? nothingAt(context, what);
+}
+
+/** Throws: what the path names is not there. */
+export function nothingAt(context: ApiContext, what: string): never {
+  throw new Refusal({ code: "not_found", message: `no ${what} ${pathParam(context, "id")}`, param: "id" });
 }
 
 /** A request that makes something: its body, and what a repeat of it is known by. */

@@ -4,88 +4,78 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { type Page, seconds } from "../db/page.ts";
+import { seconds } from "../db/page.ts";
 import type { BudgetRow } from "../db/schema.ts";
 import { tellAccount } from "../runtime/account/tell-account.ts";
-import { keyReused, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
+import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { accounts, refuseDeleted } from "../runtime/kit/account-hooks.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { type CreateOptions, createOnce, type Made } from "../runtime/kit/idempotency.ts";
 import { minting } from "../runtime/kit/secrets.ts";
 import { notFound } from "../runtime/service/read-run.ts";
-import { deleteBudget, findBudget, insertBudget, listBudgets, updateBudget } from "./queries/budgets.ts";
+import { deleteBudget, findBudget, insertBudget, updateBudget } from "./queries/budgets.ts";
 import type { BudgetState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
-
-const OPERATION = "createBudget";
-
-type Stored = Omit<BudgetRow, "org_id">;
 
 export async function createBudget(
   env: Env,
   caller: Caller,
   request: BudgetRequest,
   options: CreateOptions,
-): Promise<Result<{ value: BudgetView; replayed: boolean }>> {
-  const refused = refuseOneProject(caller);
-  if (refused !== null) return refused;
-  const before = await findRepeated(env, caller, options);
-  if (before !== null) return before;
-  const target = await targetOf(env, caller.orgId, request);
-  if (!target.ok) return target;
+): Promise<Result<Made<BudgetRow>>> {
   const { now } = options;
   const { target_kind, limit_micros } = request;
-  const times = { created_at: now, updated_at: now };
-  const row = { id: mintId("bud", minting(env, now)), target_kind, target_id: target.value, limit_micros, ...times };
-  const outcome = await insertBudget(env.DB, caller.orgId, row, toRemember(OPERATION, row.id, options));
-  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
-  if (outcome === "target_taken") {
-    const message = `there is a budget for ${target.value} already: PATCH that one`;
-    return refuse("conflict", message, target_kind === "organization" ? "target_kind" : "target_id");
-  }
-  if (outcome === "full") {
-    const going = await refuseDeleted(env, caller.orgId);
-    return going ?? refuse("conflict", `an organisation has ${LIMITS.budgets} budgets at most: delete some`, null);
-  }
-  await tellAccount(env, caller.orgId);
-  return { ok: true, value: { value: await viewOf(env, caller.orgId, row), replayed: false } };
+  const made = await createOnce(env, ofOrganization(caller.orgId), options, {
+    operation: "createBudget",
+    find: (id) => findBudget(env.DB, caller.orgId, id),
+    async make(): Promise<Result<BudgetRow>> {
+      const target = await targetOf(env, caller.orgId, request);
+      if (!target.ok) return target;
+      const times = { created_at: now, updated_at: now };
+      const ids = { id: mintId("bud", minting(env, now)), org_id: caller.orgId, target_id: target.value };
+      return { ok: true, value: { ...ids, target_kind, limit_micros, ...times } };
+    },
+    insert: (budget, key) => insertBudget(env.DB, caller.orgId, budget, key),
+    refusals: {
+      taken: keyReused,
+      target_taken: ({ target_id }) => {
+        const message = `there is a budget for ${target_id} already: PATCH that one`;
+        return refuse("conflict", message, target_kind === "organization" ? "target_kind" : "target_id");
+      },
+      full: async () => (await refuseDeleted(env, caller.orgId)) ?? tooMany(),
+    },
+  });
+  if (made.ok && !made.value.replayed) await tellAccount(env, caller.orgId);
+  return made;
 }
 
-/** A page of them, and one more where there is one. */
-export async function readBudgets(env: Env, caller: Caller, page: Page): Promise<BudgetView[]> {
-  const rows = await listBudgets(env.DB, caller.orgId, page);
-  if (rows.length === 0) return [];
-  const states = await booksObject(env, caller.orgId).budgets(caller.orgId);
-  return rows.map((row) => budgetViewOf(row, states));
+function tooMany(): Result<never> {
+  return refuse("conflict", `an organisation has ${LIMITS.budgets} budgets at most: delete some`, null);
 }
 
-export async function readBudget(env: Env, caller: Caller, id: string): Promise<Result<BudgetView>> {
-  const refused = refuseOneProject(caller);
-  if (refused !== null) return refused;
-  const row = await findBudget(env.DB, caller.orgId, id);
-  return row === null ? notFound("budget", id) : { ok: true, value: await viewOf(env, caller.orgId, row) };
+/** With what is spent of each this month, in the same order. */
+export async function showBudgets(env: Env, orgId: string, budgets: readonly BudgetRow[]): Promise<BudgetView[]> {
+  if (budgets.length === 0) return [];
+  const states = await booksObject(env, orgId).budgets(orgId);
+  return budgets.map((budget) => budgetViewOf(budget, states));
 }
 
 export async function changeBudget(
   env: Env,
-  caller: Caller,
+  orgId: string,
   id: string,
   { limit_micros }: BudgetPatch,
   now: number,
-): Promise<Result<BudgetView>> {
-  const refused = refuseOneProject(caller);
-  if (refused !== null) return refused;
-  const row = await updateBudget(env.DB, caller.orgId, id, { limit_micros, updated_at: now });
-  if (row === null) return notFound("budget", id);
-  await tellAccount(env, caller.orgId);
-  return { ok: true, value: await viewOf(env, caller.orgId, row) };
+): Promise<Result<BudgetRow>> {
+  const budget = await updateBudget(env.DB, orgId, id, { limit_micros, updated_at: now });
+  if (budget === null) return notFound("budget", id);
+  await tellAccount(env, orgId);
+  return { ok: true, value: budget };
 }
 
-export async function removeBudget(env: Env, caller: Caller, id: string): Promise<Result<{ id: string }>> {
-  const refused = refuseOneProject(caller);
-  if (refused !== null) return refused;
-  if (!(await deleteBudget(env.DB, caller.orgId, id))) return notFound("budget", id);
-  await tellAccount(env, caller.orgId);
-  return { ok: true, value: { id } };
+export async function removeBudget(env: Env, orgId: string, id: string): Promise<Result<null>> {
+  if (!(await deleteBudget(env.DB, orgId, id))) return notFound("budget", id);
+  await tellAccount(env, orgId);
+  return { ok: true, value: null };
 }
 
 /** The id of what the budget is for, if it is the organisation's. */
@@ -106,19 +96,8 @@ async function targetOf(env: Env, orgId: string, { target_kind, target_id }: Bud
   return refuse("not_found", `no key or person ${target_id}`, "target_id");
 }
 
-async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
-  const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, OPERATION, options, (id) => findBudget(env.DB, caller.orgId, id));
-  if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: await viewOf(env, caller.orgId, found.value), replayed: true } } as const;
-}
-
-async function viewOf(env: Env, orgId: string, row: Stored): Promise<BudgetView> {
-  return budgetViewOf(row, await booksObject(env, orgId).budgets(orgId));
-}
-
 /** Of a budget that the books say nothing of nothing is spent. */
-function budgetViewOf(row: Stored, states: readonly BudgetState[]): BudgetView {
+function budgetViewOf(row: BudgetRow, states: readonly BudgetState[]): BudgetView {
   const state = states.find(({ budget_id }) => budget_id === row.id);
   return {
     object: "budget",

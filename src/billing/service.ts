@@ -1,6 +1,6 @@
 /** What the routes of billing ask, one verb each: with objects, so not for Node. */
 import { auditCharges } from "./audit-charges.ts";
-import { changeBudget, createBudget, readBudget, readBudgets, removeBudget } from "./budgets.ts";
+import { changeBudget, createBudget, removeBudget, showBudgets } from "./budgets.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";
 import { createPriceList, readPrices } from "./prices.ts";
 import { readBalance, readLedger, verifyLedger } from "./read-ledger.ts";
@@ -17,8 +17,7 @@ export const billingService = {
   createTopUp,
   createAdjustment,
   createBudget,
-  readBudgets,
-  readBudget,
+  showBudgets,
   changeBudget,
   removeBudget,
   createCheckout,

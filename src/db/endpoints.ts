@@ -5,29 +5,26 @@
  * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
  * key, so that from outside it is gone and its name is free.
  */
-import { eq, isNotNull, notExists, or, type SQL, sql } from "drizzle-orm";
+import { eq, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../contract/endpoint.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Kept, type Remembered, violatedTable } from "./idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "./page.ts";
+import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
+import { namedRows } from "./named-rows.ts";
+import { seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
-export type NamedEndpoint = Omit<EndpointRow, "org_id" | "project_id"> & { readonly name: string };
-type Changeable =
-  | "name"
-  | "base_url"
-  | "sealed_key"
-  | "api_key_last4"
-  | "max_concurrent"
-  | "rpm"
-  | "prices"
-  | "capabilities"
-  | "refuses"
-  | "updated_at";
-export type EndpointChanges = { readonly [Name in Changeable]?: EndpointRow[Name] | undefined };
+export type NamedEndpoint = EndpointRow & { readonly name: string };
+export type NewEndpoint = Omit<NamedEndpoint, "org_id" | "project_id">;
+export type EndpointChanges = {
+  readonly [Column in Exclude<keyof NewEndpoint, "id" | "created_at">]?: NewEndpoint[Column] | undefined;
+};
+
+const named = namedRows(endpoints);
+/** Named endpoints alone. */
+export const { find: findEndpoint, list: listEndpoints } = named;
 
 /** An endpoint by id, whatever became of it: for the runs that name it. */
 export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
@@ -35,59 +32,24 @@ export async function getEndpoint(database: D1Database, scope: Scope, id: string
   return rows[0] ?? null;
 }
 
-/** A named endpoint by name or id; null for a deleted one, and for one that belongs to a run. */
-export async function findEndpoint(
-  database: D1Database,
-  scope: Scope,
-  nameOrId: string,
-): Promise<NamedEndpoint | null> {
-  const named = or(eq(endpoints.name, nameOrId), eq(endpoints.id, nameOrId));
-  const rows = await inProject(database, scope).select(endpoints, isNotNull(endpoints.name), named);
-  return rows.find(isNamed) ?? null;
-}
-
-/** Named endpoints by time of creation, then id; at most `page.limit` of them. */
-export async function listEndpoints(database: D1Database, scope: Scope, page: Page): Promise<NamedEndpoint[]> {
-  const rows = await pageOf(endpoints, page, (beyond) =>
-    inProject(database, scope).select(endpoints, isNotNull(endpoints.name), beyond),
-  );
-  return rows.filter(isNamed);
-}
-
 export function insertEndpoint(
   database: D1Database,
   scope: Scope,
-  endpoint: NamedEndpoint,
+  endpoint: NewEndpoint,
   made: Remembered | null,
 ): Promise<Kept> {
   return insertOnce(database, scope, endpoints, endpoint, made);
 }
 
-/**
- * Changes a named endpoint; fields left out stay as they are. `moved`: its address or key is not what it was `before`,
- * so what was decided by them does not hold, or it is gone; nothing changed.
- */
-export async function updateEndpoint(
+/** Null: its address or key is not what it was `before`, so what was decided by them does not hold, or it is gone. */
+export function updateEndpoint(
   database: D1Database,
   scope: Scope,
-  before: NamedEndpoint,
+  { id, base_url, sealed_key }: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key">,
   changes: EndpointChanges,
-): Promise<NamedEndpoint | "moved" | "taken"> {
-  const unmoved = [
-    eq(endpoints.id, before.id),
-    isNotNull(endpoints.name),
-    eq(endpoints.base_url, before.base_url),
-    sql`${endpoints.sealed_key} is ${before.sealed_key}`,
-  ];
-  try {
-    const rows = await inProject(database, scope)
-      .update(endpoints, changes, ...unmoved)
-      .returning();
-    return rows.find(isNamed) ?? "moved";
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+) {
+  const unmoved = [eq(endpoints.base_url, base_url), sql`${endpoints.sealed_key} is ${sealed_key}`];
+  return named.update(database, scope, id, changes, ...unmoved);
 }
 
 /**
@@ -130,10 +92,6 @@ export async function deleteEndpoint(database: D1Database, scope: Scope, id: str
 function judgesAt(endpointId: string): SQL {
   return sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
     where json_extract(value, '$.endpoint_id') = ${endpointId})`;
-}
-
-function isNamed<Row extends { name: string | null }>(row: Row): row is Row & { name: string } {
-  return row.name !== null;
 }
 
 /** A named endpoint in the shape of the wire, member by member: the sealed key is not for it. */

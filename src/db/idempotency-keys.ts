@@ -2,12 +2,12 @@
  * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
  * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
  */
-import { eq, exists, type SQL, sql } from "drizzle-orm";
+import { count, eq, exists, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
-import type { fleets, replicas, triggers } from "./doors-schema.ts";
+import type { fleets, replicas, triggers, webhookEndpoints } from "./doors-schema.ts";
 import type { reportLinks } from "./page-schema.ts";
 import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
-import { type InProject, inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
+import { type Condition, type InProject, inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -41,7 +41,9 @@ type Keepable =
   | typeof replicas
   | typeof reportLinks
   | typeof secrets
-  | typeof triggers;
+  | typeof triggers
+  | typeof webhookEndpoints;
+type New<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
 
 /**
  * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it
@@ -51,7 +53,7 @@ export async function insertOnce<T extends Keepable>(
   database: D1Database,
   scope: Scope,
   table: T,
-  row: Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string },
+  row: New<T>,
   made: Remembered | null,
   { also, beside = [] }: { readonly also?: SQL; readonly beside?: readonly Write<unknown>[] } = {},
 ): Promise<Kept> {
@@ -67,6 +69,26 @@ export async function insertOnce<T extends Keepable>(
     if (violatedTable(thrown) === null) throw thrown;
     return "taken";
   }
+}
+
+/** The same where a project has at most `atMost` rows, or `counted` ones. `full`: it has as many already. */
+export async function insertWithin<T extends Keepable>(
+  database: D1Database,
+  scope: Scope,
+  table: T,
+  row: New<T>,
+  made: Remembered | null,
+  {
+    atMost,
+    counted,
+    beside = [],
+  }: { readonly atMost: number; readonly counted?: Condition; readonly beside?: readonly Write<unknown>[] },
+): Promise<Kept | "full"> {
+  const there = inProject(database, scope).columns({ n: count() }, table, counted);
+  const kept = await insertOnce(database, scope, table, row, made, { also: sql`(${there}) < ${atMost}`, beside });
+  if (kept !== "gone") return kept;
+  const [{ n } = { n: 0 }] = await there;
+  return n >= atMost ? "full" : "gone";
 }
 
 /** Whether a row is, once it was to be inserted by the statement before. */

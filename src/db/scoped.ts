@@ -73,6 +73,8 @@ export type OrganizationTable =
   | typeof pages.webSessions;
 
 export type Condition = SQL | undefined;
+/** What of a row is to change. `Owner`: the columns that name it. */
+export type Changes<T extends SQLiteTable, Owner extends string> = Omit<SQLiteUpdateSetSource<T>, Owner>;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
 
 /** Runs when it is awaited, or as one of a `batch`. */
@@ -187,11 +189,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     return this.#d1.insert(into).select(sql`select ${sql.join(values, sql`, `)} where ${checked(condition)}`);
   }
 
-  update<T extends Of>(
-    table: T,
-    changes: Omit<SQLiteUpdateSetSource<T>, Owner>,
-    ...conditions: Condition[]
-  ): Write<T["$inferSelect"]> {
+  update<T extends Of>(table: T, changes: Changes<T, Owner>, ...conditions: Condition[]): Write<T["$inferSelect"]> {
     const changed: SQLiteTable = table;
     return this.#d1
       .update(changed)

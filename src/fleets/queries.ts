@@ -6,31 +6,28 @@ import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type FleetRow, fleets, type ReplicaRow, replicas } from "../db/doors-schema.ts";
-import { insertOnce, isThere, type Kept, type Remembered, violatedTable } from "../db/idempotency-keys.ts";
-import { type Page, pageOf } from "../db/page.ts";
+import { insertOnce, insertWithin, isThere, type Kept, type Remembered } from "../db/idempotency-keys.ts";
+import { type Named, namedRows } from "../db/named-rows.ts";
 import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "../db/runs.ts";
 import { runs } from "../db/schema.ts";
 import { inProject } from "../db/scoped.ts";
 
 type Owner = "org_id" | "project_id";
-export type NamedFleet = FleetRow & { readonly name: string };
+export type NamedFleet = Named<typeof fleets>;
 export type NewFleet = Omit<NamedFleet, Owner>;
 export type NewReplica = Omit<ReplicaRow, Owner>;
 type Some<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
 export type FleetChanges = Some<Pick<NamedFleet, "name" | "update" | "prices" | "location_hint">>;
 export type ReplicaChanges = Some<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
 
+const named = namedRows(fleets);
+/** Fleets that are there. */
+export const { find: findFleet, list: listFleets } = named;
+
 /** A fleet by id, whatever became of it: for the runs that name it. */
 export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {
   const rows = await inProject(database, scope).select(fleets, eq(fleets.id, id));
   return rows[0] ?? null;
-}
-
-/** A fleet by name or id; null for a deleted one. */
-export async function findFleet(database: D1Database, scope: Scope, nameOrId: string): Promise<NamedFleet | null> {
-  const named = or(eq(fleets.name, nameOrId), eq(fleets.id, nameOrId));
-  const rows = await inProject(database, scope).select(fleets, isNotNull(fleets.name), named);
-  return rows.find(isNamed) ?? null;
 }
 
 /** In the order in which they were added. */
@@ -42,14 +39,6 @@ export async function replicasOf(database: D1Database, scope: Scope, fleetId: st
 export async function getReplica(database: D1Database, scope: Scope, id: string): Promise<ReplicaRow | null> {
   const rows = await inProject(database, scope).select(replicas, eq(replicas.id, id));
   return rows[0] ?? null;
-}
-
-/** Fleets that are there, by time of creation, then id. */
-export async function listFleets(database: D1Database, scope: Scope, page: Page): Promise<NamedFleet[]> {
-  const rows = await pageOf(fleets, page, (beyond) =>
-    inProject(database, scope).select(fleets, isNotNull(fleets.name), beyond),
-  );
-  return rows.filter(isNamed);
 }
 
 /** Ids of a project's first fleets by id, deleted ones too: they have objects. */
@@ -79,13 +68,13 @@ export async function findReplica(
   fleetId: string,
   nameOrId: string,
 ): Promise<ReplicaRow | null> {
-  const named = or(eq(replicas.name, nameOrId), eq(replicas.id, nameOrId));
-  const rows = await inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId), named);
+  const meant = or(eq(replicas.name, nameOrId), eq(replicas.id, nameOrId));
+  const rows = await inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId), meant);
   return rows[0] ?? null;
 }
 
 /** A fleet and its first replicas, all or none. `full`: the project has as many as it may. */
-export async function insertFleet(
+export function insertFleet(
   database: D1Database,
   scope: Scope,
   fleet: NewFleet,
@@ -93,13 +82,9 @@ export async function insertFleet(
   made: Remembered | null,
 ): Promise<Kept | "full"> {
   const project = inProject(database, scope);
-  const there = project.columns({ n: count() }, fleets, isNotNull(fleets.name));
-  const also = sql`(${there}) < ${LIMITS.fleetsPerProject}`;
   const beside = first.map((replica) => project.insertIf(isThere(project, fleets, fleet.id), replicas, replica));
-  const kept = await insertOnce(database, scope, fleets, fleet, made, { also, beside });
-  if (kept !== "gone") return kept;
-  const [{ n } = { n: 0 }] = await there;
-  return n >= LIMITS.fleetsPerProject ? "full" : "gone";
+  const room = { atMost: LIMITS.fleetsPerProject, counted: isNotNull(fleets.name) };
+  return insertWithin(database, scope, fleets, fleet, made, { ...room, beside });
 }
 
 /** `gone`: the fleet is, or has as many replicas as it may. */
@@ -117,23 +102,15 @@ export function insertReplica(
 }
 
 /** Null: it is gone, or `untrained` and a training run that has not ended has it. `taken`: the name is. */
-export async function updateFleet(
+export function updateFleet(
   database: D1Database,
   scope: Scope,
   id: string,
   changes: FleetChanges & { readonly updated_at: number },
   untrained = false,
-): Promise<NamedFleet | "taken" | null> {
+) {
   const free = untrained ? [notExists(trainingOn(database, scope, id))] : [];
-  try {
-    const rows = await inProject(database, scope)
-      .update(fleets, changes, eq(fleets.id, id), isNotNull(fleets.name), ...free)
-      .returning();
-    return rows.find(isNamed) ?? null;
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+  return named.update(database, scope, id, changes, ...free);
 }
 
 /** Null: its addresses or keys are not what they were `before`, so what was decided by them does not hold, or it is gone. */
@@ -179,8 +156,4 @@ export async function deleteFleet(database: D1Database, scope: Scope, id: string
     used().limit(RUNS_TOLD),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
-}
-
-function isNamed(row: FleetRow): row is NamedFleet {
-  return row.name !== null;
 }

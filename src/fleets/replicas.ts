@@ -13,11 +13,12 @@ import { mintId } from "../core/ids.ts";
 import type { ReplicaRow } from "../db/doors-schema.ts";
 import { type Result, refuse } from "../runtime/contract/refusal.ts";
 import { allowedHosts, refuseAddress, wayOut } from "../runtime/kit/address.ts";
-import { type CreateOptions, hashedWith, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { type CreateOptions, hashedWith, type Made } from "../runtime/kit/idempotency.ts";
 import { openSealed } from "../runtime/kit/sealed-values.ts";
 import { minting, seal, sealContext, sealedKey } from "../runtime/kit/secrets.ts";
 import { Subrequests } from "../runtime/kit/subrequests.ts";
 import { charges } from "../runtime/run/charges.ts";
+import { createInProject } from "../runtime/service/create-in-project.ts";
 import { notFound } from "../runtime/service/read-run.ts";
 import { placesOf } from "./access.ts";
 import type { Engine } from "./engine-calls.ts";
@@ -37,7 +38,6 @@ import { twinOf } from "./twins.ts";
 import { refusePaused, replicaView, tellFleet } from "./views.ts";
 import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
-const OPERATION = "addReplica";
 /** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */
 const PROBES_MS = 20_000;
 
@@ -60,29 +60,31 @@ export async function addReplica(
   fleet: string,
   request: ReplicaRequest,
   asked: CreateOptions,
-): Promise<Result<{ value: ReplicaView; replayed: boolean }>> {
+): Promise<Result<Made<ReplicaView>>> {
   const found = await findFleet(env.DB, scope, fleet);
   if (found === null) return notFound("fleet", fleet);
-  const options = hashedWith(`replica of ${found.id}`, asked);
-  const repeated = () => findRepeated(env, scope, found.id, options);
-  const taken = async () => (await repeated()) ?? nameTaken(request.name);
-  const before = await repeated();
-  if (before !== null) return before;
-  const { now } = options;
-  const refused = await refuseReplica(env, scope, request, now, "");
-  if (refused !== null) return refused;
-  if ((await findReplica(env.DB, scope, found.id, request.name)) !== null) return await taken();
-  const others = await replicasOf(env.DB, scope, found.id);
-  const twin = refuseTwin("conflict", found.update.mode, request, others);
-  if (twin !== null) return twin;
-  const [row] = await newReplicas(env, scope, found.id, [request], now);
-  if (row === undefined) throw new Error("a request makes a replica");
-  const kept = await insertReplica(env.DB, scope, row, toRemember(OPERATION, row.id, options));
-  if (kept === "taken") return await taken();
-  if (kept === "gone") return await noRoom(env, scope, fleet);
-  await tellFleet(env, scope, found.id);
-  const stored = { ...row, org_id: scope.orgId, project_id: scope.projectId };
-  return { ok: true, value: { value: await replicaView(env, scope, stored), replayed: false } };
+  const find = (nameOrId: string) => findReplica(env.DB, scope, found.id, nameOrId);
+  const made = await createInProject(env, scope, hashedWith(`replica of ${found.id}`, asked), {
+    operation: "addReplica",
+    find,
+    async make(): Promise<Result<NewReplica>> {
+      const refused = await refuseReplica(env, scope, request, asked.now, "");
+      if (refused !== null) return refused;
+      if ((await find(request.name)) !== null) return nameTaken(request.name);
+      const others = await replicasOf(env.DB, scope, found.id);
+      const twin = refuseTwin("conflict", found.update.mode, request, others);
+      if (twin !== null) return twin;
+      const [row] = await newReplicas(env, scope, found.id, [request], asked.now);
+      if (row === undefined) throw new Error("a request makes a replica");
+      return { ok: true, value: row };
+    },
+    insert: (replica, key) => insertReplica(env.DB, scope, replica, key),
+    refusals: { taken: () => nameTaken(request.name), gone: () => noRoom(env, scope, fleet) },
+  });
+  if (!made.ok) return made;
+  const { value: replica, replayed } = made.value;
+  if (!replayed) await tellFleet(env, scope, found.id);
+  return { ok: true, value: { value: await replicaView(env, scope, replica), replayed } };
 }
 
 /** Only what the patch names changes; another address or key is probed anew. */
@@ -230,12 +232,6 @@ async function lookUp(env: Env, scope: Scope, { fleet, replica }: OfFleet): Prom
   const row = await findReplica(env.DB, scope, found.id, replica);
   if (row !== null) return { ok: true, value: row };
   return refuse("not_found", `the fleet ${found.name} has no replica ${replica}`, "replica");
-}
-
-async function findRepeated(env: Env, scope: Scope, fleetId: string, options: CreateOptions) {
-  const found = await replay(env, scope, OPERATION, options, (id) => findReplica(env.DB, scope, fleetId, id));
-  if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: await replicaView(env, scope, found.value), replayed: true } } as const;
 }
 
 async function noRoom(env: Env, scope: Scope, fleet: string): Promise<Result<never>> {

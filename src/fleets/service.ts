@@ -3,70 +3,70 @@
  * fleet's object is told of it: what it is not told it reads by itself.
  */
 
+import type { UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import type { Page } from "../db/page.ts";
 import { RUNS_TOLD, trainingOn } from "../db/runs.ts";
 import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
 import { minting } from "../runtime/kit/secrets.ts";
+import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { createInProject } from "../runtime/service/create-in-project.ts";
 import { deleteUnused } from "../runtime/service/delete-unused.ts";
-import { noteProject } from "../runtime/service/note-project.ts";
 import { notFound } from "../runtime/service/read-run.ts";
 import {
   deleteFleet as deleteUnusedFleet,
   findFleet,
   insertFleet,
-  listFleets as listStoredFleets,
   type NamedFleet,
+  type NewFleet,
+  replicasOfAll,
   runsOnFleet,
   updateFleet,
 } from "./queries.ts";
 import { newReplicas, refuseReplica, refuseTwin } from "./replicas.ts";
-import { fleetViews, refusePaused, tellFleet } from "./views.ts";
+import { fleetViewOf, refusePaused, standingOf, tellFleet } from "./views.ts";
 import type { FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 
-const OPERATION = "createFleet";
+/** Fleets with their replicas and how each of them is, in the same order. */
+export async function showFleets(env: Env, scope: Scope, fleets: readonly NamedFleet[]): Promise<FleetView[]> {
+  const subrequests = new Subrequests();
+  const ids = fleets.map(({ id }) => id);
+  const replicas = await subrequests.fetch(() => replicasOfAll(env.DB, scope, ids));
+  return await subrequests.objectAll(fleets, async (fleet) => {
+    const own = replicas.filter(({ fleet_id }) => fleet_id === fleet.id);
+    return fleetViewOf(fleet, own, await standingOf(env, scope, fleet.id));
+  });
+}
 
 /** Makes a fleet with its first replicas, each checked and probed before it is stored. */
 export async function createFleet(
   env: Env,
   scope: Scope,
-  request: FleetRequest,
+  { replicas, ...given }: FleetRequest,
   options: CreateOptions,
-): Promise<Result<{ value: FleetView; replayed: boolean }>> {
-  const taken = async () => (await findRepeated(env, scope, options)) ?? nameTaken(request.name);
-  const before = await findRepeated(env, scope, options);
-  if (before !== null) return before;
-  const refused = await refuseReplicas(env, scope, request, options.now);
-  if (refused !== null) return refused;
-  if ((await findFleet(env.DB, scope, request.name)) !== null) return await taken();
-  const { replicas, ...given } = request;
+): Promise<Result<Made<NamedFleet>>> {
   const { now } = options;
-  const id = mintId("fl", minting(env, now));
-  const fleet = { id, ...given, created_at: now, updated_at: now, deleted_at: null };
-  const first = await newReplicas(env, scope, id, replicas, now);
-  const key = toRemember(OPERATION, id, options);
-  const kept = await insertFleet(env.DB, scope, fleet, first, key);
-  if (kept === "taken") return await taken();
-  if (kept === "gone") return projectGone();
-  if (kept === "full") {
-    return refuse("conflict", `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`, "name");
-  }
-  if (key !== null) await noteProject(env, scope, now);
-  await tellFleet(env, scope, id);
-  return await made(env, scope, owned(scope, fleet), false);
-}
-
-/** One page of fleets. */
-export async function listFleets(env: Env, scope: Scope, page: Page): Promise<FleetView[]> {
-  return await fleetViews(env, scope, await listStoredFleets(env.DB, scope, page));
-}
-
-export async function readFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetView>> {
-  const fleet = await findFleet(env.DB, scope, nameOrId);
-  return fleet === null ? notFound("fleet", nameOrId) : await shown(env, scope, fleet);
+  const find = (nameOrId: string) => findFleet(env.DB, scope, nameOrId);
+  const made = await createInProject(env, scope, options, {
+    operation: "createFleet",
+    find,
+    async make(): Promise<Result<NewFleet>> {
+      const refused = await refuseReplicas(env, scope, replicas, given.update.mode, now);
+      if (refused !== null) return refused;
+      if ((await find(given.name)) !== null) return nameTaken(given.name);
+      const id = mintId("fl", minting(env, now));
+      return { ok: true, value: { id, ...given, created_at: now, updated_at: now, deleted_at: null } };
+    },
+    async insert(fleet, key) {
+      const first = await newReplicas(env, scope, fleet.id, replicas, now);
+      return await insertFleet(env.DB, scope, fleet, first, key);
+    },
+    refusals: { taken: () => nameTaken(given.name), gone: projectGone, full: tooMany },
+  });
+  if (made.ok && !made.value.replayed) await tellFleet(env, scope, made.value.value.id);
+  return made;
 }
 
 /**
@@ -76,12 +76,10 @@ export async function readFleet(env: Env, scope: Scope, nameOrId: string): Promi
 export async function changeFleet(
   env: Env,
   scope: Scope,
-  nameOrId: string,
+  before: NamedFleet,
   patch: FleetPatch,
   now: number,
-): Promise<Result<FleetView>> {
-  const before = await findFleet(env.DB, scope, nameOrId);
-  if (before === null) return notFound("fleet", nameOrId);
+): Promise<Result<NamedFleet>> {
   const { mode, adapter } = patch.update ?? before.update;
   const { removed } = patch.update === undefined ? {} : before.update;
   const untrained = removed !== undefined || mode !== before.update.mode || adapter !== before.update.adapter;
@@ -101,23 +99,20 @@ async function changed(
   scope: Scope,
   before: NamedFleet,
   after: Awaited<ReturnType<typeof updateFleet>>,
-): Promise<Result<FleetView>> {
+): Promise<Result<NamedFleet>> {
   if (after === null) return notFound("fleet", before.name);
   if (after === "taken") return refuse("conflict", "there is a fleet of that name already", "name");
   await tellFleet(env, scope, after.id);
-  return await shown(env, scope, after);
+  return { ok: true, value: after };
 }
 
 /** Refused while a run that has not ended uses it, or an engine of it is paused. Its replicas and their keys go with it. */
 export async function deleteFleet(
   env: Env,
   scope: Scope,
-  nameOrId: string,
+  { id }: NamedFleet,
   now: number,
-): Promise<Result<{ id: string }>> {
-  const fleet = await findFleet(env.DB, scope, nameOrId);
-  if (fleet === null) return notFound("fleet", nameOrId);
-  const { id } = fleet;
+): Promise<Result<{ deleted: boolean }>> {
   // One that is used is refused before anything is held off at its replicas.
   const used = async () => ({ deleted: false, usedBy: await runsOnFleet(env.DB, scope, id) });
   const unused = await deleteUnused(env, scope, used);
@@ -125,15 +120,15 @@ export async function deleteFleet(
   const paused = await refusePaused(env, scope, id, null);
   if (paused !== null) return paused;
   const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
-  if (!done.ok) return done;
-  await tellFleet(env, scope, id);
-  return { ok: true, value: { id } };
+  if (done.ok) await tellFleet(env, scope, id);
+  return done;
 }
 
 async function refuseReplicas(
   env: Env,
   scope: Scope,
-  { replicas, update }: FleetRequest,
+  replicas: FleetRequest["replicas"],
+  mode: UpdateMode,
   now: number,
 ): Promise<Result<never> | null> {
   for (const [at, replica] of replicas.entries()) {
@@ -143,30 +138,14 @@ async function refuseReplicas(
     if (before.some(({ name }) => name === replica.name)) {
       return refuse("invalid_request", `two replicas are called ${replica.name}`, `${path}name`);
     }
-    const twin = refuseTwin("invalid_request", update.mode, replica, before, path);
+    const twin = refuseTwin("invalid_request", mode, replica, before, path);
     if (twin !== null) return twin;
   }
   return null;
 }
 
-async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replay(env, scope, OPERATION, options, (id) => findFleet(env.DB, scope, id));
-  if (found === null || !found.ok) return found;
-  return await made(env, scope, found.value, true);
-}
-
-async function made(env: Env, scope: Scope, fleet: NamedFleet, replayed: boolean) {
-  const view = await shown(env, scope, fleet);
-  return view.ok ? ({ ok: true, value: { value: view.value, replayed } } as const) : view;
-}
-
-async function shown(env: Env, scope: Scope, fleet: NamedFleet): Promise<Result<FleetView>> {
-  const [view] = await fleetViews(env, scope, [fleet]);
-  return view === undefined ? notFound("fleet", fleet.name) : { ok: true, value: view };
-}
-
-function owned<Row extends object>({ orgId, projectId }: Scope, row: Row) {
-  return { ...row, org_id: orgId, project_id: projectId };
+function tooMany(): Result<never> {
+  return refuse("conflict", `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`, "name");
 }
 
 function nameTaken(name: string): Result<never> {

@@ -5,21 +5,9 @@ import type { ReplicaRow } from "../db/doors-schema.ts";
 import { seconds } from "../db/page.ts";
 import { type Result, refuse } from "../runtime/contract/refusal.ts";
 import { idsOf, logError } from "../runtime/kit/log.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { type NamedFleet, replicasOfAll } from "./queries.ts";
+import type { NamedFleet } from "./queries.ts";
 import { type FleetStanding, fleetObject, type ReplicaStanding } from "./rpc.ts";
 import type { FleetView, ReplicaView } from "./wire.ts";
-
-/** In the order of the fleets. */
-export async function fleetViews(env: Env, scope: Scope, fleets: readonly NamedFleet[]): Promise<FleetView[]> {
-  const subrequests = new Subrequests();
-  const ids = fleets.map(({ id }) => id);
-  const replicas = await subrequests.fetch(() => replicasOfAll(env.DB, scope, ids));
-  return await subrequests.objectAll(fleets, async (fleet) => {
-    const own = replicas.filter(({ fleet_id }) => fleet_id === fleet.id);
-    return viewOf(fleet, own, await standingOf(env, scope, fleet.id));
-  });
-}
 
 export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): Promise<ReplicaView> {
   const standing = await standingOf(env, scope, replica.fleet_id);
@@ -61,7 +49,11 @@ export async function tellFleet(env: Env, scope: Scope, fleet_id: string): Promi
   }
 }
 
-function viewOf(fleet: NamedFleet, replicas: readonly ReplicaRow[], standing: FleetStanding | null): FleetView {
+export function fleetViewOf(
+  fleet: NamedFleet,
+  replicas: readonly ReplicaRow[],
+  standing: FleetStanding | null,
+): FleetView {
   const { removed: _, ...update } = fleet.update;
   return {
     object: "fleet",

@@ -12,15 +12,15 @@ import type { RunRow } from "../db/schema.ts";
 import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { accounts } from "../runtime/kit/account-hooks.ts";
 import { LruCache } from "../runtime/kit/caches.ts";
-import { type CreateOptions, hashedWith, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import { type CreateOptions, hashedWith, type Made } from "../runtime/kit/idempotency.ts";
 import { minting, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { createInProject } from "../runtime/service/create-in-project.ts";
 import { noteProject } from "../runtime/service/note-project.ts";
 import { readHistogram } from "../runtime/service/read-histogram.ts";
 import { notFound } from "../runtime/service/read-run.ts";
-import { findReportLink, findSharedRun, insertReportLink, reportLinkViewOf } from "./queries.ts";
+import { findReportLink, findSharedRun, insertReportLink, type NewReportLink, reportLinkViewOf } from "./queries.ts";
 import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "./wire.ts";
 
-const OPERATION = "createReportLink";
 /** However many read one link, the database is asked so often; so long too one that was taken back goes on here. */
 const REMEMBERED_MS = 2000;
 const REMEMBERED = 100;
@@ -32,35 +32,32 @@ export async function createReportLink(
   { scope, caller, runId }: { readonly scope: Scope; readonly caller: Caller; readonly runId: string },
   { expires_in_s }: ReportLinkRequest,
   given: CreateOptions,
-): Promise<Result<{ value: CreatedReportLink; replayed: boolean }>> {
-  const options = hashedWith(runId, given);
-  const before = await findRepeated(env, scope, options);
-  if (before !== null) return before;
-  const { now, origin = "" } = options;
+): Promise<Result<Made<CreatedReportLink>>> {
+  const { now, origin = "" } = given;
   const mint = minting(env, now);
   const token = mintToken("rkr", mint);
-  const link = {
+  const link: NewReportLink = {
     ...{ id: mintId("rl", mint), run_id: runId, hash: sha256Hex(token), created_by: caller.who },
     ...{ created_at: now, expires_at: now + expires_in_s * 1000 },
   };
-  const kept = await insertReportLink(env.DB, scope, link, toRemember(OPERATION, link.id, options));
-  if (kept === "taken") return (await findRepeated(env, scope, options)) ?? keyReused();
-  if (kept === "gone") return await whyNone(env, scope, runId);
-  await noteProject(env, scope, now);
-  const url = origin + sharedPage(token);
-  return { ok: true, value: { value: { ...reportLinkViewOf(link), url }, replayed: false } };
+  const made = await createInProject(env, scope, hashedWith(runId, given), {
+    operation: "createReportLink",
+    find: (id) => findReportLink(env.DB, scope, id),
+    make: async () => ({ ok: true, value: link }),
+    insert: (row, key) => insertReportLink(env.DB, scope, row, key),
+    refusals: { taken: keyReused, gone: () => whyNone(env, scope, runId) },
+  });
+  if (!made.ok) return made;
+  const { value, replayed } = made.value;
+  if (!replayed) await noteProject(env, scope, now);
+  const url = replayed ? null : origin + sharedPage(token);
+  return { ok: true, value: { value: { ...reportLinkViewOf(value), url }, replayed } };
 }
 
 /** There is no such run, or it has as many links as it may. */
 async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<never>> {
   if ((await getRun(env.DB, scope, runId)) === null) return notFound("run", runId);
   return refuse("conflict", `${runId} has ${LIMITS.reportLinksPerRun} links: take some back`, null);
-}
-
-async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replay(env, scope, OPERATION, options, (id) => findReportLink(env.DB, scope, id));
-  if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: { ...reportLinkViewOf(found.value), url: null }, replayed: true } } as const;
 }
 
 interface Remembered {

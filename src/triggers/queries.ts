@@ -1,10 +1,11 @@
 /** Triggers: what begins a run when somebody else's webhook comes. Secrets are sealed before they get here. */
-import { and, count, eq, isNull, or, sql } from "drizzle-orm";
+import { and, eq, isNull } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type TriggerRow, triggers } from "../db/doors-schema.ts";
-import { insertOnce, type Kept, type Remembered, violatedTable } from "../db/idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "../db/page.ts";
+import { insertWithin, type Kept, type Remembered } from "../db/idempotency-keys.ts";
+import { namedRows } from "../db/named-rows.ts";
+import { seconds } from "../db/page.ts";
 import { organizations, projects } from "../db/schema.ts";
 import { inProject, unscoped } from "../db/scoped.ts";
 import type { TriggerView } from "./wire.ts";
@@ -23,21 +24,11 @@ export async function triggerAnywhere(database: D1Database, id: string): Promise
   return rows[0]?.trigger ?? null;
 }
 
-/** By id or name. One's name may read like another's id, and then the id is meant. */
-export async function findTrigger(database: D1Database, scope: Scope, nameOrId: string): Promise<TriggerRow | null> {
-  const named = or(eq(triggers.name, nameOrId), eq(triggers.id, nameOrId));
-  const rows = await inProject(database, scope).select(triggers, named);
-  return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
-}
+export const { find: findTrigger, list: listTriggers, update: updateTrigger } = namedRows(triggers);
 
 export async function getTrigger(database: D1Database, scope: Scope, id: string): Promise<TriggerRow | null> {
   const rows = await inProject(database, scope).select(triggers, eq(triggers.id, id));
   return rows[0] ?? null;
-}
-
-/** By time of creation, then id; at most `page.limit` of them. */
-export async function listTriggers(database: D1Database, scope: Scope, page: Page): Promise<TriggerRow[]> {
-  return await pageOf(triggers, page, (beyond) => inProject(database, scope).select(triggers, beyond));
 }
 
 /** Ids of a project's triggers, at most so many. */
@@ -47,34 +38,13 @@ export async function someTriggers(database: D1Database, scope: Scope, limit: nu
 }
 
 /** `full`: the project has as many as it may. */
-export async function insertTrigger(
+export function insertTrigger(
   database: D1Database,
   scope: Scope,
   trigger: NewTrigger,
   made: Remembered | null,
 ): Promise<Kept | "full"> {
-  const there = inProject(database, scope).columns({ count: count() }, triggers);
-  const also = sql`(${there}) < ${LIMITS.triggersPerProject}`;
-  const kept = await insertOnce(database, scope, triggers, trigger, made, { also });
-  if (kept !== "gone") return kept;
-  const [{ count: had } = { count: 0 }] = await there;
-  return had >= LIMITS.triggersPerProject ? "full" : "gone";
-}
-
-/** `taken`: another has the name; null: it is there no more. */
-export async function updateTrigger(
-  database: D1Database,
-  scope: Scope,
-  id: string,
-  changes: TriggerChanges,
-): Promise<TriggerRow | "taken" | null> {
-  try {
-    const rows = await inProject(database, scope).update(triggers, changes, eq(triggers.id, id)).returning();
-    return rows[0] ?? null;
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
+  return insertWithin(database, scope, triggers, trigger, made, { atMost: LIMITS.triggersPerProject });
 }
 
 export async function deleteTrigger(database: D1Database, scope: Scope, id: string): Promise<void> {

@@ -1,23 +1,13 @@
 /** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
 import * as z from "zod";
-import {
-  answer,
-  ask,
-  CREATED_HEADERS,
-  creationReply,
-  IDEMPOTENCY_HEADER,
-  readBody,
-  readCreation,
-  readQuery,
-  storedRow,
-} from "../api/answer.ts";
+import { answer, ask, readBody, readQuery } from "../api/answer.ts";
 import { Refusal, unwrap } from "../api/errors.ts";
 import { idempotencyKeyOf, readText } from "../api/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
 import { keepPace, RUN_COST_MS } from "../api/pace.ts";
-import { listReply, PageQuery, pageOf } from "../api/page.ts";
+import { pageOf } from "../api/page.ts";
+import { resourceOperations } from "../api/resource.ts";
 import { isRefused, refuseStranger, sharerOf } from "../api/strangers.ts";
-import { Deleted } from "../contract/endpoint.ts";
 import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
 import type { TriggerRow } from "../db/doors-schema.ts";
 import { seconds } from "../db/page.ts";
@@ -36,8 +26,9 @@ import {
   TriggerView,
 } from "./wire.ts";
 
-const FOLDER = "/v1/triggers";
-const ONE = `${FOLDER}/{id}`;
+const PATH = "/v1/triggers";
+const ONE = `${PATH}/{id}`;
+const WITHOUT_SECRET = { description: "The trigger, without its secret" };
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: nothing is made" };
 
 const DeliveriesQuery = z.strictObject({
@@ -49,69 +40,49 @@ const service = serviceOf<typeof import("./service.ts")>("triggers");
 const deliveries = serviceOf<typeof import("./receive-delivery.ts")>("deliveries");
 
 export const triggerOperations: readonly Operation[] = [
-  {
-    id: "createTrigger",
-    route: `POST ${FOLDER}`,
-    permission: "triggers:write",
-    summary: "Make an address at which somebody else's webhook begins a run",
-    description:
-      "The run is checked with placeholders where payloads will fill in. Its runs are those of whoever makes it, who needs `runs:write` too.",
-    headers: IDEMPOTENCY_HEADER,
-    body: { schema: TriggerRequest },
-    reply: { status: 201, description: "The trigger", schema: CreatedTrigger, headers: CREATED_HEADERS },
-    errors: [
-      "conflict",
-      "idempotency_conflict",
-      "not_found",
-      "unmet_need",
-      "missing_judge",
-      "url_not_allowed",
-      "invalid_row",
-    ],
-    handle: createOne,
-  },
-  {
-    id: "listTriggers",
-    route: `GET ${FOLDER}`,
-    permission: "triggers:read",
-    summary: "List triggers",
-    query: PageQuery,
-    reply: { description: "One page of triggers, without their secrets", schema: TriggerList },
-    handle: (context) => listReply(context, "a trigger", findTrigger, listTriggers, (row) => viewOf(context, row)),
-  },
-  {
-    id: "getTrigger",
-    route: `GET ${ONE}`,
-    permission: "triggers:read",
-    summary: "Read a trigger, by id or name",
-    reply: { description: "The trigger, without its secret", schema: TriggerView },
-    handle: async (context) => context.json(viewOf(context, await storedRow(context, "trigger", findTrigger))),
-  },
-  {
-    id: "updateTrigger",
-    route: `PATCH ${ONE}`,
-    permission: "triggers:write",
-    summary: "Change a trigger, by id or name: only what is named",
-    description:
-      "Whoever changes `run`, `map`, `when` or `secret` is whose runs they are from then on. All but a `name` and `disabled: true` needs `runs:write`. A new secret holds at once.",
-    body: { schema: TriggerPatch, example: { disabled: true } },
-    reply: { description: "The trigger, without its secret", schema: TriggerView, example: { disabled: true } },
-    errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
-    handle: changeOne,
-  },
-  {
-    id: "deleteTrigger",
-    urgent: true,
-    route: `DELETE ${ONE}`,
-    permission: "triggers:write",
-    summary: "Delete a trigger and its log, by id or name",
-    description: "What waits for its turn begins no more. Runs that it began go on.",
-    reply: { description: "It is gone", schema: Deleted, example: { object: "trigger", id: EXAMPLE.trigger } },
-    handle: async (context) => {
-      const { id } = await ask(context, service(context).deleteTrigger);
-      return context.json({ object: "trigger", id, deleted: true });
+  ...resourceOperations({
+    noun: "trigger",
+    path: PATH,
+    permissions: { read: "triggers:read", write: "triggers:write" },
+    schema: TriggerView,
+    example: EXAMPLE.trigger,
+    find: ({ env, var: { scope } }, nameOrId) => findTrigger(env.DB, scope, nameOrId),
+    show: (context, triggers) => triggers.map((trigger) => triggerViewOf(trigger, originOf(context))),
+    create: {
+      summary: "Make an address at which somebody else's webhook begins a run",
+      description:
+        "The run is checked with placeholders where payloads will fill in. Its runs are those of whoever makes it, who needs `runs:write` too.",
+      body: { schema: TriggerRequest },
+      reply: { description: "The trigger", schema: CreatedTrigger },
+      errors: ["not_found", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
+      run: (context, request, options) =>
+        service(context).createTrigger(context.env, context.var.scope, context.var.caller, request, options),
     },
-  },
+    list: {
+      summary: "List triggers",
+      reply: { description: "One page of triggers, without their secrets", schema: TriggerList },
+      run: ({ env, var: { scope } }, page) => listTriggers(env.DB, scope, page),
+    },
+    get: { summary: "Read a trigger, by id or name", reply: WITHOUT_SECRET },
+    update: {
+      summary: "Change a trigger, by id or name: only what is named",
+      description:
+        "Whoever changes `run`, `map`, `when` or `secret` is whose runs they are from then on. All but a `name` and `disabled: true` needs `runs:write`. A new secret holds at once.",
+      body: { schema: TriggerPatch, example: { disabled: true } },
+      reply: { ...WITHOUT_SECRET, example: { disabled: true } },
+      errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
+      run: (context, trigger, patch) => {
+        const { scope, caller, now } = context.var;
+        return service(context).changeTrigger(context.env, scope, caller, trigger, patch, now());
+      },
+    },
+    delete: {
+      summary: "Delete a trigger and its log, by id or name",
+      description: "What waits for its turn begins no more. Runs that it began go on.",
+      urgent: true,
+      run: (context, trigger) => service(context).deleteTrigger(context.env, context.var.scope, trigger),
+    },
+  }),
   {
     id: "listTriggerDeliveries",
     route: `GET ${ONE}/deliveries`,
@@ -172,21 +143,6 @@ export const triggerOperations: readonly Operation[] = [
   },
 ];
 
-async function createOne(context: ApiContext): Promise<Response> {
-  const { request, options } = await readCreation(context, TriggerRequest);
-  const { scope, caller } = context.var;
-  const { value, replayed } = unwrap(
-    await service(context).createTrigger(context.env, scope, caller, request, options),
-  );
-  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
-}
-
-async function changeOne(context: ApiContext): Promise<Response> {
-  const patch = await readBody(context, TriggerPatch);
-  const { caller, now } = context.var;
-  return answer(context, service(context).changeTrigger, caller, patch, { now: now(), origin: originOf(context) });
-}
-
 async function listDeliveries(context: ApiContext): Promise<Response> {
   const { after, limit } = readQuery(context, DeliveriesQuery);
   const page = { before: after ?? null, limit: limit + 1 };
@@ -234,10 +190,6 @@ async function refuseUnsigned(context: ApiContext, trigger: TriggerRow, why: unk
     if (refused === why) await deliveries(context).noteRefused(context.env, trigger, why.failure);
     throw refused;
   }
-}
-
-function viewOf(context: ApiContext, row: TriggerRow): TriggerView {
-  return triggerViewOf(row, originOf(context));
 }
 
 function originOf({ req }: ApiContext): string {

@@ -13,25 +13,24 @@ import { mintId } from "../core/ids.ts";
 import type { TriggerRow } from "../db/doors-schema.ts";
 import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { given } from "../runtime/kit/given.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
 import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
-import { noteProject } from "../runtime/service/note-project.ts";
+import { createInProject } from "../runtime/service/create-in-project.ts";
 import { notFound } from "../runtime/service/read-run.ts";
 import { resolveRun, wantedBy } from "../runtime/service/resolve/resolve-run.ts";
 import {
   deleteTrigger as deleteRow,
   findTrigger,
   insertTrigger,
+  type NewTrigger,
   type TriggerChanges,
-  triggerViewOf,
   updateTrigger,
 } from "./queries.ts";
 import type { LoggedDelivery } from "./rpc.ts";
 import { triggerObject } from "./rpc.ts";
 import { checkTemplate } from "./template.ts";
-import type { CreatedTrigger, TriggerPatch, TriggerRequest, TriggerView } from "./wire.ts";
+import type { CreatedTrigger, TriggerPatch, TriggerRequest } from "./wire.ts";
 
-const OPERATION = "createTrigger";
 const SECRET_BYTES = 32;
 
 type Template = Pick<TriggerRow, "run" | "map" | "when">;
@@ -42,30 +41,34 @@ export async function createTrigger(
   caller: Caller,
   request: TriggerRequest,
   options: CreateOptions,
-): Promise<Result<{ value: CreatedTrigger; replayed: boolean }>> {
-  const before = await findRepeated(env, scope, options);
-  if (before !== null) return before;
-  const template = templateOf(request);
-  const refused = refusePayer(caller) ?? (await refuseTemplate(env, scope, template, options.now));
-  if (refused !== null) return refused;
+): Promise<Result<Made<TriggerRow> & { readonly once: Pick<CreatedTrigger, "secret"> }>> {
   const { name, verify, concurrency } = request;
-  const { now, origin = "" } = options;
-  const id = mintId("tr", minting(env, now));
-  const made = verify.secret === undefined ? newSecret() : null;
-  const row = {
-    ...{ id, name, scheme: verify.scheme, concurrency, ...template },
-    sealed_secret: await seal(env, made ?? verify.secret ?? "", sealContext(scope, id)),
-    ...{ created_by: caller.who, created_at: now, updated_at: now, disabled_at: null },
-  };
-  const key = toRemember(OPERATION, id, options);
-  const kept = await insertTrigger(env.DB, scope, row, key);
-  if (kept === "gone") return projectGone();
-  if (kept === "full") {
-    return refuse("conflict", `a project has ${LIMITS.triggersPerProject} triggers at most: delete some`, null);
-  }
-  if (kept === "taken") return (await findRepeated(env, scope, options)) ?? nameTaken(name);
-  if (key !== null) await noteProject(env, scope, now);
-  return { ok: true, value: { value: { ...triggerViewOf(row, origin), secret: made }, replayed: false } };
+  const { now } = options;
+  const secret = verify.secret === undefined ? newSecret() : null;
+  const made = await createInProject(env, scope, options, {
+    operation: "createTrigger",
+    find: (id) => findTrigger(env.DB, scope, id),
+    async make(): Promise<Result<NewTrigger>> {
+      const template = templateOf(request);
+      const refused = refusePayer(caller) ?? (await refuseTemplate(env, scope, template, now));
+      if (refused !== null) return refused;
+      const id = mintId("tr", minting(env, now));
+      const row = {
+        ...{ id, name, scheme: verify.scheme, concurrency, ...template },
+        sealed_secret: await seal(env, secret ?? verify.secret ?? "", sealContext(scope, id)),
+        ...{ created_by: caller.who, created_at: now, updated_at: now, disabled_at: null },
+      };
+      return { ok: true, value: row };
+    },
+    insert: (trigger, key) => insertTrigger(env.DB, scope, trigger, key),
+    refusals: { taken: () => nameTaken(name), gone: projectGone, full: tooMany },
+  });
+  if (!made.ok) return made;
+  return { ok: true, value: { ...made.value, once: { secret: made.value.replayed ? null : secret } } };
+}
+
+function tooMany(): Result<never> {
+  return refuse("conflict", `a project has ${LIMITS.triggersPerProject} triggers at most: delete some`, null);
 }
 
 /**
@@ -75,13 +78,11 @@ export async function createTrigger(
 export async function changeTrigger(
   env: Env,
   scope: Scope,
-  nameOrId: string,
   caller: Caller,
+  before: TriggerRow,
   patch: TriggerPatch,
-  { now, origin }: { readonly now: number; readonly origin: string },
-): Promise<Result<TriggerView>> {
-  const before = await findTrigger(env.DB, scope, nameOrId);
-  if (before === null) return notFound("trigger", nameOrId);
+  now: number,
+): Promise<Result<TriggerRow>> {
   const { secret, disabled, run, map, when, ...plain } = patch;
   const template = given({ run, map, when }) as Partial<Template>;
   const begins = Object.keys(template).length > 0;
@@ -100,10 +101,10 @@ export async function changeTrigger(
     updated_at: now,
   };
   const after = await updateTrigger(env.DB, scope, before.id, changes);
-  if (after === null) return notFound("trigger", nameOrId);
+  if (after === null) return notFound("trigger", before.name);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   await triggerObject(env, { scope, trigger_id: before.id }).changed({ scope, trigger_id: before.id });
-  return { ok: true, value: triggerViewOf(after, origin) };
+  return { ok: true, value: after };
 }
 
 /** A patch does not name the scheme, so its secret is checked here; a new trigger's by its contract. */
@@ -113,13 +114,10 @@ function refuseSecret({ scheme }: TriggerRow, secret: string | undefined): Resul
 }
 
 /** What waits is begun no more; runs go on. A kill in between leaves the trigger there, to be deleted again. */
-export async function deleteTrigger(env: Env, scope: Scope, nameOrId: string): Promise<Result<{ id: string }>> {
-  const found = await findTrigger(env.DB, scope, nameOrId);
-  if (found === null) return notFound("trigger", nameOrId);
-  const { id } = found;
+export async function deleteTrigger(env: Env, scope: Scope, { id }: TriggerRow): Promise<Result<null>> {
   await triggerObject(env, { scope, trigger_id: id }).free();
   await deleteRow(env.DB, scope, id);
-  return { ok: true, value: { id } };
+  return { ok: true, value: null };
 }
 
 /** The log, newest first, and whose it is. */
@@ -173,11 +171,4 @@ function newSecret(): string {
 
 function nameTaken(name: string): Result<never> {
   return refuse("conflict", `there is a trigger called ${name} already`, "name");
-}
-
-async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replay(env, scope, OPERATION, options, (id) => findTrigger(env.DB, scope, id));
-  if (found === null || !found.ok) return found;
-  const value = { ...triggerViewOf(found.value, options.origin ?? ""), secret: null };
-  return { ok: true, value: { value, replayed: true } } as const;
 }

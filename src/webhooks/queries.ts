@@ -1,5 +1,5 @@
 /** Webhook endpoints: where events are told, which of them, and what is signed with. */
-import { and, asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
+import { asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import {
@@ -8,10 +8,9 @@ import {
   webhookEndpoints,
   webhookSecrets,
 } from "../db/doors-schema.ts";
-import { type Remembered, violatedTable } from "../db/idempotency-keys.ts";
+import { insertWithin, isThere, type Kept, type Remembered } from "../db/idempotency-keys.ts";
 import { type Page, pageOf } from "../db/page.ts";
-import { idempotencyKeys } from "../db/schema.ts";
-import { inOrganization, inProject, isOpenProject } from "../db/scoped.ts";
+import { inOrganization, inProject } from "../db/scoped.ts";
 
 export type NewWebhook = Omit<WebhookEndpointRow, "org_id" | "project_id">;
 export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;
@@ -60,34 +59,17 @@ export async function webhooksNaming(
     .limit(limit);
 }
 
-/** `full`: the project has as many as it may. `taken`: the Idempotency-Key is. `gone`: its project is being deleted. */
-export async function insertWebhook(
+/** An endpoint and its first secret, both or neither. `full`: the project has as many as it may. `taken`: the key has. */
+export function insertWebhook(
   database: D1Database,
   scope: Scope,
   { webhook, secret }: { readonly webhook: NewWebhook; readonly secret: NewWebhookSecret },
   made: Remembered | null,
-): Promise<"inserted" | "full" | "gone" | "taken"> {
+): Promise<Kept | "full"> {
   const project = inProject(database, scope);
-  const open = isOpenProject(database, scope);
-  const there = project.columns({ count: count() }, webhookEndpoints);
-  const room = and(open, sql`${there} < ${LIMITS.webhooksPerProject}`) ?? open;
-  const inserted = exists(
-    project.columns({ id: webhookEndpoints.id }, webhookEndpoints, eq(webhookEndpoints.id, webhook.id)),
-  );
-  const remembering = made === null ? [] : [project.insertIf(inserted, idempotencyKeys, made)];
-  try {
-    const [rows] = await project.batch([
-      project.insertIf(room, webhookEndpoints, webhook).returning({ id: webhookEndpoints.id }),
-      project.insertIf(inserted, webhookSecrets, secret),
-      ...remembering,
-    ]);
-    if (rows.length === 1) return "inserted";
-  } catch (thrown) {
-    if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
-  }
-  const [{ count: had } = { count: 0 }] = await there;
-  return had >= LIMITS.webhooksPerProject ? "full" : "gone";
+  const beside = [project.insertIf(isThere(project, webhookEndpoints, webhook.id), webhookSecrets, secret)];
+  const atMost = LIMITS.webhooksPerProject;
+  return insertWithin(database, scope, webhookEndpoints, webhook, made, { atMost, beside });
 }
 
 /** Null when there is none any more. */

@@ -1,22 +1,11 @@
 /** Webhook endpoints: addresses that are told of events, and what was delivered there. A secret is shown once. */
 
-import {
-  answer,
-  ask,
-  CREATED_HEADERS,
-  creationReply,
-  IDEMPOTENCY_HEADER,
-  readBody,
-  readCreation,
-  readQuery,
-} from "../api/answer.ts";
-import { unwrap } from "../api/errors.ts";
+import { answer, ask, readBody, readQuery } from "../api/answer.ts";
 import { idempotencyKeyOf } from "../api/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { PageQuery, pageOf, positionOf } from "../api/page.ts";
-import { Deleted } from "../contract/endpoint.ts";
+import { resourceOperations } from "../api/resource.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
-import { findWebhook } from "./queries.ts";
+import { findWebhook, listWebhooks } from "./queries.ts";
 import {
   CreatedWebhook,
   DeliveriesQuery,
@@ -31,71 +20,58 @@ import {
   WebhookView,
 } from "./wire.ts";
 
-const FOLDER = "/v1/webhook-endpoints";
-const ONE = `${FOLDER}/{id}`;
+const PATH = "/v1/webhook-endpoints";
+const ONE = `${PATH}/{id}`;
 const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: a receiver knows a repeat by its webhook-id" };
 
 const service = serviceOf<typeof import("./service.ts")>("webhooks");
 
 export const webhookOperations: readonly Operation[] = [
-  {
-    id: "createWebhookEndpoint",
-    route: `POST ${FOLDER}`,
-    permission: "webhooks:write",
-    summary: "Name an address that is told of events, signed by Standard Webhooks",
-    description:
-      "It is told of what happens from then on, after 5 seconds at the latest. An endpoint that names `budget.*` hears of the organisation's budgets as well, which takes `billing:write` and a key for the whole organisation.",
-    headers: IDEMPOTENCY_HEADER,
-    body: { schema: WebhookRequest },
-    reply: {
-      status: 201,
-      description: "The endpoint, with its secret this once",
-      schema: CreatedWebhook,
-      headers: CREATED_HEADERS,
+  ...resourceOperations({
+    noun: "webhook endpoint",
+    path: PATH,
+    permissions: { read: "webhooks:read", write: "webhooks:write" },
+    schema: WebhookView,
+    example: EXAMPLE.webhook,
+    find: ({ env, var: { scope } }, id) => findWebhook(env.DB, scope, id),
+    show: (context, webhooks) =>
+      service(context).showWebhooks(context.env, context.var.scope, webhooks, context.var.now()),
+    create: {
+      summary: "Name an address that is told of events, signed by Standard Webhooks",
+      description:
+        "It is told of what happens from then on, after 5 seconds at the latest. An endpoint that names `budget.*` hears of the organisation's budgets as well, which takes `billing:write` and a key for the whole organisation.",
+      body: { schema: WebhookRequest },
+      reply: { description: "The endpoint, with its secret this once", schema: CreatedWebhook },
+      errors: ["url_not_allowed"],
+      run: (context, request, options) =>
+        service(context).createWebhook(context.env, context.var.scope, context.var.caller, request, options),
     },
-    errors: ["url_not_allowed", "conflict", "idempotency_conflict"],
-    handle: createOne,
-  },
-  {
-    id: "listWebhookEndpoints",
-    route: `GET ${FOLDER}`,
-    permission: "webhooks:read",
-    summary: "List webhook endpoints, with what waits for each",
-    query: PageQuery,
-    reply: { description: "One page of endpoints", schema: WebhookList },
-    handle: listAll,
-  },
-  {
-    id: "getWebhookEndpoint",
-    route: `GET ${ONE}`,
-    permission: "webhooks:read",
-    summary: "Read a webhook endpoint, and what waits for it",
-    reply: { description: "The endpoint, without its secrets", schema: WebhookView },
-    handle: (context) => answer(context, service(context).readWebhook, context.var.now()),
-  },
-  {
-    id: "updateWebhookEndpoint",
-    route: `PATCH ${ONE}`,
-    permission: "webhooks:write",
-    summary: "Change a webhook endpoint, or enable it again: only what is named",
-    description:
-      "What was given up while it was disabled stays in its log until it is replayed. What is already under way to the address before may still arrive there.",
-    body: { schema: WebhookPatch, example: { events: ["run.*"], disabled: false } },
-    reply: { description: "The endpoint as it is now", schema: WebhookView },
-    errors: ["url_not_allowed"],
-    handle: changeOne,
-  },
-  {
-    id: "deleteWebhookEndpoint",
-    route: `DELETE ${ONE}`,
-    permission: "webhooks:write",
-    summary: "Delete a webhook endpoint, with its secrets, its deliveries and its log",
-    reply: { description: "It is gone", schema: Deleted, example: { object: "webhook_endpoint", id: EXAMPLE.webhook } },
-    handle: async (context) => {
-      const { id } = await ask(context, service(context).removeWebhook);
-      return context.json({ object: "webhook_endpoint", id, deleted: true });
+    list: {
+      summary: "List webhook endpoints, with what waits for each",
+      reply: { description: "One page of endpoints", schema: WebhookList },
+      run: ({ env, var: { scope } }, page) => listWebhooks(env.DB, scope, page),
     },
-  },
+    get: {
+      summary: "Read a webhook endpoint, and what waits for it",
+      reply: { description: "The endpoint, without its secrets" },
+    },
+    update: {
+      summary: "Change a webhook endpoint, or enable it again: only what is named",
+      description:
+        "What was given up while it was disabled stays in its log until it is replayed. What is already under way to the address before may still arrive there.",
+      body: { schema: WebhookPatch, example: { events: ["run.*"], disabled: false } },
+      reply: { description: "The endpoint as it is now" },
+      errors: ["url_not_allowed"],
+      run: (context, webhook, patch) => {
+        const { scope, caller, now } = context.var;
+        return service(context).changeWebhook(context.env, scope, caller, webhook, patch, now());
+      },
+    },
+    delete: {
+      summary: "Delete a webhook endpoint, with its secrets, its deliveries and its log",
+      run: (context, webhook) => service(context).removeWebhook(context.env, context.var.scope, webhook),
+    },
+  }),
   {
     id: "rotateWebhookSecret",
     urgent: true,
@@ -160,30 +136,6 @@ export const webhookOperations: readonly Operation[] = [
     handle: testOne,
   },
 ];
-
-async function createOne(context: ApiContext): Promise<Response> {
-  const { request, options } = await readCreation(context, WebhookRequest);
-  const { scope, caller } = context.var;
-  const { value, replayed } = unwrap(
-    await service(context).createWebhook(context.env, scope, caller, request, options),
-  );
-  return creationReply(context, { folder: FOLDER, status: 201 }, value, replayed);
-}
-
-async function listAll(context: ApiContext): Promise<Response> {
-  const { after, limit, order } = readQuery(context, PageQuery);
-  const { scope, now } = context.var;
-  const find = (id: string) => findWebhook(context.env.DB, scope, id);
-  const position = await positionOf(after, "a webhook endpoint", find);
-  const page = { after: position, limit: limit + 1, order };
-  return context.json(pageOf(await service(context).readWebhooks(context.env, scope, page, now()), limit));
-}
-
-async function changeOne(context: ApiContext): Promise<Response> {
-  const patch = await readBody(context, WebhookPatch);
-  const { caller, now } = context.var;
-  return answer(context, service(context).changeWebhook, caller, patch, now());
-}
 
 async function rotateOne(context: ApiContext): Promise<Response> {
   const { overlap_s } = await readBody(context, RotateWebhookSecret);

@@ -8,13 +8,14 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import type { WebhookEndpointRow } from "../db/doors-schema.ts";
-import { type Page, seconds } from "../db/page.ts";
+import { seconds } from "../db/page.ts";
 import { keyReused, projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
 import { refuseAddress } from "../runtime/kit/address.ts";
 import { given } from "../runtime/kit/given.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
+import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
 import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
 import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { createInProject } from "../runtime/service/create-in-project.ts";
 import { noteProject } from "../runtime/service/note-project.ts";
 import { notFound } from "../runtime/service/read-run.ts";
 import { forgetListening } from "./emit.ts";
@@ -22,7 +23,6 @@ import {
   deleteWebhook,
   findWebhook,
   insertWebhook,
-  listWebhooks,
   type NewWebhook,
   type NewWebhookSecret,
   rotateWebhookSecret,
@@ -45,10 +45,7 @@ import {
   type WebhookView,
 } from "./wire.ts";
 
-const CREATE = "createWebhookEndpoint";
 const SECRET_BYTES = 32;
-
-type Made = Result<{ value: CreatedWebhook; replayed: boolean }>;
 
 export async function createWebhook(
   env: Env,
@@ -56,50 +53,44 @@ export async function createWebhook(
   caller: Caller,
   request: WebhookRequest,
   options: CreateOptions,
-): Promise<Made> {
-  const before = await findRepeated(env, scope, options);
-  if (before !== null) return before;
-  const refused = refuseBudgets(caller, request.events) ?? (await refuseAddress(env, scope, request.url, "url"));
-  if (refused !== null) return refused;
+): Promise<Result<Made<WebhookEndpointRow> & { readonly once: Pick<CreatedWebhook, "secret"> }>> {
   const { now } = options;
   const id = mintId("whe", minting(env, now));
-  const times = { created_at: now, updated_at: now };
-  const webhook = { id, ...request, disabled_at: null, disabled_reason: null, ...times };
   const { row: secret, text } = await mintSecret(env, scope, id, now);
-  const outcome = await insertWebhook(env.DB, scope, { webhook, secret }, toRemember(CREATE, id, options));
-  if (outcome === "gone") return projectGone();
-  if (outcome === "taken") return (await findRepeated(env, scope, options)) ?? keyReused();
-  if (outcome === "full") {
-    const message = `a project has ${LIMITS.webhooksPerProject} webhook endpoints at most: delete some`;
-    return refuse("conflict", message, null);
-  }
+  const made = await createInProject(env, scope, options, {
+    operation: "createWebhookEndpoint",
+    find: (known) => findWebhook(env.DB, scope, known),
+    async make(): Promise<Result<NewWebhook>> {
+      const refused = refuseBudgets(caller, request.events) ?? (await refuseAddress(env, scope, request.url, "url"));
+      if (refused !== null) return refused;
+      const times = { created_at: now, updated_at: now };
+      return { ok: true, value: { id, ...request, disabled_at: null, disabled_reason: null, ...times } };
+    },
+    insert: (webhook, key) => insertWebhook(env.DB, scope, { webhook, secret }, key),
+    refusals: { taken: keyReused, gone: projectGone, full: tooMany },
+  });
+  if (!made.ok) return made;
+  if (made.value.replayed) return { ok: true, value: { ...made.value, once: { secret: null } } };
   forgetListening(scope);
   await noteProject(env, scope, now);
-  const view = viewOf(webhook, [secret], await webhookObject(env, scope, id).backlog());
-  return { ok: true, value: { value: { ...view, secret: text }, replayed: false } };
+  return { ok: true, value: { ...made.value, once: { secret: text } } };
 }
 
-/** A page of them, and one more where there is one. `now`: epoch milliseconds, as below. */
-export async function readWebhooks(env: Env, scope: Scope, page: Page, now: number): Promise<WebhookView[]> {
-  return await viewsOf(env, scope, await listWebhooks(env.DB, scope, page), now);
-}
-
-export async function readWebhook(env: Env, scope: Scope, id: string, now: number): Promise<Result<WebhookView>> {
-  const row = await findWebhook(env.DB, scope, id);
-  return row === null ? unknown(id) : { ok: true, value: await oneViewOf(env, scope, row, now) };
+function tooMany(): Result<never> {
+  const message = `a project has ${LIMITS.webhooksPerProject} webhook endpoints at most: delete some`;
+  return refuse("conflict", message, null);
 }
 
 /** Only what the patch names changes. Its object knows at once, and others who tell events within five seconds. */
 export async function changeWebhook(
   env: Env,
   scope: Scope,
-  id: string,
   caller: Caller,
+  before: WebhookEndpointRow,
   { disabled, ...patch }: WebhookPatch,
   now: number,
-): Promise<Result<WebhookView>> {
-  const before = await findWebhook(env.DB, scope, id);
-  if (before === null) return unknown(id);
+): Promise<Result<WebhookEndpointRow>> {
+  const { id } = before;
   const refused =
     refuseBudgets(caller, before.events) ??
     refuseBudgets(caller, patch.events ?? null) ??
@@ -113,7 +104,7 @@ export async function changeWebhook(
   if (after === null) return unknown(id);
   forgetListening(scope);
   await webhookObject(env, scope, id).changed({ scope, webhook_id: id });
-  return { ok: true, value: await oneViewOf(env, scope, after, now) };
+  return { ok: true, value: after };
 }
 
 /** Another secret; those before it sign as well until the overlap is over. */
@@ -140,13 +131,12 @@ export async function rotateWebhook(
   return { ok: true, value: { ...(await oneViewOf(env, scope, before, now)), secret: text } };
 }
 
-export async function removeWebhook(env: Env, scope: Scope, id: string): Promise<Result<{ id: string }>> {
-  if ((await findWebhook(env.DB, scope, id)) === null) return unknown(id);
+export async function removeWebhook(env: Env, scope: Scope, { id }: WebhookEndpointRow): Promise<Result<null>> {
   // A kill in between leaves an object that finds no row, and frees itself.
   await deleteWebhook(env.DB, scope, id);
   forgetListening(scope);
   await webhookObject(env, scope, id).free();
-  return { ok: true, value: { id } };
+  return { ok: true, value: null };
 }
 
 export async function readDeliveries(
@@ -240,7 +230,13 @@ async function oneViewOf(env: Env, scope: Scope, row: NewWebhook, now: number): 
   return viewOf(row, ends, await webhookObject(env, scope, row.id).backlog());
 }
 
-async function viewsOf(env: Env, scope: Scope, rows: readonly NewWebhook[], now: number): Promise<WebhookView[]> {
+/** With what waits for each, in the same order. `now`: epoch milliseconds. */
+export async function showWebhooks(
+  env: Env,
+  scope: Scope,
+  rows: readonly NewWebhook[],
+  now: number,
+): Promise<WebhookView[]> {
   const ids = rows.map(({ id }) => id);
   const ends = await secretEndsOfWebhooks(env.DB, scope, ids, now);
   const backlogs = await new Subrequests().objectAll(rows, ({ id }) => webhookObject(env, scope, id).backlog());
@@ -259,13 +255,6 @@ function viewOf(row: NewWebhook, ends: readonly SecretEnd[], backlog: WebhookBac
     secrets: own.map(({ expires_at }) => ({ expires_at: expires_at === null ? null : seconds(expires_at) })),
     ...{ backlog, created_at: seconds(created_at), updated_at: seconds(updated_at) },
   };
-}
-
-async function findRepeated(env: Env, scope: Scope, options: CreateOptions): Promise<Made | null> {
-  const found = await replay(env, scope, CREATE, options, (id) => findWebhook(env.DB, scope, id));
-  if (found === null || !found.ok) return found;
-  const view = await oneViewOf(env, scope, found.value, options.now);
-  return { ok: true, value: { value: { ...view, secret: null }, replayed: true } };
 }
 
 function unknown(id: string): Result<never> {

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { EndpointView } from "../../src/contract/endpoint.ts";
 import type { Scope } from "../../src/contract/scope.ts";
+import { findEndpoint, type NamedEndpoint } from "../../src/db/endpoints.ts";
 import { sealContext, unseal } from "../../src/runtime/kit/secrets.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "../../src/runtime/service/endpoints.ts";
 import { script } from "../runtime/script.ts";
@@ -32,6 +33,12 @@ async function created(door: Door, request: object = {}): Promise<EndpointView> 
 async function errorOf(reply: Response): Promise<object> {
   const { error } = await reply.json<{ error: object }>();
   return { status: reply.status, ...error };
+}
+
+async function stored(scope: Scope, nameOrId: string): Promise<NamedEndpoint> {
+  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
+  if (endpoint === null) throw new Error(`no endpoint ${nameOrId}`);
+  return endpoint;
 }
 
 const sealedKey = (id: string) =>
@@ -148,12 +155,12 @@ test("a key is not joined to an address it was not given for by two changes at t
   const { id } = await created(door);
   const moved = { base_url: "http://127.0.0.2:9/v1", api_key: null };
   const DB = overtaken(env.DB, /^update/, () => patch(door, id, moved));
-  const late = await changeEndpoint({ ...env, DB }, scope, id, { rpm: 5 }, clock.now);
+  const late = await changeEndpoint({ ...env, DB }, scope, await stored(scope, id), { rpm: 5 }, clock.now);
   expect(late).toMatchObject({ ok: false, error: { code: "conflict", param: null } });
   expect(await sealedKey(id)).toBeNull();
   const keyed = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: KEY }));
   const elsewhere = { base_url: "http://127.0.0.3:9/v1" };
-  const move = await changeEndpoint({ ...env, DB: keyed }, scope, id, elsewhere, clock.now);
+  const move = await changeEndpoint({ ...env, DB: keyed }, scope, await stored(scope, id), elsewhere, clock.now);
   expect(move).toMatchObject({ ok: false, error: { code: "conflict" } });
   const endpoint = await (await door.ask(`/v1/endpoints/${id}`)).json();
   expect(endpoint).toMatchObject({ base_url: moved.base_url, api_key_last4: "ef56", rpm: null });
@@ -168,7 +175,8 @@ test("a probe that is overtaken by a change leaves what the change found", async
   const { capabilities } = await (await door.ask(`/v1/endpoints/${id}`)).json<EndpointView>();
   expect(capabilities?.checked_at).toBe(door.clock.now / 1000);
   const gone = overtaken(env.DB, /^update/, () => door.ask(`/v1/endpoints/${id}`, { method: "DELETE" }));
-  const late = await changeEndpoint({ ...env, DB: gone }, door.scope, id, { rpm: 5 }, 0);
+  const before = await stored(door.scope, id);
+  const late = await changeEndpoint({ ...env, DB: gone }, door.scope, before, { rpm: 5 }, 0);
   expect(late).toMatchObject({ ok: false, error: { code: "not_found" } });
 });
 
@@ -277,6 +285,6 @@ test("a deployment refuses addresses of its own network, and the local platform 
   const made = await createEndpoint(env, scope, request, options);
   expect(made.ok).toBe(true);
   const change = { base_url: "http://[::1]/v1", api_key: null };
-  const changed = await changeEndpoint(deployed, scope, "qwen", change, clock.now);
+  const changed = await changeEndpoint(deployed, scope, await stored(scope, "qwen"), change, clock.now);
   expect(changed).toMatchObject(refused);
 });

@@ -87,6 +87,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     const made = { operation: "createSecret", key: "k2", request_hash: "h", resource_id: "sec_new", ...at };
     return idempotency.insertOnce(d1, scope, tables.secrets, newSecret(), made);
   },
+  insertWithin: (d1, scope) => idempotency.insertWithin(d1, scope, tables.secrets, newSecret(), null, { atMost: 9 }),
   findVerdicts: async (d1, scope) => [...(await verdicts.findVerdicts(d1, scope, ["k"]))],
   keepVerdict: (d1, scope) => verdicts.keepVerdict(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),
   replaceTrainerToken: (d1, scope, mark) =>

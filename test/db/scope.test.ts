@@ -75,13 +75,13 @@ const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
 /** They look at the row of the project, or at how many runs its organisation has. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
-  ...["insertFleet", "insertReplica", "insertReportLink"],
+  ...["insertWithin", "insertFleet", "insertReplica", "insertReportLink"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
 test("every function of src/db that takes a database is called below, or gives a request its scope", () => {
   const takingOne = Object.entries(FUNCTIONS).filter(([, one]) =>
-    /^(async )?function \w+\(database\b/.test(String(one)),
+    /^(async )?(function )?\w+\(database\b/.test(String(one)),
   );
   expect(takingOne.map(([name]) => name).sort()).toEqual(
     [...Object.keys({ ...PROJECT_CASES, ...ORGANIZATION_CASES, ...REACH_CASES }), ...WITHOUT_SCOPE].sort(),

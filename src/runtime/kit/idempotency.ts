@@ -18,6 +18,46 @@ export interface CreateOptions {
   readonly payer?: string;
 }
 
+/** What a request made; `replayed`: the same request had made it before. */
+export interface Made<T> {
+  readonly value: T;
+  readonly replayed: boolean;
+}
+
+export interface Creation<Row, Why extends string> {
+  readonly operation: string;
+  /** What the key made before, by its id. */
+  readonly find: (id: string) => Promise<Row | null>;
+  readonly make: () => Promise<Result<Row>>;
+  /** Writes the row and its key, both or neither. */
+  readonly insert: (row: Row, key: Remembered | null) => Promise<"inserted" | Why>;
+  /** What is answered where it was not inserted. */
+  readonly refusals: { readonly [Each in Why]: (row: Row) => Result<never> | Promise<Result<never>> };
+}
+
+/**
+ * Makes a resource once for an Idempotency-Key. The same request may be faster at any moment, and is then what took the
+ * name or the last place: so what is refused is looked up under the key once more.
+ */
+export async function createOnce<Row extends { readonly id: string }, Why extends string>(
+  env: Env,
+  scope: Scope,
+  options: CreateOptions,
+  { operation, find, make, insert, refusals }: Creation<Row, Why>,
+): Promise<Result<Made<Row>>> {
+  const repeated = async (): Promise<Result<Made<Row>> | null> => {
+    const found = await replay(env, scope, operation, options, find);
+    return found?.ok ? { ok: true, value: { value: found.value, replayed: true } } : found;
+  };
+  const before = await repeated();
+  if (before !== null) return before;
+  const made = await make();
+  if (!made.ok) return (await repeated()) ?? made;
+  const outcome = await insert(made.value, toRemember(operation, made.value.id, options));
+  if (outcome !== "inserted") return (await repeated()) ?? (await refusals[outcome](made.value));
+  return { ok: true, value: { value: made.value, replayed: false } };
+}
+
 /**
  * What the key made before, as `find` reads it; null for a new key, or none. Refused: the key came with another request,
  * or what it made is there no more.

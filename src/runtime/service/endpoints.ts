@@ -14,31 +14,28 @@ import {
   findEndpoint,
   insertEndpoint,
   type NamedEndpoint,
+  type NewEndpoint,
   updateEndpoint,
 } from "../../db/endpoints.ts";
 import { projectGone, type Result, refuse } from "../contract/refusal.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
 import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
-import { type CreateOptions, replay, toRemember } from "../kit/idempotency.ts";
+import type { CreateOptions } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { minting, sealedKey } from "../kit/secrets.ts";
+import { createInProject } from "./create-in-project.ts";
 import { deleteUnused } from "./delete-unused.ts";
-import { noteProject } from "./note-project.ts";
 import { notFound } from "./read-run.ts";
-
-const OPERATION = "createEndpoint";
 
 /** Only what the patch names changes; another address or key is probed anew. */
 export async function changeEndpoint(
   env: Env,
   scope: Scope,
-  nameOrId: string,
+  before: NamedEndpoint,
   patch: EndpointPatch,
   now: number,
-): Promise<Result<EndpointView>> {
-  const before = await findEndpoint(env.DB, scope, nameOrId);
-  if (before === null) return notFound("endpoint", nameOrId);
+): Promise<Result<NamedEndpoint>> {
   const refused = await refuseMove(env, scope, before, patch);
   if (refused !== null) return refused;
   const { api_key, ...plain } = patch;
@@ -91,23 +88,20 @@ export async function probeEndpoint(
   if (endpoint === null) return notFound("endpoint", nameOrId);
   const capabilities = await runProbe(env, scope, endpoint, now);
   if (!capabilities.ok) return capabilities;
-  return await stored(env, scope, endpoint, probed(capabilities.value, endpoint.refuses));
+  const after = await stored(env, scope, endpoint, probed(capabilities.value, endpoint.refuses));
+  return after.ok ? { ok: true, value: endpointViewOf(after.value) } : after;
 }
 
 /** Refused while a run that has not ended uses it. */
 export async function deleteEndpoint(
   env: Env,
   scope: Scope,
-  nameOrId: string,
+  { id }: NamedEndpoint,
   now: number,
-): Promise<Result<{ id: string }>> {
-  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
-  if (endpoint === null) return notFound("endpoint", nameOrId);
-  const { id } = endpoint;
+): Promise<Result<{ deleted: boolean }>> {
   const done = await deleteUnused(env, scope, () => deleteUnusedEndpoint(env.DB, scope, id, now));
-  if (!done.ok) return done;
-  forgetEndpoint(scope, id);
-  return { ok: true, value: { id } };
+  if (done.ok) forgetEndpoint(scope, id);
+  return done;
 }
 
 async function runProbe(
@@ -131,14 +125,14 @@ async function stored(
   scope: Scope,
   before: NamedEndpoint,
   changes: EndpointChanges,
-): Promise<Result<EndpointView>> {
+): Promise<Result<NamedEndpoint>> {
   const { id, name } = before;
   const after = await updateEndpoint(env.DB, scope, before, changes);
   forgetEndpoint(scope, id);
   await tellRuns(env, scope, id);
-  if (after === "moved") return await movedMeanwhile(env, scope, before);
+  if (after === null) return await movedMeanwhile(env, scope, before);
   if (after === "taken") return nameTaken(changes.name ?? name);
-  return { ok: true, value: endpointViewOf(after) };
+  return { ok: true, value: after };
 }
 
 /** What it cannot be told now its object reads by itself, minutes later. */
@@ -162,36 +156,24 @@ async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoin
  * seen with what it supports from the start; whatever the probe meets, the endpoint is made, since its server may only be
  * off for now.
  */
-export async function createEndpoint(
-  env: Env,
-  scope: Scope,
-  request: EndpointRequest,
-  options: CreateOptions,
-): Promise<Result<{ value: EndpointView; replayed: boolean }>> {
-  // Another request may be faster at any moment, with the same key or with the same name.
-  const taken = async () => (await findRepeated(env, scope, options)) ?? nameTaken(request.name);
-  const before = await findRepeated(env, scope, options);
-  if (before !== null) return before;
-  const refused = await refuseAddress(env, scope, request.base_url, "base_url");
-  if (refused !== null) return refused;
-  if ((await findEndpoint(env.DB, scope, request.name)) !== null) return await taken();
-  const endpoint = await rowOf(env, scope, request, options.now);
-  const key = toRemember(OPERATION, endpoint.id, options);
-  const kept = await insertEndpoint(env.DB, scope, endpoint, key);
-  if (kept === "taken") return await taken();
-  if (kept === "gone") return projectGone();
-  if (key !== null) await noteProject(env, scope, options.now);
-  return { ok: true, value: { value: endpointViewOf(endpoint), replayed: false } };
+export function createEndpoint(env: Env, scope: Scope, request: EndpointRequest, options: CreateOptions) {
+  const find = (nameOrId: string) => findEndpoint(env.DB, scope, nameOrId);
+  return createInProject(env, scope, options, {
+    operation: "createEndpoint",
+    find,
+    async make() {
+      const refused = await refuseAddress(env, scope, request.base_url, "base_url");
+      if (refused !== null) return refused;
+      if ((await find(request.name)) !== null) return nameTaken(request.name);
+      return { ok: true, value: await rowOf(env, scope, request, options.now) };
+    },
+    insert: (endpoint, key) => insertEndpoint(env.DB, scope, endpoint, key),
+    refusals: { taken: () => nameTaken(request.name), gone: projectGone },
+  });
 }
 
-export function nameTaken(name: string): Result<never> {
+function nameTaken(name: string): Result<never> {
   return refuse("conflict", `there is an endpoint called ${name} already`, "name");
-}
-
-async function findRepeated(env: Env, scope: Scope, options: CreateOptions) {
-  const found = await replay(env, scope, OPERATION, options, (id) => findEndpoint(env.DB, scope, id));
-  if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: endpointViewOf(found.value), replayed: true } } as const;
 }
 
 async function rowOf(
@@ -199,7 +181,7 @@ async function rowOf(
   scope: Scope,
   { probe, model, api_key, ...given }: EndpointRequest,
   now: number,
-): Promise<NamedEndpoint> {
+): Promise<NewEndpoint> {
   const id = mintId("ep", minting(env, now));
   const access = { base_url: given.base_url, api_key: api_key ?? null };
   const asked = {
