@@ -9,7 +9,7 @@ import { eq, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../contract/endpoint.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
+import { insertOnce, type Kept, type NewRow, type Remembered } from "./idempotency-keys.ts";
 import { namedRows } from "./named-rows.ts";
 import { seconds } from "./page.ts";
 import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
@@ -35,7 +35,7 @@ export async function getEndpoint(database: D1Database, scope: Scope, id: string
 export function insertEndpoint(
   database: D1Database,
   scope: Scope,
-  endpoint: NewEndpoint,
+  endpoint: NewRow<typeof endpoints>,
   made: Remembered | null,
 ): Promise<Kept> {
   return insertOnce(database, scope, endpoints, endpoint, made);

@@ -43,7 +43,8 @@ type Keepable =
   | typeof secrets
   | typeof triggers
   | typeof webhookEndpoints;
-type New<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
+/** Columns that are not given are null. */
+export type NewRow<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
 
 /**
  * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it
@@ -53,7 +54,7 @@ export async function insertOnce<T extends Keepable>(
   database: D1Database,
   scope: Scope,
   table: T,
-  row: New<T>,
+  row: NewRow<T>,
   made: Remembered | null,
   { also, beside = [] }: { readonly also?: SQL; readonly beside?: readonly Write<unknown>[] } = {},
 ): Promise<Kept> {
@@ -76,7 +77,7 @@ export async function insertWithin<T extends Keepable>(
   database: D1Database,
   scope: Scope,
   table: T,
-  row: New<T>,
+  row: NewRow<T>,
   made: Remembered | null,
   {
     atMost,

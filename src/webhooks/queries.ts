@@ -8,7 +8,7 @@ import {
   webhookEndpoints,
   webhookSecrets,
 } from "../db/doors-schema.ts";
-import { insertWithin, isThere, type Kept, type Remembered } from "../db/idempotency-keys.ts";
+import { insertWithin, isThere, type Kept, type NewRow, type Remembered } from "../db/idempotency-keys.ts";
 import { type Page, pageOf } from "../db/page.ts";
 import { inOrganization, inProject } from "../db/scoped.ts";
 
@@ -63,7 +63,7 @@ export async function webhooksNaming(
 export function insertWebhook(
   database: D1Database,
   scope: Scope,
-  { webhook, secret }: { readonly webhook: NewWebhook; readonly secret: NewWebhookSecret },
+  { webhook, secret }: { readonly webhook: NewRow<typeof webhookEndpoints>; readonly secret: NewWebhookSecret },
   made: Remembered | null,
 ): Promise<Kept | "full"> {
   const project = inProject(database, scope);

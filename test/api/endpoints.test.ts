@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { EndpointView } from "../../src/contract/endpoint.ts";
+import { EndpointRequest, type EndpointView } from "../../src/contract/endpoint.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { findEndpoint, type NamedEndpoint } from "../../src/db/endpoints.ts";
 import { sealContext, unseal } from "../../src/runtime/kit/secrets.ts";
@@ -142,7 +142,7 @@ test("a repeat of an Idempotency-Key gives the same endpoint, another body is re
 test("a repeat that comes while the first is being made gives the same endpoint, not a conflict", async () => {
   const { scope, clock } = await open();
   const options = { idempotencyKey: "k", requestHash: "same", now: clock.now };
-  const request = { ...REQUEST, max_concurrent: null, rpm: null, prices: null, refuses: [] };
+  const request = EndpointRequest.parse(REQUEST);
   const first = () => createEndpoint(env, scope, request, options);
   const DB = overtaken(env.DB, /from "endpoints"/, first);
   const second = await createEndpoint({ ...env, DB }, scope, request, options);
@@ -278,8 +278,7 @@ test("a deployment refuses addresses of its own network, and the local platform 
   const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
   const { scope, clock } = await open();
   const options = { idempotencyKey: null, requestHash: "", now: clock.now };
-  const inside = { ...REQUEST, base_url: "http://169.254.169.254/v1" };
-  const request = { ...inside, max_concurrent: null, rpm: null, prices: null, refuses: [] };
+  const request = EndpointRequest.parse({ ...REQUEST, base_url: "http://169.254.169.254/v1" });
   const refused = { ok: false, error: { code: "url_not_allowed", param: "base_url" } };
   expect(await createEndpoint(deployed, scope, request, options)).toMatchObject(refused);
   const made = await createEndpoint(env, scope, request, options);

@@ -28,15 +28,6 @@ export type Case = (database: D1Database, scope: Scope, mark: string) => unknown
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
 const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], limit: 10 } as const;
-/** The members of an endpoint that nobody has set. */
-const UNSET = {
-  max_concurrent: null,
-  rpm: null,
-  prices: null,
-  capabilities: null,
-  refuses: null,
-  updated_at: null,
-};
 const at = { created_at: 2000 };
 export const newSecret = () => ({
   id: crypto.randomUUID(),
@@ -67,12 +58,9 @@ export const CASES: Readonly<Record<string, Case>> = {
     await endpoints.findEndpoint(d1, scope, "name"),
   ],
   listEndpoints: (d1, scope) => endpoints.listEndpoints(d1, scope, FIRST),
-  insertEndpoint: (d1, scope) =>
-    endpoints.insertEndpoint(d1, scope, { ...endpointRow(), ...UNSET, name: "new", deleted_at: null }, null),
-  updateEndpoint: async (d1, scope, mark) => {
-    const before = { ...endpointRow({ id: `ep_${mark}` }), ...UNSET, name: "name", deleted_at: null };
-    return await endpoints.updateEndpoint(d1, scope, before, { rpm: 7 });
-  },
+  insertEndpoint: (d1, scope) => endpoints.insertEndpoint(d1, scope, { ...endpointRow(), name: "new" }, null),
+  updateEndpoint: (d1, scope, mark) =>
+    endpoints.updateEndpoint(d1, scope, endpointRow({ id: `ep_${mark}` }), { rpm: 7 }),
   keepRefused: (d1, scope, mark) =>
     endpoints.keepRefused(d1, scope, { id: `ep_${mark}`, base_url: endpointRow().base_url, name: "tools.strict" }),
   deleteEndpoint: async (d1, scope, mark) => [
