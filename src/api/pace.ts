@@ -1,4 +1,5 @@
 /** Requests at the pace of this process (src/runtime/kit/request-pace.ts). */
+import { PROCESS_TURNS } from "../runtime/kit/fair-turns.ts";
 import { PROCESS_PACE } from "../runtime/kit/request-pace.ts";
 import { Refusal } from "./errors.ts";
 
@@ -10,6 +11,7 @@ export const RUN_COST_MS = 50;
  * requests too. `costMs`: CPU of the request. Throws Refusal (429) if it would wait for more than ten seconds.
  */
 export async function keepPace(sharer: string, costMs: number): Promise<void> {
+  PROCESS_TURNS.notePresence(sharer);
   const waitMs = PROCESS_PACE.enter(sharer, costMs, Date.now());
   if (waitMs === null) {
     const message = "too many requests of your organisation are waiting: send fewer at once";

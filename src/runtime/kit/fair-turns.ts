@@ -4,11 +4,11 @@
  * counts its work here.
  *
  * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` the process rests
- * from counted work: answering a request takes many looks at the sockets, and each would wait for a pass. The rest lasts a
- * fifth of what the steps took, and as much as went beyond. For an organisation it lasts as long as the work took while
- * another one is present that has computed less and does not wait for a turn: that one needs the process for what nobody
- * counts. Among organisations that wait, the one is next that has computed least since it came. So two that always wait
- * have half each, however they divide their work.
+ * from counted work for a fifth of what they took: answering a request takes many looks at the sockets, and each would wait
+ * for a pass. The organisation whose work went beyond that rests for as long as it went beyond. While an organisation is
+ * present that does not wait for a turn, it needs the process for what nobody counts: so each of the others has an equal
+ * share of the process, and one share stays free. Among organisations that wait, the one is next that has computed least
+ * since it came. So two that always wait have half each, however they divide their work.
  */
 import { countJson } from "../../core/schema/json-counts.ts";
 
@@ -16,9 +16,11 @@ import { countJson } from "../../core/schema/json-counts.ts";
 export const PASS_STEPS = 1_000_000;
 /** What a step takes. */
 const STEP_MS = 50e-6;
-/** How long the process rests for each step of a pass. */
-const REST_MS = 10e-6;
-/** An organisation counts as present for this long after its last turn. */
+/** How long the process rests after a pass. */
+const REST_MS = 10;
+/** What an organisation may compute ahead of its share: two passes. */
+const AHEAD_MS = 2 * PASS_STEPS * STEP_MS;
+/** An organisation counts as present for this long after its last turn or request. */
 const PRESENT_MS = 60_000;
 /**
  * Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. Each
@@ -37,6 +39,17 @@ const LONGEST_LOOK_MS = 100;
 const GONE_MS = 5000;
 /** Organisations of which it is known how much they computed. */
 const ORGANISATIONS = 10_000;
+
+/** What an organisation has computed. */
+interface Computed {
+  /** In steps, on a scale that all organisations share. */
+  readonly had: number;
+  /** When what it had is paid for by its share of the process. */
+  readonly paidAt: number;
+  /** Until when it rests from work that went beyond a pass. */
+  readonly restUntil: number;
+}
+const NOTHING: Computed = { had: 0, paidAt: 0, restUntil: 0 };
 
 interface Waiting {
   readonly org: string;
@@ -78,20 +91,19 @@ export function stepsOfTokens(tokens: number): number {
 export class FairTurns {
   readonly waits: Waits;
   readonly #waiting = new Set<Waiting>();
-  /** By organisation, the steps it has had, on a scale that all share; those that had none for longest come first. */
-  readonly #had = new Map<string, number>();
-  /** When each organisation that is present had its last turn; the longest ago first. */
+  /** By organisation; those that computed nothing for longest come first. */
+  readonly #computedBy = new Map<string, Computed>();
+  /** When each organisation that is present had its last turn or request; the longest ago first. */
   readonly #present = new Map<string, number>();
   /** Where whoever began last was on that scale: an organisation that comes begins there, whatever it left before. */
   #level = 0;
   #heldUntil = 0;
-  /** Steps since the process was let alone, and until when it is. */
+  /** Steps since the process rested, and until when it does. */
   #computed = 0;
   #restUntil = 0;
-  /** The same for those that leave the process to an organisation that does not wait. */
-  #longRestUntil = 0;
-  /** How often anything was counted. */
+  /** How often anything was counted, now and when one that waits looked last. */
   #counts = 0;
+  #looked = 0;
 
   constructor(waits: Waits = REAL) {
     this.waits = waits;
@@ -126,7 +138,7 @@ export class FairTurns {
 
   #begin<T>(org: string, begin: () => T): T {
     this.#level = this.levelOf(org);
-    this.#notePresence(org, this.waits.now());
+    this.notePresence(org);
     return begin();
   }
 
@@ -139,9 +151,12 @@ export class FairTurns {
         this.#waiting.add(me);
         const counts = this.#counts;
         // Those of one organisation look one after the other, each millisecond one.
-        const rest = Math.ceil(this.#restOf(org) - now());
+        const rest = this.#looked === counts ? Math.ceil(this.#restOf(org, now()) - now()) : 0;
         await wait(Math.min(LONGEST_LOOK_MS, Math.max(rest, this.#waitingOf(org))));
         me.seen = now();
+        // What was counted is computed by now, though it may have been estimated to take longer.
+        if (this.#looked !== this.#counts) this.#restUntil = Math.min(this.#restUntil, me.seen + REST_MS);
+        this.#looked = this.#counts;
         // Else another has computed behind the look that this wait was.
         if (counts === this.#counts && me.seen >= this.#restUntil) this.#computed = 0;
         if (this.#isNext(me)) return this.#begin(org, begin);
@@ -152,7 +167,7 @@ export class FairTurns {
   }
 
   #isNext({ org, first, seen: at }: Waiting): boolean {
-    if (at < this.#heldUntil || this.#computed >= PASS_STEPS || at < this.#restOf(org)) return false;
+    if (at < this.#heldUntil || this.#computed >= PASS_STEPS || at < this.#restOf(org, at)) return false;
     const level = this.levelOf(org);
     for (const other of this.#waiting) {
       if (at - other.seen > GONE_MS) this.#waiting.delete(other);
@@ -171,25 +186,36 @@ export class FairTurns {
 
   /** How much it has computed, on a scale that all organisations share: whoever has the least is next. */
   levelOf(org: string): number {
-    return Math.max(this.#level, this.#had.get(org) ?? 0);
+    return Math.max(this.#level, this.#of(org).had);
   }
 
-  /** `ahead`: milliseconds until they are computed. The process is let alone from then on. */
+  #of(org: string): Computed {
+    return this.#computedBy.get(org) ?? NOTHING;
+  }
+
+  /** `ahead`: milliseconds until they are computed. The process rests from then on. */
   #count(org: string, steps: number, ahead = 0): void {
-    const had = this.levelOf(org) + steps;
-    this.#had.delete(org);
-    this.#had.set(org, had);
-    const [oldest] = this.#had.keys();
-    if (this.#had.size > ORGANISATIONS && oldest !== undefined) this.#had.delete(oldest);
+    const took = STEP_MS * steps;
+    const ends = this.waits.now() + ahead;
     this.#computed += steps;
     this.#counts += 1;
-    if (this.#computed < PASS_STEPS) return;
-    const ends = this.waits.now() + ahead;
-    this.#restUntil = ends + PASS_STEPS * REST_MS + (this.#computed - PASS_STEPS) * STEP_MS;
-    this.#longRestUntil = ends + this.#computed * STEP_MS;
+    const beyond = this.#computed - PASS_STEPS;
+    if (beyond >= 0) this.#restUntil = ends + REST_MS;
+    const { paidAt, restUntil } = this.#of(org);
+    const shares = 1 + this.#organisationsWaiting().add(org).size;
+    this.#computedBy.delete(org);
+    this.#computedBy.set(org, {
+      had: this.levelOf(org) + steps,
+      paidAt: Math.max(paidAt, ends - took) + took * shares,
+      restUntil: beyond > 0 ? ends + REST_MS + STEP_MS * beyond : restUntil,
+    });
+    const [oldest] = this.#computedBy.keys();
+    if (this.#computedBy.size > ORGANISATIONS && oldest !== undefined) this.#computedBy.delete(oldest);
   }
 
-  #notePresence(org: string, now: number): void {
+  /** While it is present, others leave it a share of the process. */
+  notePresence(org: string): void {
+    const now = this.waits.now();
     this.#present.delete(org);
     this.#present.set(org, now);
     for (const [one, at] of this.#present) {
@@ -199,15 +225,20 @@ export class FairTurns {
   }
 
   /** Until when this organisation leaves the process to others. */
-  #restOf(org: string): number {
-    if (this.waits.now() >= this.#longRestUntil) return this.#restUntil;
-    const level = this.levelOf(org);
+  #restOf(org: string, at: number): number {
+    const { paidAt, restUntil } = this.#of(org);
+    const rest = Math.max(this.#restUntil, restUntil);
+    const share = paidAt - AHEAD_MS;
+    if (share <= at) return rest;
+    const waiting = this.#organisationsWaiting().add(org);
+    for (const one of this.#present.keys()) if (!waiting.has(one)) return Math.max(rest, share);
+    return rest;
+  }
+
+  #organisationsWaiting(): Set<string> {
     const waiting = new Set<string>();
-    for (const one of this.#waiting) waiting.add(one.org);
-    for (const one of this.#present.keys()) {
-      if (!waiting.has(one) && this.levelOf(one) < level) return this.#longRestUntil;
-    }
-    return this.#restUntil;
+    for (const { org } of this.#waiting) waiting.add(org);
+    return waiting;
   }
 }
 

@@ -25,38 +25,50 @@ test("light work that nobody waits behind waits for nothing", async () => {
   expect(waits).toBe(0);
 });
 
-test("the process is let alone once much work is computed, not while it is", async () => {
-  let now = 0;
+/** Turns on a clock that only waits move on. */
+function clockedTurns(): { turns: FairTurns; clock: { now: number } } {
+  const clock = { now: 0 };
   const wait = async (ms: number) => {
-    now += ms;
+    await new Promise(setImmediate);
+    clock.now += ms;
   };
-  const turns = new FairTurns({ now: () => now, wait });
+  return { turns: new FairTurns({ now: () => clock.now, wait }), clock };
+}
+
+test("an organisation rests from work that went beyond a pass once it is computed, and not while it is", async () => {
+  const { turns, clock } = clockedTurns();
   await turns.spend("greedy", 6 * PASS_STEPS);
   // At 50 ns a step it is computed now.
-  now += 300;
-  await turns.spend("other", 1);
-  expect(now).toBeGreaterThanOrEqual(300 + 250);
+  clock.now += 300;
+  await turns.spend("greedy", 1);
+  expect(clock.now).toBeGreaterThanOrEqual(300 + 250);
 });
 
-test("while another organisation is present that does not wait, the process rests as long as the work took", async () => {
-  let now = 0;
-  const rested = async (turns: FairTurns) => {
-    const from = now;
-    await turns.spend("greedy", PASS_STEPS);
-    now += 50;
-    await turns.spend("greedy", 1);
-    return now - from - 50;
-  };
-  const wait = async (ms: number) => {
-    now += ms;
-  };
-  const turns = new FairTurns({ now: () => now, wait });
-  expect(await rested(turns)).toBeLessThanOrEqual(12);
+test("another organisation does not wait for that rest, nor for an estimate that was too high", async () => {
+  const { turns, clock } = clockedTurns();
+  await turns.spend("greedy", 6 * PASS_STEPS);
+  clock.now += 20;
   await turns.spend("other", 1);
-  expect(await rested(turns)).toBeGreaterThanOrEqual(50);
-  now += 60_001;
-  await turns.spend("greedy", 1);
-  expect(await rested(turns)).toBeLessThanOrEqual(12);
+  expect(clock.now).toBeLessThanOrEqual(20 + 12);
+});
+
+/** Milliseconds until an organisation has computed so many passes of 50 ms. */
+async function timeOf(passes: number, { turns, clock }: ReturnType<typeof clockedTurns>): Promise<number> {
+  const from = clock.now;
+  for (let pass = 0; pass < passes; pass += 1) {
+    await turns.spend("greedy", PASS_STEPS);
+    clock.now += 50;
+  }
+  return clock.now - from;
+}
+
+test("while another organisation is present that does not wait, one has half of the process", async () => {
+  const clocked = clockedTurns();
+  expect(await timeOf(20, clocked)).toBeLessThanOrEqual(20 * 62);
+  clocked.turns.notePresence("other");
+  expect(await timeOf(20, clocked)).toBeGreaterThanOrEqual(18 * 100);
+  clocked.clock.now += 60_001;
+  expect(await timeOf(20, clocked)).toBeLessThanOrEqual(20 * 62);
 });
 
 test("of two organisations that always wait each has half, however many loops it has and however it divides its work", async () => {
@@ -72,12 +84,7 @@ test("of two organisations that always wait each has half, however many loops it
 });
 
 test("work that holds up other organisations begins before other work of its organisation", async () => {
-  let now = 0;
-  const wait = async (ms: number) => {
-    await new Promise(setImmediate);
-    now += ms;
-  };
-  const turns = new FairTurns({ now: () => now, wait });
+  const { turns } = clockedTurns();
   const giveBack = await turns.take("org");
   const begun: string[] = [];
   const take = async (name: string, first?: boolean) => {
