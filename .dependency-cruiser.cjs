@@ -6,10 +6,7 @@ const LAYERS = {
   "src/contract": [],
   "src/core": ["src/contract", "packages/math-equivalence"],
   environments: ["src/contract", "src/core"],
-  "src/db": ["src/contract", "src/core"],
-  "src/clients": ["src/contract", "src/core"],
-  "src/runtime": ["src/contract", "src/core", "environments", "src/db", "src/clients"],
-  "src/api": ["src/contract", "src/core", "environments", "src/db", "src/runtime"],
+  "src/kernel": ["src/contract", "src/core", "environments"],
   "src/sdk": ["src/contract"],
   "src/local": ["src/contract", "src/core", "packages/policy"],
   "src/cli": [
@@ -22,17 +19,22 @@ const LAYERS = {
   "packages/trainer": ["src/contract", "src/core", "src/sdk", "packages/policy"],
 };
 
-/** The rooms of the runtime, from the ground up: each imports itself and those before it. */
+/** The ground of the kernel: each knows nothing else of it. */
+const GROUND = ["src/kernel/db", "src/kernel/clients"];
+
+/** The rooms of the kernel, from the ground up: each imports the ground, itself and those before it. */
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
+  ...["messages", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
-].map((room) => `src/runtime/${room}`);
+].map((room) => `src/kernel/${room}`);
+/** The API: it imports the rooms and the database. */
+const HTTP = "src/kernel/http";
 
 /**
  * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
  * them but in `object.ts`, which puts all together: they register with its accounting.
  */
-const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/runtime/run/${room}`);
+const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/kernel/run/${room}`);
 
 /** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker as well. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
@@ -51,26 +53,26 @@ const SLICES = [
   "src/triggers",
   "src/webhooks",
 ];
-const BELOW_SLICES = ["src/contract", "src/core", "src/db", "src/clients", "src/runtime", "src/api"];
+const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 const SLICE_WIRE = "^src/(fleets|sharing|triggers|webhooks)/wire[.]ts$";
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
-  zod: ["src/contract", "src/core", "environments", "src/api", ...SLICES, "src/local", "src/cli", ...PROGRAMS],
+  zod: ["src/contract", "src/core", "environments", "src/kernel/http", ...SLICES, "src/local", "src/cli", ...PROGRAMS],
   "@cfworker/json-schema": ["src/core"],
   "fastest-levenshtein": ["src/core"],
   re2js: ["src/core"],
   stemmer: ["src/core"],
-  jsonrepair: ["src/core", "src/clients"],
+  jsonrepair: ["src/core", "src/kernel/clients"],
   "@msgpack/msgpack": ["src/core"],
   "@modelcontextprotocol/client": ["src/core"],
-  "drizzle-orm": ["src/db", ...SLICES],
-  openai: ["src/clients"],
+  "drizzle-orm": ["src/kernel/db", ...SLICES],
+  openai: ["src/kernel/clients"],
   stripe: ["src/billing"],
-  hono: ["src/api", "src/accounts"],
+  hono: ["src/kernel/http", "src/accounts"],
   jose: ["src/accounts"],
-  standardwebhooks: ["src/runtime", ...SLICES],
+  standardwebhooks: ["src/kernel/kit", ...SLICES],
   "@jax-js/jax": ["packages/trainer"],
   ...Object.fromEntries(
     [
@@ -111,11 +113,17 @@ const slices = SLICES.map((slice) => ({
   to: { path: PRODUCT, pathNot: folders([slice, ...BELOW_SLICES]) },
 }));
 
-const rooms = ROOMS.map((room, floor) => ({
-  name: `${room} imports`,
+/** What a folder of the kernel imports of the kernel. */
+const KERNEL = [
+  ...GROUND.map((folder) => [folder, [folder]]),
+  ...ROOMS.map((room, floor) => [room, [...GROUND, ...ROOMS.slice(0, floor + 1)]]),
+  [HTTP, [HTTP, "src/kernel/db", ...ROOMS]],
+];
+const kernel = KERNEL.map(([folder, imports]) => ({
+  name: `${folder} imports`,
   severity: "error",
-  from: { path: `^${room}/` },
-  to: { path: "^src/runtime/", pathNot: folders(ROOMS.slice(0, floor + 1)) },
+  from: { path: `^${folder}/` },
+  to: { path: "^src/kernel/", pathNot: folders(imports) },
 }));
 
 const owners = Object.entries(OWNERS).map(([name, owning]) => ({
@@ -134,14 +142,20 @@ module.exports = {
       name: "the list of slices imports",
       severity: "error",
       from: { path: "^src/slices?(-services)?[.]ts$" },
-      to: { path: PRODUCT, pathNot: folders(["src/runtime", "src/api", ...SLICES]) },
+      to: { path: PRODUCT, pathNot: folders([...ROOMS, HTTP, ...SLICES]) },
     },
-    ...rooms,
+    ...kernel,
+    {
+      name: "the ground of the kernel knows no environment",
+      severity: "error",
+      from: { path: folders(GROUND) },
+      to: { path: "^environments/" },
+    },
     ...owners,
     {
       name: "the run knows no room inside it",
       severity: "error",
-      from: { path: "^src/runtime/run/", pathNot: [...folders(INSIDE_RUN), "^src/runtime/run/object[.]ts$"] },
+      from: { path: "^src/kernel/run/", pathNot: [...folders(INSIDE_RUN), "^src/kernel/run/object[.]ts$"] },
       to: { path: folders(INSIDE_RUN) },
     },
     ...INSIDE_RUN.map((room) => ({
@@ -153,15 +167,15 @@ module.exports = {
     {
       name: "queries are scoped",
       comment:
-        "src/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
+        "src/kernel/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
       severity: "error",
-      from: { path: PRODUCT, pathNot: "^src/db/(scoped|((deployment|doors|ledger|page)-)?schema)[.]ts$" },
+      from: { path: PRODUCT, pathNot: "^src/kernel/db/(scoped|((deployment|doors|ledger|page)-)?schema)[.]ts$" },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/index[.]" },
     },
     {
       name: "the schema reaches no database",
       severity: "error",
-      from: { path: "^src/db/((deployment|doors|ledger|page)-)?schema[.]ts$" },
+      from: { path: "^src/kernel/db/((deployment|doors|ledger|page)-)?schema[.]ts$" },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/(index[.]|sqlite-core/)" },
     },
     {
@@ -171,13 +185,13 @@ module.exports = {
       from: { path: "^src/index[.]ts$" },
       to: {
         path: PRODUCT,
-        pathNot: [...folders(["src/runtime", "src/api", ...SLICES]), "^src/slices?(-services)?[.]ts$"],
+        pathNot: [...folders([...ROOMS, HTTP, ...SLICES]), "^src/slices?(-services)?[.]ts$"],
       },
     },
     {
       name: "cloudflare: owner",
       severity: "error",
-      from: { path: PRODUCT, pathNot: ["^src/runtime/", "^src/index[.]ts$", ...folders(SLICES)] },
+      from: { path: PRODUCT, pathNot: ["^src/index[.]ts$", ...folders([...ROOMS, ...SLICES])] },
       to: { path: "^cloudflare:" },
     },
     {
@@ -185,7 +199,7 @@ module.exports = {
       severity: "error",
       from: {
         path: PRODUCT,
-        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/runtime/kit/secrets[.]ts$", ...TESTS],
+        pathNot: [...folders(["src/local", "src/cli", ...PROGRAMS]), "^src/kernel/kit/secrets[.]ts$", ...TESTS],
       },
       to: { dependencyTypes: ["core"], pathNot: "^cloudflare:" },
     },
@@ -193,7 +207,7 @@ module.exports = {
       name: "secrets use node:crypto alone",
       comment: "Ids are signed by the thousand: a synchronous HMAC, which WebCrypto has not.",
       severity: "error",
-      from: { path: "^src/runtime/kit/secrets[.]ts$" },
+      from: { path: "^src/kernel/kit/secrets[.]ts$" },
       to: { dependencyTypes: ["core"], pathNot: "^(node:)?crypto$" },
     },
     {
@@ -226,12 +240,15 @@ module.exports = {
     },
     {
       name: "every folder has a row",
-      comment: "A new folder under src is added to LAYERS, one of the runtime to ROOMS, before it imports anything.",
+      comment: "A new folder under src is added to LAYERS, one of the kernel to ROOMS, before it imports anything.",
       severity: "error",
       from: {
         path: "^(src|packages)/",
         pathNot: [
-          ...folders([...Object.keys(LAYERS).filter((folder) => folder !== "src/runtime"), ...ROOMS]),
+          ...folders([
+            ...Object.keys(LAYERS).filter((folder) => folder !== "src/kernel"),
+            ...KERNEL.map(([folder]) => folder),
+          ]),
           ...folders(SLICES),
           "^src/(index|slices|slice-services)[.]ts$",
           "[.]d[.]ts$",

@@ -90,7 +90,7 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
 }));
 
 /** Measured inside workerd, and by name only: `npm run bench:lists`. */
-const benches = process.env["BENCHES"] === undefined ? [] : ["test/runtime/**/*.bench.ts"];
+const benches = process.env["BENCHES"] === undefined ? [] : ["test/kernel/**/*.bench.ts"];
 
 const workerdProject = {
   resolve: { alias },
@@ -105,8 +105,8 @@ const workerdProject = {
       ...benches,
     ],
     exclude: nodeOnly,
-    globalSetup: [vectors, "./test/runtime/scripted-model.ts"],
-    setupFiles: ["./test/runtime/apply-migrations.ts"],
+    globalSetup: [vectors, "./test/kernel/scripted-model.ts"],
+    setupFiles: ["./test/kernel/apply-migrations.ts"],
   },
 };
 

@@ -3,7 +3,7 @@
  * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in runtime/rollout/object.ts). What an
  * object is billed for is the time in which any of its rollouts is under way.
  */
-import { Hosts } from "../src/runtime/run/hosts.ts";
+import { Hosts } from "../src/kernel/run/hosts.ts";
 
 export interface Work {
   readonly rollouts: number;
@@ -81,7 +81,7 @@ class Agenda {
   }
 }
 
-/** An object that plays rollouts, as src/runtime/rollout/object.ts does. */
+/** An object that plays rollouts, as src/kernel/rollout/object.ts does. */
 class PlayingObject {
   seconds = 0;
   alarms = 0;

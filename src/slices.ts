@@ -1,14 +1,14 @@
 /** The slices of this platform, whose hooks are registered by the import of this file, and all operations of its API. */
 import { accounts } from "./accounts/slice.ts";
-import { KERNEL_OPERATIONS } from "./api/app.ts";
-import type { Operation } from "./api/operation.ts";
-import type { Slice } from "./api/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
+import { KERNEL_OPERATIONS } from "./kernel/http/app.ts";
+import type { Operation } from "./kernel/http/operation.ts";
+import type { Slice } from "./kernel/http/slice.ts";
+import { registerAccounts } from "./kernel/kit/account-hooks.ts";
+import { register } from "./kernel/kit/slice-hooks.ts";
+import { registerCharges } from "./kernel/run/charges.ts";
 import { retention } from "./retention/slice.ts";
-import { registerAccounts } from "./runtime/kit/account-hooks.ts";
-import { register } from "./runtime/kit/slice-hooks.ts";
-import { registerCharges } from "./runtime/run/charges.ts";
 import { sharing } from "./sharing/slice.ts";
 import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";

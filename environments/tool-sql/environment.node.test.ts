@@ -1,4 +1,4 @@
-/** On `node:sqlite`, which workerd has not; test/runtime/rollout/tool-sql.test.ts lets a model loose on the platform's. */
+/** On `node:sqlite`, which workerd has not; test/kernel/rollout/tool-sql.test.ts lets a model loose on the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";

@@ -1,7 +1,12 @@
 /** The reference of the HTTP API as Markdown: what the OpenAPI document says of routes, parameters, bodies and schemas. */
-import { type JsonSchema, SCHEMAS } from "../../src/api/openapi/json-schema.ts";
-import type { Content, DocumentedOperation, OpenApiDocument, Parameter } from "../../src/api/openapi/openapi.ts";
-import { fieldsOf, type Html, notesOf, typeOf } from "../../src/api/openapi/reference-schema.ts";
+import { type JsonSchema, SCHEMAS } from "../../src/kernel/http/openapi/json-schema.ts";
+import type {
+  Content,
+  DocumentedOperation,
+  OpenApiDocument,
+  Parameter,
+} from "../../src/kernel/http/openapi/openapi.ts";
+import { fieldsOf, type Html, notesOf, typeOf } from "../../src/kernel/http/openapi/reference-schema.ts";
 
 interface Route extends DocumentedOperation {
   readonly method: string;

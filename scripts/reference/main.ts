@@ -7,8 +7,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { openApiOf } from "../../src/api/openapi/openapi.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
+import { openApiOf } from "../../src/kernel/http/openapi/openapi.ts";
 import { OPERATIONS } from "../../src/slices.ts";
 import { apiReference } from "./api.ts";
 import { commandReference } from "./commands.ts";

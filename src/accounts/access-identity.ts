@@ -8,10 +8,10 @@
  * that changes something and comes from another origin is nobody's.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
-import { wholeText } from "../clients/bounded-body.ts";
 import { type Caller, DEFAULT_LIMITS, PERMISSIONS_OF } from "../contract/identity.ts";
-import { wayOut } from "../runtime/kit/address.ts";
-import { LruCache } from "../runtime/kit/caches.ts";
+import { wholeText } from "../kernel/clients/bounded-body.ts";
+import { wayOut } from "../kernel/kit/address.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
 import { membershipOf } from "./queries/people.ts";
 
 export const ORGANIZATION_HEADER = "rollcall-organization";

@@ -6,12 +6,12 @@ import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import type { ApiKeyRow } from "../db/schema.ts";
-import { keyReused, LOST_RIGHT, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { refuseDeleted } from "../runtime/kit/account-hooks.ts";
-import { given } from "../runtime/kit/given.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
-import { notFound } from "../runtime/service/read-run.ts";
+import type { ApiKeyRow } from "../kernel/db/schema.ts";
+import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
+import { given } from "../kernel/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import {
   findApiKey,

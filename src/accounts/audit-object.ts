@@ -7,10 +7,10 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
-import type { Serves } from "../runtime/contract/rpc.ts";
-import type { AuditChange, AuditOutcome } from "../runtime/kit/account-hooks.ts";
-import { type Migration, migrate } from "../runtime/kit/migrate.ts";
-import { Tombstone } from "../runtime/kit/tombstone.ts";
+import type { AuditChange, AuditOutcome } from "../kernel/kit/account-hooks.ts";
+import { type Migration, migrate } from "../kernel/kit/migrate.ts";
+import { Tombstone } from "../kernel/kit/tombstone.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
 import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
 
 /** Each has an index. */

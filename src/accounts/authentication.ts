@@ -6,14 +6,15 @@
  * found stays in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused everywhere
  * within 5 s. On a full disk, where the database does not answer, what was found last holds.
  */
-import { bearerOf, unauthorized } from "../api/bearer.ts";
-import { Refusal } from "../api/errors.ts";
-import { type ApiContext, type Authentication, REMEMBERED_MS } from "../api/operation.ts";
-import { refuseStranger } from "../api/strangers.ts";
+
 import type { Caller } from "../contract/identity.ts";
-import { LruCache } from "../runtime/kit/caches.ts";
-import { readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
-import { failedForStorage } from "../runtime/kit/storage-faults.ts";
+import { bearerOf, unauthorized } from "../kernel/http/bearer.ts";
+import { Refusal } from "../kernel/http/errors.ts";
+import { type ApiContext, type Authentication, REMEMBERED_MS } from "../kernel/http/operation.ts";
+import { refuseStranger } from "../kernel/http/strangers.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
+import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { failedForStorage } from "../kernel/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "./access-identity.ts";
 import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
 import { RequestCounts } from "./count-requests.ts";

@@ -1,8 +1,9 @@
 /** What a key, a trainer's token or a browser's session makes of whoever shows it. Each is looked up by its SHA-256. */
-import type { ApiContext } from "../api/operation.ts";
+
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF } from "../contract/identity.ts";
-import { findTrainerToken } from "../db/trainer-tokens.ts";
-import { readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { findTrainerToken } from "../kernel/db/trainer-tokens.ts";
+import type { ApiContext } from "../kernel/http/operation.ts";
+import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { findApiKey } from "./queries/api-keys.ts";
 import { type FoundKey, findKey } from "./queries/keys.ts";
 import { findMember, type Member } from "./queries/people.ts";

@@ -1,9 +1,10 @@
 /** Counts requests against the limits of keys and organisations, in blocks that this isolate was granted. */
-import { Refusal } from "../api/errors.ts";
-import type { ApiContext } from "../api/operation.ts";
+
 import type { Caller } from "../contract/identity.ts";
-import { LruCache } from "../runtime/kit/caches.ts";
-import { logError } from "../runtime/kit/log.ts";
+import { Refusal } from "../kernel/http/errors.ts";
+import type { ApiContext } from "../kernel/http/operation.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
+import { logError } from "../kernel/kit/log.ts";
 import { RequestLeases, type Taken } from "./request-leases.ts";
 import { requestsObject } from "./rpc.ts";
 

@@ -1,5 +1,5 @@
 /** What the kernel and other slices ask of accounts. */
-import type { AccountHooks } from "../runtime/kit/account-hooks.ts";
+import type { AccountHooks } from "../kernel/kit/account-hooks.ts";
 import { findApiKey } from "./queries/api-keys.ts";
 import { findProjectId } from "./queries/keys.ts";
 import { readSettings } from "./queries/organizations.ts";

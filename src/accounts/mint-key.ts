@@ -1,7 +1,7 @@
 /** Keys as they are made: what is stored of one, and its token, which whoever asked is shown once. */
 import type { CreatedKey } from "../contract/accounts.ts";
 import { mintId, mintToken } from "../core/ids.ts";
-import { minting, sha256Hex } from "../runtime/kit/secrets.ts";
+import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyViewOf, type NewKey } from "./queries/api-keys.ts";
 
 export type KeyAttributes = Pick<

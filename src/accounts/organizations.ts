@@ -15,12 +15,12 @@ import { DEFAULT_PROJECT } from "../contract/accounts.ts";
 import type { Caller, Permission } from "../contract/identity.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { tellAccount } from "../runtime/account/tell-account.ts";
-import { keyReused, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
-import { given } from "../runtime/kit/given.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
-import { isSameText, minting } from "../runtime/kit/secrets.ts";
-import { notFound } from "../runtime/service/read-run.ts";
+import { tellAccount } from "../kernel/account/tell-account.ts";
+import { given } from "../kernel/kit/given.ts";
+import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
+import { isSameText, minting } from "../kernel/kit/secrets.ts";
+import { keyReused, type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
+import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { listApiKeys } from "./queries/api-keys.ts";
 import {

@@ -15,12 +15,12 @@ import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId, mintToken } from "../core/ids.ts";
-import type { InvitationRow } from "../db/schema.ts";
-import { keyReused, LOST_RIGHT, type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
-import { refuseDeleted } from "../runtime/kit/account-hooks.ts";
-import { type CreateOptions, replay, toRemember } from "../runtime/kit/idempotency.ts";
-import { minting, readId, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
-import { notFound } from "../runtime/service/read-run.ts";
+import type { InvitationRow } from "../kernel/db/schema.ts";
+import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
+import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
+import { minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { keyReused, LOST_RIGHT, type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
+import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import {
   acceptInvitation as acceptOnce,

@@ -6,7 +6,7 @@
  * comes meanwhile looks again soon, and does not wait for another request's ask, which ends with that request. After a
  * refusal nobody is asked until something may be granted again.
  */
-import { LruCache } from "../runtime/kit/caches.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
 import type { RequestsAsk, RequestsGrant } from "./rpc.ts";
 
 /** How long a block lasts. */

@@ -3,7 +3,7 @@
  * full bucket, which is at most a minute's requests more.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Serves } from "../runtime/contract/rpc.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
 import { RequestBudget } from "./request-budget.ts";
 import type { RequestsAsk, RequestsGrant, RequestsRpc } from "./rpc.ts";
 

@@ -1,5 +1,5 @@
 /** What isolates ask of the objects that count requests and that keep the audit log, and what they are told. */
-import type { AuditChange, AuditOutcome } from "../runtime/kit/account-hooks.ts";
+import type { AuditChange, AuditOutcome } from "../kernel/kit/account-hooks.ts";
 
 export interface RequestsAsk {
   /** Requests a minute. */

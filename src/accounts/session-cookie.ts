@@ -6,8 +6,8 @@
  * and by a page of it. Deployed that address is https, and the cookie's name keeps it to this host; on one machine it is
  * loopback with the port that listens, by whichever name, so a name that somebody made lead there is none (DNS rebinding).
  */
-import { Refusal } from "../api/errors.ts";
-import type { ApiContext } from "../api/operation.ts";
+import { Refusal } from "../kernel/http/errors.ts";
+import type { ApiContext } from "../kernel/http/operation.ts";
 
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 /** Longer than any token. */

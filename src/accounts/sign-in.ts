@@ -5,9 +5,9 @@
 import type { Caller } from "../contract/identity.ts";
 import type { SignInCode } from "../contract/web-session.ts";
 import { mintId, mintToken } from "../core/ids.ts";
-import { seconds } from "../db/page.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
-import { minting, readTokenKind, sha256Hex } from "../runtime/kit/secrets.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { beginSession, findSignInCode, insertSignInCode } from "./queries/web-sessions.ts";
 
 const CODE_MS = 5 * 60_000;

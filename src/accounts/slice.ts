@@ -1,5 +1,5 @@
 /** Accounts: organisations, projects, keys, people, invitations, sign-in, the audit log, and limits on requests. */
-import type { Slice } from "../api/slice.ts";
+import type { Slice } from "../kernel/http/slice.ts";
 import { accountHooks } from "./hooks.ts";
 import { dropSignIns } from "./queries/web-sessions.ts";
 import { auditOperations } from "./routes/audit-log.ts";

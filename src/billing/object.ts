@@ -3,9 +3,9 @@
  *
  * Invariant. Once its organisation is gone it takes what still comes, and keeps nothing of it.
  */
-import { AccountObject as Account, type AccountPart } from "../runtime/account/object.ts";
-import type { Serves } from "../runtime/contract/rpc.ts";
-import type { HoldGrant } from "../runtime/run/schema.ts";
+import { AccountObject as Account, type AccountPart } from "../kernel/account/object.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
+import type { HoldGrant } from "../kernel/run/schema.ts";
 import { AccountBooks } from "./books/account-books.ts";
 import { allTaken, noneGranted } from "./books/books.ts";
 import type {

@@ -1,7 +1,7 @@
 /** Which models the platform offers: known by their names and by where they are, however an address is written. */
 import type { OfferedTokens, PriceList } from "../contract/money.ts";
-import { placeOf } from "../runtime/kit/address.ts";
-import type { UsedAt } from "../runtime/run/charges.ts";
+import { placeOf } from "../kernel/kit/address.ts";
+import type { UsedAt } from "../kernel/run/charges.ts";
 
 /** Null where the platform does not offer that model at that address. */
 export function offered({ models }: Pick<PriceList, "models">, used: UsedAt): OfferedTokens | null {

@@ -6,11 +6,11 @@ import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "../contract/b
 import type { Caller } from "../contract/identity.ts";
 import type { LedgerEntry } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import { recall, remember } from "../db/idempotency-keys.ts";
-import { keyReused, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { accounts } from "../runtime/kit/account-hooks.ts";
-import { type CreateOptions, isSameRequest, toRemember } from "../runtime/kit/idempotency.ts";
-import { sha256Hex } from "../runtime/kit/secrets.ts";
+import { recall, remember } from "../kernel/db/idempotency-keys.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
+import { type CreateOptions, isSameRequest, toRemember } from "../kernel/kit/idempotency.ts";
+import { sha256Hex } from "../kernel/kit/secrets.ts";
+import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { EntriesPage, Posting } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import { PAID } from "./stripe-events.ts";

@@ -4,9 +4,9 @@
  */
 import type { BillingMode, PriceList } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
-import { placeOf } from "../runtime/kit/address.ts";
-import { TtlCache } from "../runtime/kit/caches.ts";
-import type { Priced } from "../runtime/run/charges.ts";
+import { placeOf } from "../kernel/kit/address.ts";
+import { TtlCache } from "../kernel/kit/caches.ts";
+import type { Priced } from "../kernel/run/charges.ts";
 import { listAt } from "./charge.ts";
 import { offered } from "./offered.ts";
 import { pricesFrom } from "./queries/price-lists.ts";

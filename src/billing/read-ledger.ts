@@ -1,8 +1,8 @@
 /** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
 import type { BalanceView, LedgerVerification } from "../contract/billing.ts";
 import { type Caller, permits } from "../contract/identity.ts";
-import { type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
-import { accounts } from "../runtime/kit/account-hooks.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
+import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 

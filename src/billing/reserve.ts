@@ -1,8 +1,8 @@
 /** What is reserved for a run before it begins, and given back if it does not. */
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
-import type { Result } from "../runtime/contract/refusal.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
-import { NEW_HEAD } from "../runtime/run/schema.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
+import type { Result } from "../kernel/messages/refusal.ts";
+import { NEW_HEAD } from "../kernel/run/schema.ts";
 import { estimateOf } from "./charging.ts";
 import { booksObject } from "./rpc.ts";
 import { factsOf } from "./settling.ts";

@@ -5,8 +5,8 @@
 import type { BillingMode, ChargeLines, EntryKind, LedgerEntry } from "../contract/money.ts";
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { AccountRpc } from "../runtime/contract/account-wire.ts";
-import type { HoldGrant } from "../runtime/run/schema.ts";
+import type { AccountRpc } from "../kernel/messages/account-wire.ts";
+import type { HoldGrant } from "../kernel/run/schema.ts";
 
 /** What something took, for usage by the hour. Absent: 0. */
 export interface UseCounts {

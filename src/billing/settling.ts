@@ -8,15 +8,15 @@
  * for. A run is not freed before everything is settled and nothing is reserved for it.
  */
 import type { RunView } from "../contract/run.ts";
-import type { RunSpec } from "../runtime/contract/wire.ts";
-import { idsOf } from "../runtime/kit/log.ts";
-import { SingleFlight } from "../runtime/kit/single-flight.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { chargedBy } from "../runtime/run/charged.ts";
-import type { RunAccount } from "../runtime/run/charges.ts";
-import { maxConcurrentOf } from "../runtime/run/control.ts";
-import { pendingOf } from "../runtime/run/standing.ts";
-import type { RunStore } from "../runtime/run/store.ts";
+import { idsOf } from "../kernel/kit/log.ts";
+import { SingleFlight } from "../kernel/kit/single-flight.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import type { RunSpec } from "../kernel/messages/wire.ts";
+import { chargedBy } from "../kernel/run/charged.ts";
+import type { RunAccount } from "../kernel/run/charges.ts";
+import { maxConcurrentOf } from "../kernel/run/control.ts";
+import { pendingOf } from "../kernel/run/standing.ts";
+import type { RunStore } from "../kernel/run/store.ts";
 import { estimateOf, settledEnd, settledPush } from "./charging.ts";
 import {
   type BooksRpc,

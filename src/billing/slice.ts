@@ -1,6 +1,6 @@
 /** Billing: prices, the ledger, budgets, payments, usage and statements of an organisation. */
-import type { Slice } from "../api/slice.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import type { Slice } from "../kernel/http/slice.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { chargeOfEnd, pushMicros } from "./charging.ts";
 import { chargedMicros } from "./preview.ts";
 import { offersAt, pricesOf } from "./price-lists.ts";

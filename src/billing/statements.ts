@@ -1,8 +1,8 @@
 /** Statements: what an organisation was charged and paid in a month. */
 import type { Caller } from "../contract/identity.ts";
 import type { StatementList, StatementView } from "../contract/statement.ts";
-import { seconds } from "../db/page.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { MonthState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 

@@ -6,9 +6,9 @@
  */
 import type { BillingMode } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
-import { storedIn } from "../db/stored-bytes.ts";
-import type { Days } from "../runtime/kit/slice-hooks.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { storedIn } from "../kernel/db/stored-bytes.ts";
+import type { Days } from "../kernel/kit/slice-hooks.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { storageCharge } from "./charge.ts";
 import { pricesFrom } from "./queries/price-lists.ts";
 import type { Posting } from "./rpc.ts";

@@ -3,7 +3,7 @@
  * when it is first needed, since most deployments never do.
  */
 import type { Stripe as Library } from "stripe";
-import type { Send } from "../clients/outgoing.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
 import { STRIPE_VERSION } from "./stripe-events.ts";
 
 /** Seconds that the signature of an event is good for. */

@@ -4,13 +4,13 @@
  */
 import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "../contract/billing.ts";
 import type { Caller } from "../contract/identity.ts";
-import { addTotal } from "../db/totals.ts";
-import { type Result, refuse, refuseOneProject } from "../runtime/contract/refusal.ts";
-import { accounts } from "../runtime/kit/account-hooks.ts";
-import { wayOut } from "../runtime/kit/address.ts";
-import type { CreateOptions } from "../runtime/kit/idempotency.ts";
-import { logError } from "../runtime/kit/log.ts";
-import { sha256Hex } from "../runtime/kit/secrets.ts";
+import { addTotal } from "../kernel/db/totals.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
+import { wayOut } from "../kernel/kit/address.ts";
+import type { CreateOptions } from "../kernel/kit/idempotency.ts";
+import { logError } from "../kernel/kit/log.ts";
+import { sha256Hex } from "../kernel/kit/secrets.ts";
+import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import type { PostReply } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import { openStripe, type StripeAccount, StripeRefused, StripeUnsigned } from "./stripe-client.ts";

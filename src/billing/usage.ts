@@ -9,7 +9,7 @@ import {
   type UsagePage,
   type UsageResult,
 } from "../contract/usage.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { type UsageSums, usageBetween } from "./queries/usage-hours.ts";
 
 export interface UsageAsk {

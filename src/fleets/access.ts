@@ -2,14 +2,15 @@
  * The replicas of fleets as calls use them. Objects keep a replica's id, never its key: the sealed key is opened at the call
  * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
  */
-import type { Send } from "../clients/outgoing.ts";
-import type { ReplyRoom } from "../clients/reply-room.ts";
+
 import type { Scope } from "../contract/scope.ts";
-import { EndpointUnusable } from "../runtime/endpoint/call.ts";
-import { replyRoom } from "../runtime/endpoint/reply-room.ts";
-import { allowedHosts, placeOf, wayOut } from "../runtime/kit/address.ts";
-import { OUTAGE_MS, TtlCache } from "../runtime/kit/caches.ts";
-import { openSealed } from "../runtime/kit/sealed-values.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
+import type { ReplyRoom } from "../kernel/clients/reply-room.ts";
+import { EndpointUnusable } from "../kernel/endpoint/call.ts";
+import { replyRoom } from "../kernel/endpoint/reply-room.ts";
+import { allowedHosts, placeOf, wayOut } from "../kernel/kit/address.ts";
+import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { openSealed } from "../kernel/kit/sealed-values.ts";
 import { getReplica } from "./queries.ts";
 import type { Places } from "./twins.ts";
 

@@ -6,12 +6,12 @@
  * alarm may take, nor more than its share of calls. Nothing here throws but what the storage throws.
  */
 
-import type { Send } from "../clients/outgoing.ts";
-import { EndpointUnusable } from "../runtime/endpoint/call.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { trainerObject } from "../runtime/kit/names.ts";
-import { emitEvents } from "../runtime/kit/slice-hooks.ts";
-import { Turns } from "../runtime/kit/turns.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
+import { EndpointUnusable } from "../kernel/endpoint/call.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { trainerObject } from "../kernel/kit/names.ts";
+import { emitEvents } from "../kernel/kit/slice-hooks.ts";
+import { Turns } from "../kernel/kit/turns.ts";
 import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";

@@ -6,7 +6,7 @@
  * knows what the replica holds, until `verify` has seen it. At most half of the replicas that took calls are out for an
  * update at a time, or one where there is one.
  */
-import type { WeightOrder } from "../runtime/contract/run-fleet.ts";
+import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import {
   again,
   FIRST_WAIT_MS,

@@ -6,10 +6,10 @@
  * a key. `unreached` is said only where surely no byte of the request left.
  */
 
-import { beginningOf, LongBodyError, wholeText } from "../clients/bounded-body.ts";
-import { AddressRefused, type Send } from "../clients/outgoing.ts";
-import { parsedJson, saidIn, shortly } from "../clients/reply-words.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { beginningOf, LongBodyError, wholeText } from "../kernel/clients/bounded-body.ts";
+import { AddressRefused, type Send } from "../kernel/clients/outgoing.ts";
+import { parsedJson, saidIn, shortly } from "../kernel/clients/reply-words.ts";
 
 /** One engine, with its keys opened. */
 export interface Engine {

@@ -7,7 +7,7 @@
  * there are there still. A load may be made again after a kill.
  */
 
-import { member } from "../clients/reply-words.ts";
+import { member } from "../kernel/clients/reply-words.ts";
 import {
   askEngine,
   type Engine,

@@ -3,11 +3,11 @@
  * never trusted: what counts are the routes it has and what it answered.
  */
 
-import { probeEndpoint } from "../clients/probe.ts";
-import { member } from "../clients/reply-words.ts";
-import { replyWithoutKey } from "../clients/without-key.ts";
 import type { ReplicaCapabilities } from "../contract/fleet.ts";
 import { listedModels } from "../core/training/engine-exactness.ts";
+import { probeEndpoint } from "../kernel/clients/probe.ts";
+import { member } from "../kernel/clients/reply-words.ts";
+import { replyWithoutKey } from "../kernel/clients/without-key.ts";
 import { askEngine, type Engine, type EngineAnswer, refusalOf } from "./engine-calls.ts";
 
 /** Routes that an update may use, with the method that each takes. */

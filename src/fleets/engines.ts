@@ -1,7 +1,7 @@
 /** The steps of an update, as an engine is asked for them. */
 
 import type { FleetUpdate } from "../contract/fleet.ts";
-import type { WeightOrder } from "../runtime/contract/run-fleet.ts";
+import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import type { Step, StepOutcome } from "./driving.ts";
 import type { Engine, EngineReply } from "./engine-calls.ts";
 import { loadWeights, unloadAdapter, type WeightLoad } from "./engine-load.ts";

@@ -1,7 +1,7 @@
 /** What the rest of the platform asks of fleets. */
 import type { Scope } from "../contract/scope.ts";
-import type { FleetHooks, FleetLimits } from "../runtime/kit/fleet-hooks.ts";
-import type { OwnedObject } from "../runtime/kit/slice-hooks.ts";
+import type { FleetHooks, FleetLimits } from "../kernel/kit/fleet-hooks.ts";
+import type { OwnedObject } from "../kernel/kit/slice-hooks.ts";
 import { findPlace } from "./place.ts";
 import { fleetsOfProject } from "./queries.ts";
 import { fleetReach } from "./reach.ts";

@@ -8,13 +8,13 @@
  * endpoint's object are told by the alarm, or after the answer.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Send } from "../clients/outgoing.ts";
-import type { Serves } from "../runtime/contract/rpc.ts";
-import type { PastCall, ReplicaReport, WeightOrder } from "../runtime/contract/run-fleet.ts";
-import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { endpointObject } from "../runtime/kit/names.ts";
-import { Tombstone } from "../runtime/kit/tombstone.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
+import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { endpointObject } from "../kernel/kit/names.ts";
+import { Tombstone } from "../kernel/kit/tombstone.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
+import type { PastCall, ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
 import { placesOf } from "./access.ts";
 import { nextAt } from "./alarm-times.ts";
 import { type Choice, choose } from "./choose.ts";

@@ -4,7 +4,7 @@
  * Invariants. What comes late takes nothing back: a later generation, then a later version, wins, and a run that is over
  * orders nothing.
  */
-import type { ReplicaReport, WeightOrder } from "../runtime/contract/run-fleet.ts";
+import type { ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
 import { servedVersion } from "./served.ts";
 import { again, type FleetState, interrupts, type Replica, type Told, withReplica } from "./state.ts";

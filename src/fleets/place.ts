@@ -1,15 +1,16 @@
 /** The fleet that a run names: where its calls go, and why a training run may not begin on it. */
-import { isSilent, probeEndpoint } from "../clients/probe.ts";
+
 import type { Scope } from "../contract/scope.ts";
 import { whyUntrainable } from "../core/training/engine-exactness.ts";
-import type { FleetRow, ReplicaRow } from "../db/doors-schema.ts";
-import { whyRemoved } from "../db/fleet-update.ts";
-import { trainingOn } from "../db/runs.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
-import { EndpointUnusable } from "../runtime/endpoint/call.ts";
-import type { FleetPlace, FleetTraining } from "../runtime/kit/fleet-hooks.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { refuseTaken } from "../runtime/service/resolve/endpoint.ts";
+import { isSilent, probeEndpoint } from "../kernel/clients/probe.ts";
+import type { FleetRow, ReplicaRow } from "../kernel/db/doors-schema.ts";
+import { whyRemoved } from "../kernel/db/fleet-update.ts";
+import { trainingOn } from "../kernel/db/runs.ts";
+import { EndpointUnusable } from "../kernel/endpoint/call.ts";
+import type { FleetPlace, FleetTraining } from "../kernel/kit/fleet-hooks.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { refuseTaken } from "../kernel/service/resolve/endpoint.ts";
 import { openReplica } from "./access.ts";
 import { findFleet, replicasOf } from "./queries.ts";
 import { standingOf } from "./views.ts";

@@ -10,11 +10,11 @@
 import { AuthenticationError, ModelError, PermissionDeniedError, serializeError } from "../contract/errors.ts";
 import type { FleetCallNote } from "../contract/trajectory.ts";
 import type { Rollout } from "../core/rollout/rollout.ts";
-import type { Held, Reach, ReachedCall, TurnOutcome } from "../runtime/contract/endpoint-wire.ts";
-import type { RolloutSpec } from "../runtime/contract/wire.ts";
-import { callEndpoint } from "../runtime/endpoint/call.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { callEndpoint } from "../kernel/endpoint/call.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
+import type { Held, Reach, ReachedCall, TurnOutcome } from "../kernel/messages/endpoint-wire.ts";
+import type { RolloutSpec } from "../kernel/messages/wire.ts";
 import { openReplica } from "./access.ts";
 import { type EndedCall, type FleetPermit, fleetObject } from "./rpc.ts";
 

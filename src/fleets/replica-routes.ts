@@ -1,12 +1,19 @@
 /** Replicas of a fleet: add, list, read, change, probe, remove. Keys go in and never come out. */
 
-import { ask, CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readBody, readCreation } from "../api/answer.ts";
-import { unwrap } from "../api/errors.ts";
-import { idempotencyKeyOf } from "../api/input.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { pageOf } from "../api/page.ts";
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
+import {
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+} from "../kernel/http/answer.ts";
+import { unwrap } from "../kernel/http/errors.ts";
+import { idempotencyKeyOf } from "../kernel/http/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { pageOf } from "../kernel/http/page.ts";
 import { ReplicaList, ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
 const FOLDER = "/v1/fleets/{id}/replicas";

@@ -1,7 +1,8 @@
 /** Fleets. Their replicas: replica-routes.ts. */
-import { serviceOf } from "../api/operation.ts";
-import { resourceOperations } from "../api/resource.ts";
+
 import { EXAMPLE } from "../contract/primitives.ts";
+import { serviceOf } from "../kernel/http/operation.ts";
+import { resourceOperations } from "../kernel/http/resource.ts";
 import { findFleet, listFleets } from "./queries.ts";
 import { FleetList, FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 /**
- * What a fleet's object is asked; what runs and trainers ask of it is declared in src/runtime/contract/run-fleet.ts. Everything
+ * What a fleet's object is asked; what runs and trainers ask of it is declared in src/kernel/messages/run-fleet.ts. Everything
  * may come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
  *
  * Which weights sampled a call is told without clocks. The object numbers what happens: each call as it begins and as it
@@ -8,9 +8,9 @@
  */
 
 import type { Scope } from "../contract/scope.ts";
-import type { CalledBy } from "../runtime/contract/endpoint-wire.ts";
-import type { RunFleetRpc } from "../runtime/contract/run-fleet.ts";
-import { folderOf } from "../runtime/kit/names.ts";
+import { folderOf } from "../kernel/kit/names.ts";
+import type { CalledBy } from "../kernel/messages/endpoint-wire.ts";
+import type { RunFleetRpc } from "../kernel/messages/run-fleet.ts";
 import type { ReplicaState } from "./wire.ts";
 
 /** A call of a rollout that is about to leave. */

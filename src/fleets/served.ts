@@ -1,6 +1,6 @@
 /** Which of a run's weights a replica serves its calls by, and what is shown of a fleet. Pure. */
 import type { FleetUpdate } from "../contract/fleet.ts";
-import type { WeightOrder } from "../runtime/contract/run-fleet.ts";
+import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding } from "./rpc.ts";
 import { adapterName, type FleetState, permitsOf, REASON_CHARS, type Replica, reasonOf, unfitness } from "./state.ts";
 

@@ -7,14 +7,14 @@ import type { UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { RUNS_TOLD, trainingOn } from "../db/runs.ts";
-import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
-import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
-import { minting } from "../runtime/kit/secrets.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { createInProject } from "../runtime/service/create-in-project.ts";
-import { deleteUnused } from "../runtime/service/delete-unused.ts";
-import { notFound } from "../runtime/service/read-run.ts";
+import { RUNS_TOLD, trainingOn } from "../kernel/db/runs.ts";
+import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
+import { minting } from "../kernel/kit/secrets.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { createInProject } from "../kernel/service/create-in-project.ts";
+import { deleteUnused } from "../kernel/service/delete-unused.ts";
+import { notFound } from "../kernel/service/read-run.ts";
 import {
   deleteFleet as deleteUnusedFleet,
   findFleet,

@@ -1,5 +1,5 @@
 /** Fleets: engines that serve one policy, each a replica, for runs to call in place of an endpoint. */
-import type { Slice } from "../api/slice.ts";
+import type { Slice } from "../kernel/http/slice.ts";
 import { fleetHooks, fleetObjects } from "./hooks.ts";
 import { replicaOperations } from "./replica-routes.ts";
 import { fleetOperations } from "./routes.ts";

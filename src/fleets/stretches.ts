@@ -8,7 +8,7 @@
  * cannot show that is told nothing.
  */
 import type { FleetUpdate } from "../contract/fleet.ts";
-import type { PastCall } from "../runtime/contract/run-fleet.ts";
+import type { PastCall } from "../kernel/messages/run-fleet.ts";
 import type { Holds, Proof, Weights } from "./weights.ts";
 
 export interface Stretch {

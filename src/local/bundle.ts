@@ -101,7 +101,7 @@ function configWithAliases(root: string, folder: string): string {
 
 /** The registry and the environments are loaded before the module's own lines run, and no request comes before those. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
-  const registry = JSON.stringify(join(root, "src/runtime/environment/environments.ts"));
+  const registry = JSON.stringify(join(root, "src/kernel/environment/environments.ts"));
   const worker = JSON.stringify(entry);
   return [
     `import { registerEnvironment } from ${registry};`,

@@ -90,7 +90,7 @@ export function localAccount(directory: string): Scope & { readonly keyId: strin
   return { orgId: mintId("org", fixed), projectId: mintId("pj", fixed), keyId: mintId("key", fixed) };
 }
 
-/** As the Worker makes it: `idMac` of src/runtime/kit/secrets.ts. */
+/** As the Worker makes it: `idMac` of src/kernel/kit/secrets.ts. */
 function macOf(secret: string): Mac {
   const key = Buffer.from(hkdfSync("sha256", Buffer.from(secret, "hex"), "", "ids", 32));
   return (text) => {
@@ -109,7 +109,7 @@ export function removeReadyFile(directory: string): void {
 }
 
 /**
- * How workerds ended that followed each other soon. What it is asked for: `src/runtime/environment/suspects.ts`.
+ * How workerds ended that followed each other soon. What it is asked for: `src/kernel/environment/suspects.ts`.
  *
  * Invariant. A kill from outside (by a person, a supervisor, the system for want of memory) is a death, of which nobody can
  * say that it would come again; what workerd does itself is a death by any other signal, or a silence that ends in our own kill.

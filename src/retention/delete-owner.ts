@@ -6,9 +6,9 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { accountObject, ownerFolder } from "../runtime/kit/names.ts";
-import { minting } from "../runtime/kit/secrets.ts";
-import { closeOrganization, forgetOrganization, objectsOfProject, stopProject } from "../runtime/kit/slice-hooks.ts";
+import { accountObject, ownerFolder } from "../kernel/kit/names.ts";
+import { minting } from "../kernel/kit/secrets.ts";
+import { closeOrganization, forgetOrganization, objectsOfProject, stopProject } from "../kernel/kit/slice-hooks.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";

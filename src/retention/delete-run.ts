@@ -6,8 +6,8 @@
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { countRowsOfRun, deleteRowsOfRun } from "../db/deleted-rows.ts";
-import { rolloutHost, runFolder, runObject, trainerObject } from "../runtime/kit/names.ts";
+import { countRowsOfRun, deleteRowsOfRun } from "../kernel/db/deleted-rows.ts";
+import { rolloutHost, runFolder, runObject, trainerObject } from "../kernel/kit/names.ts";
 import { evalsOf, hideRun, kindOfRun } from "./deletion-queries.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";

@@ -6,10 +6,10 @@ import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } f
 import { type DeletionKind, type DeletionView, recoverableUntil } from "../contract/deletion.ts";
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
-import { type Page, pageOf, seconds } from "../db/page.ts";
-import { RUNS_TOLD, unfinishedRuns } from "../db/runs.ts";
-import { type DeletionRow, deletions, runs, trainerTokens } from "../db/schema.ts";
-import { type Condition, inOrganization, inProject, type Rows, unscoped } from "../db/scoped.ts";
+import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
+import { RUNS_TOLD, unfinishedRuns } from "../kernel/db/runs.ts";
+import { type DeletionRow, deletions, runs, trainerTokens } from "../kernel/db/schema.ts";
+import { type Condition, inOrganization, inProject, type Rows, unscoped } from "../kernel/db/scoped.ts";
 
 export type NewDeletion = Pick<DeletionRow, "id" | "requested_by" | "created_at">;
 

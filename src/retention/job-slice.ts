@@ -1,5 +1,5 @@
 /** One slice of a job: what it works with, and what comes of it. */
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Counts, Job, Jobs, Progress } from "./jobs.ts";
 
 export interface Slice {

@@ -6,7 +6,7 @@
  * deleted or after all of it is: whatever a kill cuts off is done again, and nothing is counted twice.
  */
 import type { DeletionKind } from "../contract/deletion.ts";
-import { Rows } from "../runtime/kit/rows.ts";
+import { Rows } from "../kernel/kit/rows.ts";
 import type { DeletionOrder } from "./rpc.ts";
 
 export type Counts = Readonly<Record<string, number>>;

@@ -9,11 +9,11 @@
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Owner, Serves } from "../runtime/contract/rpc.ts";
-import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
-import { logError } from "../runtime/kit/log.ts";
-import { tellOfDays } from "../runtime/kit/slice-hooks.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
+import { logError } from "../kernel/kit/log.ts";
+import { tellOfDays } from "../kernel/kit/slice-hooks.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import type { Owner, Serves } from "../kernel/messages/rpc.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
 import { noteDeletion } from "./deletion-queries.ts";

@@ -4,8 +4,8 @@
  */
 import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../db/doors-schema.ts";
-import { reportLinks, signInCodes, webSessions } from "../db/page-schema.ts";
+import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../kernel/db/doors-schema.ts";
+import { reportLinks, signInCodes, webSessions } from "../kernel/db/page-schema.ts";
 import {
   apiKeys,
   budgets,
@@ -24,7 +24,7 @@ import {
   secrets,
   trainerTokens,
   usageHours,
-} from "../db/schema.ts";
+} from "../kernel/db/schema.ts";
 import {
   type Condition,
   inOrganization,
@@ -32,8 +32,8 @@ import {
   type OrganizationTable,
   type ProjectTable,
   unscoped,
-} from "../db/scoped.ts";
-import { works } from "../db/working-keys.ts";
+} from "../kernel/db/scoped.ts";
+import { works } from "../kernel/db/working-keys.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
 /** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */

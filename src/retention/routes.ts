@@ -1,11 +1,11 @@
 /** Deletions: what is taken away for good, by a job, and the receipts of it. */
 
-import { ask, readBody, readQuery } from "../api/answer.ts";
-import { unwrap } from "../api/errors.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { PageQuery, pageOf, positionOf } from "../api/page.ts";
 import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
+import { ask, readBody, readQuery } from "../kernel/http/answer.ts";
+import { unwrap } from "../kernel/http/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { PageQuery, pageOf, positionOf } from "../kernel/http/page.ts";
 import { deletionViewOf, getDeletion, listDeletions } from "./deletion-queries.ts";
 
 const service = serviceOf<typeof import("./service.ts")>("retention");

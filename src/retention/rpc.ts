@@ -1,8 +1,8 @@
-/** What the object of a project is asked. As in wire.ts of the runtime: everything may come twice. */
+/** What the object of a project is asked. As in `src/kernel/messages`: everything may come twice. */
 import type { DeletionKind } from "../contract/deletion.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Owner } from "../runtime/contract/rpc.ts";
-import { ownerName } from "../runtime/kit/names.ts";
+import { ownerName } from "../kernel/kit/names.ts";
+import type { Owner } from "../kernel/messages/rpc.ts";
 
 /** What is deleted: the work of the object of its project, or of its organisation. */
 export interface DeletionOrder {

@@ -1,5 +1,5 @@
 /** Deletions by jobs, and the daily sweep by how long a project keeps what is made in it. */
-import type { Slice } from "../api/slice.ts";
+import type { Slice } from "../kernel/http/slice.ts";
 import { deletionOperations } from "./routes.ts";
 import { projectObject } from "./rpc.ts";
 

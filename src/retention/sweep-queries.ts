@@ -2,10 +2,10 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { reportLinks, webSessions } from "../db/page-schema.ts";
-import { unfinishedRuns } from "../db/runs.ts";
-import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "../db/schema.ts";
-import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "../db/scoped.ts";
+import { reportLinks, webSessions } from "../kernel/db/page-schema.ts";
+import { unfinishedRuns } from "../kernel/db/runs.ts";
+import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "../kernel/db/schema.ts";
+import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "../kernel/db/scoped.ts";
 
 /** Null for a project that is not there, or is being deleted. */
 export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {

@@ -6,11 +6,11 @@ import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { deleteUnusedDataset } from "../db/datasets.ts";
-import { uploadKeys } from "../runtime/kit/names.ts";
-import { minting } from "../runtime/kit/secrets.ts";
-import { sweepProject } from "../runtime/kit/slice-hooks.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { deleteUnusedDataset } from "../kernel/db/datasets.ts";
+import { uploadKeys } from "../kernel/kit/names.ts";
+import { minting } from "../kernel/kit/secrets.ts";
+import { sweepProject } from "../kernel/kit/slice-hooks.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { beginRunDeletion, unfinishedDeletions } from "./deletion-queries.ts";
 import type { Jobs } from "./jobs.ts";
 import {

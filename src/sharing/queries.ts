@@ -2,11 +2,11 @@
 import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { insertOnce, type Kept, type Remembered } from "../db/idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "../db/page.ts";
-import { type ReportLinkRow, reportLinks } from "../db/page-schema.ts";
-import { organizations, projects, type RunRow, runs } from "../db/schema.ts";
-import { type InProject, inProject, unscoped } from "../db/scoped.ts";
+import { insertOnce, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
+import { type ReportLinkRow, reportLinks } from "../kernel/db/page-schema.ts";
+import { organizations, projects, type RunRow, runs } from "../kernel/db/schema.ts";
+import { type InProject, inProject, unscoped } from "../kernel/db/scoped.ts";
 import type { ReportLinkView } from "./wire.ts";
 
 export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;

@@ -1,16 +1,16 @@
 /** Links by which anybody reads the report of a run. What stands in one is said once. */
 
-import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "../api/answer.ts";
-import { bearerOf, unauthorized } from "../api/bearer.ts";
-import { Refusal, unwrap } from "../api/errors.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { listReply, PageQuery } from "../api/page.ts";
-import { refuseStranger } from "../api/strangers.ts";
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Page } from "../db/page.ts";
-import { getRun } from "../db/runs.ts";
+import type { Page } from "../kernel/db/page.ts";
+import { getRun } from "../kernel/db/runs.ts";
+import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "../kernel/http/answer.ts";
+import { bearerOf, unauthorized } from "../kernel/http/bearer.ts";
+import { Refusal, unwrap } from "../kernel/http/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { listReply, PageQuery } from "../kernel/http/page.ts";
+import { refuseStranger } from "../kernel/http/strangers.ts";
 import { deleteReportLink, findReportLink, listReportLinks, reportLinkViewOf } from "./queries.ts";
 import { CreatedReportLink, ReportLinkList, ReportLinkRequest, SharedReport } from "./wire.ts";
 

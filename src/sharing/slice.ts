@@ -1,5 +1,5 @@
 /** Links by which anybody reads the report of a run. */
-import type { Slice } from "../api/slice.ts";
+import type { Slice } from "../kernel/http/slice.ts";
 import { dropReportLinks } from "./queries.ts";
 import { reportLinkOperations } from "./routes.ts";
 

@@ -7,14 +7,14 @@
  */
 
 import type { Trajectory } from "../contract/trajectory.ts";
-import { addTotal } from "../db/totals.ts";
-import type { SegmentTrace } from "../runtime/contract/run-records.ts";
-import type { SegmentMessage } from "../runtime/contract/wire.ts";
-import { wayOut } from "../runtime/kit/address.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { runObject } from "../runtime/kit/names.ts";
-import { sha256Hex } from "../runtime/kit/secrets.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { addTotal } from "../kernel/db/totals.ts";
+import { wayOut } from "../kernel/kit/address.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { runObject } from "../kernel/kit/names.ts";
+import { sha256Hex } from "../kernel/kit/secrets.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
+import type { SegmentTrace } from "../kernel/messages/run-records.ts";
+import type { SegmentMessage } from "../kernel/messages/wire.ts";
 import { type Collector, headersOf, sendSpans } from "./otlp.ts";
 import { rolloutSpans, runSpan, type Span, type SpanOptions } from "./spans.ts";
 

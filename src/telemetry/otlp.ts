@@ -1,6 +1,6 @@
 /** Spans to a collector by OTLP/HTTP, as JSON. This is the one place where such a call is retried. */
-import { beginningOf } from "../clients/bounded-body.ts";
-import type { Send } from "../clients/outgoing.ts";
+import { beginningOf } from "../kernel/clients/bounded-body.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
 
 export interface Collector {
   /** Without the path of the signal. */

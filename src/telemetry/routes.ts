@@ -1,6 +1,6 @@
 /** What a deployment says of itself, in the words of Prometheus. */
 
-import { type Operation, serviceOf } from "../api/operation.ts";
+import { type Operation, serviceOf } from "../kernel/http/operation.ts";
 import { PROMETHEUS_TEXT } from "./prometheus.ts";
 
 const service = serviceOf<typeof import("./scrape-metrics.ts")>("telemetry");

@@ -8,10 +8,10 @@
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../contract/errors.ts";
 import { RUN_STATUSES } from "../contract/run.ts";
 import { ROLLOUT_SCHEMA } from "../contract/trajectory.ts";
-import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../runtime/contract/latency.ts";
-import { logError } from "../runtime/kit/log.ts";
-import { endpointObject } from "../runtime/kit/names.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
+import { logError } from "../kernel/kit/log.ts";
+import { endpointObject } from "../kernel/kit/names.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../kernel/messages/latency.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
 import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 

@@ -1,5 +1,5 @@
 /** What a deployment tells of itself: metrics for Prometheus, spans for a collector. */
-import type { Slice } from "../api/slice.ts";
+import type { Slice } from "../kernel/http/slice.ts";
 import { exportSpans } from "./export-spans.ts";
 import { metricsOperations } from "./routes.ts";
 

@@ -8,7 +8,7 @@
 import type { Judgement } from "../contract/judgement.ts";
 import type { Messages } from "../contract/messages.ts";
 import { historyOf, promptOf, type StoredTurn, type Trajectory } from "../contract/trajectory.ts";
-import type { RolloutEntry, SegmentTrace } from "../runtime/contract/run-records.ts";
+import type { RolloutEntry, SegmentTrace } from "../kernel/messages/run-records.ts";
 
 type Value =
   | { readonly stringValue: string }

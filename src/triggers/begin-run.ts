@@ -1,10 +1,10 @@
 /** The run that a delivery begins: of the trigger as it is by now, by whoever made it, once. */
 import type { RunRequest } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
-import { type Result, refuse } from "../runtime/contract/refusal.ts";
-import { accounts } from "../runtime/kit/account-hooks.ts";
-import type { CreateOptions } from "../runtime/kit/idempotency.ts";
-import { keyedHashes, sha256Hex } from "../runtime/kit/secrets.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
+import type { CreateOptions } from "../kernel/kit/idempotency.ts";
+import { keyedHashes, sha256Hex } from "../kernel/kit/secrets.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filled } from "./mapping.ts";
 import { getTrigger } from "./queries.ts";
 import type { TriggerPlace } from "./rpc.ts";

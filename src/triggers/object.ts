@@ -8,15 +8,15 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
-import { getRun } from "../db/runs.ts";
-import type { Refusal } from "../runtime/contract/refusal.ts";
-import type { Serves } from "../runtime/contract/rpc.ts";
-import { accounts } from "../runtime/kit/account-hooks.ts";
-import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
-import { backoffMs } from "../runtime/kit/backoff.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { Tombstone } from "../runtime/kit/tombstone.ts";
-import { WaitingReaders } from "../runtime/run/pages.ts";
+import { getRun } from "../kernel/db/runs.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
+import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
+import { backoffMs } from "../kernel/kit/backoff.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { Tombstone } from "../kernel/kit/tombstone.ts";
+import type { Refusal } from "../kernel/messages/refusal.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
+import { WaitingReaders } from "../kernel/run/pages.ts";
 import { type AcceptRun, beginRun } from "./begin-run.ts";
 import { getTrigger } from "./queries.ts";
 import { RefusalEvents } from "./refusal-events.ts";

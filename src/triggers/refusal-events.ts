@@ -2,9 +2,10 @@
  * `trigger.refused`: tells webhooks that a trigger refused a delivery, once a minute for each reason at most. A kill in
  * between leaves one out; the log has it all the same.
  */
-import type { Refusal } from "../runtime/contract/refusal.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { emitEvents } from "../runtime/kit/slice-hooks.ts";
+
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { emitEvents } from "../kernel/kit/slice-hooks.ts";
+import type { Refusal } from "../kernel/messages/refusal.ts";
 import type { TriggerPlace } from "./rpc.ts";
 
 const MINUTE_MS = 60_000;

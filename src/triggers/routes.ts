@@ -1,16 +1,16 @@
 /** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
 import * as z from "zod";
-import { answer, ask, readBody, readQuery } from "../api/answer.ts";
-import { Refusal, unwrap } from "../api/errors.ts";
-import { idempotencyKeyOf, readText } from "../api/input.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { keepPace, RUN_COST_MS } from "../api/pace.ts";
-import { pageOf } from "../api/page.ts";
-import { resourceOperations } from "../api/resource.ts";
-import { isRefused, refuseStranger, sharerOf } from "../api/strangers.ts";
 import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
-import type { TriggerRow } from "../db/doors-schema.ts";
-import { seconds } from "../db/page.ts";
+import type { TriggerRow } from "../kernel/db/doors-schema.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";
+import { Refusal, unwrap } from "../kernel/http/errors.ts";
+import { idempotencyKeyOf, readText } from "../kernel/http/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { keepPace, RUN_COST_MS } from "../kernel/http/pace.ts";
+import { pageOf } from "../kernel/http/page.ts";
+import { resourceOperations } from "../kernel/http/resource.ts";
+import { isRefused, refuseStranger, sharerOf } from "../kernel/http/strangers.ts";
 import { findTrigger, listTriggers, triggerViewOf } from "./queries.ts";
 import type { LoggedDelivery } from "./rpc.ts";
 import {

@@ -3,8 +3,8 @@
  * optional fields. Times are epoch milliseconds.
  */
 import type { Scope } from "../contract/scope.ts";
-import type { Refusal } from "../runtime/contract/refusal.ts";
-import { folderOf } from "../runtime/kit/names.ts";
+import { folderOf } from "../kernel/kit/names.ts";
+import type { Refusal } from "../kernel/messages/refusal.ts";
 import type { Filling } from "./mapping.ts";
 import type { DeliveryState, TriggerConcurrency } from "./wire.ts";
 

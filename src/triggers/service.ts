@@ -10,14 +10,14 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { faultInSecret } from "../contract/signing-secret.ts";
 import { mintId } from "../core/ids.ts";
-import type { TriggerRow } from "../db/doors-schema.ts";
-import { projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { given } from "../runtime/kit/given.ts";
-import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
-import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
-import { createInProject } from "../runtime/service/create-in-project.ts";
-import { notFound } from "../runtime/service/read-run.ts";
-import { resolveRun, wantedBy } from "../runtime/service/resolve/resolve-run.ts";
+import type { TriggerRow } from "../kernel/db/doors-schema.ts";
+import { given } from "../kernel/kit/given.ts";
+import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
+import { minting, seal, sealContext } from "../kernel/kit/secrets.ts";
+import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { createInProject } from "../kernel/service/create-in-project.ts";
+import { notFound } from "../kernel/service/read-run.ts";
+import { resolveRun, wantedBy } from "../kernel/service/resolve/resolve-run.ts";
 import {
   deleteTrigger as deleteRow,
   findTrigger,

@@ -1,7 +1,8 @@
 /** Triggers: addresses at which webhooks of other platforms begin runs. */
-import type { Slice } from "../api/slice.ts";
+
 import type { Scope } from "../contract/scope.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import type { Slice } from "../kernel/http/slice.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { deleteTrigger, someTriggers } from "./queries.ts";
 import { triggerOperations } from "./routes.ts";
 import { triggerObject } from "./rpc.ts";

@@ -8,7 +8,7 @@
  * run is known again.
  */
 import { LIMITS } from "../contract/limits.ts";
-import type { Refusal } from "../runtime/contract/refusal.ts";
+import type { Refusal } from "../kernel/messages/refusal.ts";
 import type { Filling } from "./mapping.ts";
 import type { LoggedDelivery } from "./rpc.ts";
 import type { DeliveryState } from "./wire.ts";

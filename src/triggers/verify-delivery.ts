@@ -9,10 +9,10 @@
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { canonicalJson, isRecord, type Json } from "../contract/json.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
-import { type Refusal, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { type GiveBack, stepsOfJson } from "../runtime/kit/fair-turns.ts";
-import { isSameText, sha256Hex } from "../runtime/kit/secrets.ts";
-import { verifyingKeys } from "../runtime/kit/signing-keys.ts";
+import { type GiveBack, stepsOfJson } from "../kernel/kit/fair-turns.ts";
+import { isSameText, sha256Hex } from "../kernel/kit/secrets.ts";
+import { verifyingKeys } from "../kernel/kit/signing-keys.ts";
+import { type Refusal, type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { TriggerScheme } from "./wire.ts";
 
 /** Seconds that a sender's clock and ours may differ by. */

@@ -2,8 +2,8 @@
  * One delivery of an event to an address. It follows no redirect and reads no more than a short answer; what the answer
  * means, and whether it is tried again, is decided elsewhere, never here.
  */
-import { beginningOf } from "../clients/bounded-body.ts";
-import type { Send } from "../clients/outgoing.ts";
+import { beginningOf } from "../kernel/clients/bounded-body.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
 
 export interface WebhookCall {
   readonly url: string;

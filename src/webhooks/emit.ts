@@ -5,9 +5,9 @@
  * news keeps them until it has returned, and tells them again. What is told twice, under the same id, is delivered once.
  */
 import type { Scope } from "../contract/scope.ts";
-import { OUTAGE_MS, TtlCache } from "../runtime/kit/caches.ts";
-import type { EventListener, OutboundEvent } from "../runtime/kit/slice-hooks.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import type { EventListener, OutboundEvent } from "../kernel/kit/slice-hooks.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { type Listening, webhooksListening, webhooksNaming } from "./queries.ts";
 import { webhookObject } from "./rpc.ts";
 import { wants } from "./rules.ts";

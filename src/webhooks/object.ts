@@ -7,16 +7,16 @@
  * database before anything leaves. Where nothing is due there is no alarm. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Send } from "../clients/outgoing.ts";
 import { LIMITS } from "../contract/limits.ts";
-import type { Serves } from "../runtime/contract/rpc.ts";
-import { isAtRest, untilTheNextBoot } from "../runtime/kit/at-rest.ts";
-import { backoffMs } from "../runtime/kit/backoff.ts";
-import { idsOf, logError, logNotice } from "../runtime/kit/log.ts";
-import { mailOwners } from "../runtime/kit/mail-owners.ts";
-import type { OutboundEvent } from "../runtime/kit/slice-hooks.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { Tombstone } from "../runtime/kit/tombstone.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
+import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
+import { backoffMs } from "../kernel/kit/backoff.ts";
+import { idsOf, logError, logNotice } from "../kernel/kit/log.ts";
+import { mailOwners } from "../kernel/kit/mail-owners.ts";
+import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { Tombstone } from "../kernel/kit/tombstone.ts";
+import type { Serves } from "../kernel/messages/rpc.ts";
 import { backlogOf, type Delivery, deliveryViewOf } from "./deliveries.ts";
 import { forgetListening } from "./emit.ts";
 import { disableWebhook } from "./queries.ts";

@@ -7,10 +7,10 @@ import {
   type WebhookSecretRow,
   webhookEndpoints,
   webhookSecrets,
-} from "../db/doors-schema.ts";
-import { insertWithin, isThere, type Kept, type NewRow, type Remembered } from "../db/idempotency-keys.ts";
-import { type Page, pageOf } from "../db/page.ts";
-import { inOrganization, inProject } from "../db/scoped.ts";
+} from "../kernel/db/doors-schema.ts";
+import { insertWithin, isThere, type Kept, type NewRow, type Remembered } from "../kernel/db/idempotency-keys.ts";
+import { type Page, pageOf } from "../kernel/db/page.ts";
+import { inOrganization, inProject } from "../kernel/db/scoped.ts";
 
 export type NewWebhook = Omit<WebhookEndpointRow, "org_id" | "project_id">;
 export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;

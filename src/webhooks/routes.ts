@@ -1,10 +1,10 @@
 /** Webhook endpoints: addresses that are told of events, and what was delivered there. A secret is shown once. */
 
-import { answer, ask, readBody, readQuery } from "../api/answer.ts";
-import { idempotencyKeyOf } from "../api/input.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../api/operation.ts";
-import { resourceOperations } from "../api/resource.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
+import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";
+import { idempotencyKeyOf } from "../kernel/http/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { resourceOperations } from "../kernel/http/resource.ts";
 import { findWebhook, listWebhooks } from "./queries.ts";
 import {
   CreatedWebhook,

@@ -4,8 +4,8 @@
  */
 
 import type { Scope } from "../contract/scope.ts";
-import { folderOf } from "../runtime/kit/names.ts";
-import type { OutboundEvent } from "../runtime/kit/slice-hooks.ts";
+import { folderOf } from "../kernel/kit/names.ts";
+import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 import type { DeliveriesQuery, WebhookBacklog, WebhookDelivery } from "./wire.ts";
 
 export interface WebhookOf {

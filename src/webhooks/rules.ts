@@ -7,7 +7,7 @@
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { seededRandom } from "../contract/random.ts";
-import type { OutboundEvent } from "../runtime/kit/slice-hooks.ts";
+import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,13 +1,14 @@
 /** Where deliveries of an endpoint go and what signs them, read anew for each run of its alarm; and one attempt. */
-import type { Send } from "../clients/outgoing.ts";
-import { withoutKey } from "../clients/without-key.ts";
+
 import { LIMITS } from "../contract/limits.ts";
 import { saidBack } from "../contract/shown-text.ts";
-import { type AllowedHosts, allowedHosts, wayOut } from "../runtime/kit/address.ts";
-import { idsOf, logError } from "../runtime/kit/log.ts";
-import { openSealed } from "../runtime/kit/sealed-values.ts";
-import { signedHeaders } from "../runtime/kit/sign-webhook.ts";
-import type { Subrequests } from "../runtime/kit/subrequests.ts";
+import type { Send } from "../kernel/clients/outgoing.ts";
+import { withoutKey } from "../kernel/clients/without-key.ts";
+import { type AllowedHosts, allowedHosts, wayOut } from "../kernel/kit/address.ts";
+import { idsOf, logError } from "../kernel/kit/log.ts";
+import { openSealed } from "../kernel/kit/sealed-values.ts";
+import { signedHeaders } from "../kernel/kit/sign-webhook.ts";
+import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { postWebhook } from "./client.ts";
 import type { Delivery, Tried } from "./deliveries.ts";
 import { findWebhook, secretsOfWebhook } from "./queries.ts";

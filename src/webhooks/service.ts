@@ -7,17 +7,17 @@ import { permits } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import type { WebhookEndpointRow } from "../db/doors-schema.ts";
-import { seconds } from "../db/page.ts";
-import { keyReused, projectGone, type Result, refuse } from "../runtime/contract/refusal.ts";
-import { refuseAddress } from "../runtime/kit/address.ts";
-import { given } from "../runtime/kit/given.ts";
-import type { CreateOptions, Made } from "../runtime/kit/idempotency.ts";
-import { minting, seal, sealContext } from "../runtime/kit/secrets.ts";
-import { Subrequests } from "../runtime/kit/subrequests.ts";
-import { createInProject } from "../runtime/service/create-in-project.ts";
-import { noteProject } from "../runtime/service/note-project.ts";
-import { notFound } from "../runtime/service/read-run.ts";
+import type { WebhookEndpointRow } from "../kernel/db/doors-schema.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { refuseAddress } from "../kernel/kit/address.ts";
+import { given } from "../kernel/kit/given.ts";
+import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
+import { minting, seal, sealContext } from "../kernel/kit/secrets.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { keyReused, projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { createInProject } from "../kernel/service/create-in-project.ts";
+import { noteProject } from "../kernel/service/note-project.ts";
+import { notFound } from "../kernel/service/read-run.ts";
 import { forgetListening } from "./emit.ts";
 import {
   deleteWebhook,

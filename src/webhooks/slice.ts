@@ -1,7 +1,8 @@
 /** Webhook endpoints: addresses that are told of events. */
-import type { Slice } from "../api/slice.ts";
+
 import type { Scope } from "../contract/scope.ts";
-import type { OwnedObject } from "../runtime/kit/slice-hooks.ts";
+import type { Slice } from "../kernel/http/slice.ts";
+import type { OwnedObject } from "../kernel/kit/slice-hooks.ts";
 import { webhookListener } from "./emit.ts";
 import { webhooksOfProject } from "./queries.ts";
 import { webhookOperations } from "./routes.ts";

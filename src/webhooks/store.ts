@@ -6,8 +6,8 @@
  * LIMITS.webhookBacklog deliveries and LIMITS.webhookBacklogBytes wait: what goes beyond is dropped, the oldest first, and counted.
  */
 import { LIMITS } from "../contract/limits.ts";
-import { Rows } from "../runtime/kit/rows.ts";
-import type { OutboundEvent } from "../runtime/kit/slice-hooks.ts";
+import { Rows } from "../kernel/kit/rows.ts";
+import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 import {
   type Delivery,
   type Disabled,

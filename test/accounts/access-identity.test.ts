@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
 import { DEFAULT_LIMITS, PERMISSIONS_OF, type Role } from "../../src/contract/identity.ts";
-import { admit } from "../api/accounts.ts";
-import { openDoor } from "../api/door.ts";
 import type { SignOrder } from "../fakes/access-team.ts";
+import { admit } from "../kernel/http/accounts.ts";
+import { openDoor } from "../kernel/http/door.ts";
 
 const NOW = 1_792_000_000_000;
 const SECONDS = NOW / 1000;

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { AuditList } from "../../src/contract/audit-log.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { AuditObject } from "../../src/index.ts";
-import { services } from "../../src/runtime/service/services.ts";
-import { type Door, openDoor } from "../api/door.ts";
+import { services } from "../../src/kernel/service/services.ts";
+import { type Door, openDoor } from "../kernel/http/door.ts";
 
 const ENDPOINT = { name: "qwen", base_url: "https://gpu.example/v1" };
 

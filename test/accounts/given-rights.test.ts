@@ -6,12 +6,12 @@ import { insertApiKey } from "../../src/accounts/queries/api-keys.ts";
 import { whoStillMay } from "../../src/accounts/queries/standing.ts";
 import type { Role } from "../../src/contract/identity.ts";
 import { mintRunId } from "../../src/core/ids.ts";
-import { endpoints, runs } from "../../src/db/schema.ts";
-import { minting } from "../../src/runtime/kit/secrets.ts";
-import { keyRow } from "../api/accounts.ts";
-import { openBrowser } from "../api/browser.ts";
-import { endpointRow, runRow } from "../api/run-rows.ts";
-import { openTenant, type Tenant } from "../api/tenant.ts";
+import { endpoints, runs } from "../../src/kernel/db/schema.ts";
+import { minting } from "../../src/kernel/kit/secrets.ts";
+import { keyRow } from "../kernel/http/accounts.ts";
+import { openBrowser } from "../kernel/http/browser.ts";
+import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
+import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
 
 const HTTPS = "https://platform.test";
 const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;

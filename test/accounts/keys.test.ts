@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
-import { openTenant, storedKey, type Tenant } from "../api/tenant.ts";
+import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
+import { openTenant, storedKey, type Tenant } from "../kernel/http/tenant.ts";
 
 const REQUEST = { name: "nightly", scopes: ["runs:write", "rollouts:read"] };
 

@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { openAuthentication } from "../../src/accounts/authentication.ts";
-import { createApp } from "../../src/api/app.ts";
 import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
-import { services } from "../../src/runtime/service/services.ts";
+import { createApp } from "../../src/kernel/http/app.ts";
+import { services } from "../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../src/slice-services.ts";
 import { OPERATIONS } from "../../src/slices.ts";
-import { openTenant } from "../api/tenant.ts";
-import { checked } from "../api/validate-responses.ts";
+import { openTenant } from "../kernel/http/tenant.ts";
+import { checked } from "../kernel/http/validate-responses.ts";
 
 const TOKEN = "the deployment's own token, of 32 characters";
 

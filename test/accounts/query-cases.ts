@@ -7,9 +7,9 @@ import * as people from "../../src/accounts/queries/people.ts";
 import * as projects from "../../src/accounts/queries/projects.ts";
 import { personBehind, whoStillMay } from "../../src/accounts/queries/standing.ts";
 import * as sessions from "../../src/accounts/queries/web-sessions.ts";
-import { keyRow } from "../api/accounts.ts";
-import type { OrganizationCase } from "../db/cases.ts";
-import { codeRow, sessionRow } from "../db/tenants.ts";
+import type { OrganizationCase } from "../kernel/db/cases.ts";
+import { codeRow, sessionRow } from "../kernel/db/tenants.ts";
+import { keyRow } from "../kernel/http/accounts.ts";
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const at = { created_at: 2000 };

@@ -1,10 +1,10 @@
 /** A platform that is killed while a browser signs in, at any call of its database, before and after it. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { sha256Hex } from "../../src/runtime/kit/secrets.ts";
-import { openBrowser } from "../api/browser.ts";
-import { killedAt } from "../api/killed.ts";
-import { openTenant, type Tenant } from "../api/tenant.ts";
+import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
+import { openBrowser } from "../kernel/http/browser.ts";
+import { killedAt } from "../kernel/http/killed.ts";
+import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
 
 const HTTPS = "https://platform.test";
 const MOST_CALLS = 12;

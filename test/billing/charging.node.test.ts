@@ -1,8 +1,8 @@
 /** An ended rollout as the books take it. */
 import { expect, test } from "vitest";
 import { settledEnd } from "../../src/billing/charging.ts";
-import type { SettledRow } from "../../src/runtime/run/ended-rows.ts";
-import { RUN_SPEC } from "../runtime/run-rows.ts";
+import type { SettledRow } from "../../src/kernel/run/ended-rows.ts";
+import { RUN_SPEC } from "../kernel/run-rows.ts";
 
 const ROW: SettledRow = {
   ...{ id: "ro_1", carries: null, outcome: "scored", turns: 2, calls: 3, prompt_tokens: 5, completion_tokens: 7 },

@@ -9,7 +9,7 @@ import type { BalanceView, LedgerVerification } from "../../src/contract/billing
 import type { LedgerEntry } from "../../src/contract/money.ts";
 import type { StatementList, StatementView } from "../../src/contract/statement.ts";
 import type { UsagePage } from "../../src/contract/usage.ts";
-import { settle } from "../runtime/paying.ts";
+import { settle } from "../kernel/paying.ts";
 import {
   aTale,
   cancelled,

@@ -1,7 +1,7 @@
 /** Signatures of webhooks, verified by the Python library of Standard Webhooks. Skipped where there is no Python. */
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { signedHeaders } from "../../src/runtime/kit/sign-webhook.ts";
+import { signedHeaders } from "../../src/kernel/kit/sign-webhook.ts";
 import { bodyOf } from "../../src/webhooks/rules.ts";
 import { pythonVenv, run } from "../python/python-venv.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { exitOfGates, type GateArguments, judge } from "../../src/cli/eval/gates.ts";
 import type { RunComparison } from "../../src/contract/comparison.ts";
 import type { RunView } from "../../src/contract/run.ts";
-import { COMPARISON } from "../api/examples.ts";
+import { COMPARISON } from "../kernel/http/examples.ts";
 import { recorded } from "../sdk/recording-fetch.ts";
 import { aRun } from "./a-run.ts";
 

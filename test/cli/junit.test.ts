@@ -12,7 +12,7 @@ import { checkFolderOf } from "../../src/cli/argument-values.ts";
 import type { GateResult } from "../../src/cli/eval/gates.ts";
 import { writeJunit } from "../../src/cli/eval/junit.ts";
 import type { ResultRow } from "../../src/contract/run.ts";
-import { RESULT_ROW } from "../api/examples.ts";
+import { RESULT_ROW } from "../kernel/http/examples.ts";
 import { aRun } from "./a-run.ts";
 
 const JENKINS = readFileSync(join(import.meta.dirname, "../fixtures/junit-10.xsd"), "utf8");

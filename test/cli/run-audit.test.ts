@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIT } from "../api/examples.ts";
+import { AUDIT } from "../kernel/http/examples.ts";
 import { command } from "./run-rollcall.ts";
 
 /** A run whose row in the database is still to be written. */

@@ -4,7 +4,7 @@ import { signedText, timeText } from "../../src/cli/terminal/format.ts";
 import { resultsTable } from "../../src/cli/terminal/results.ts";
 import type { RunComparison } from "../../src/contract/comparison.ts";
 import type { RunView } from "../../src/contract/run.ts";
-import { COMPARISON } from "../api/examples.ts";
+import { COMPARISON } from "../kernel/http/examples.ts";
 import { aRun } from "./a-run.ts";
 
 const notesOf = (run: Parameters<typeof aRun>) =>

@@ -1,7 +1,7 @@
 /** The OpenAPI document against the specification's own schema, in Node: the validator compiles code, which workerd refuses. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
-import { openApiOf } from "../../src/api/openapi/openapi.ts";
+import { openApiOf } from "../../src/kernel/http/openapi/openapi.ts";
 import { OPERATIONS } from "../../src/slices.ts";
 
 const served = () => JSON.parse(JSON.stringify(openApiOf(OPERATIONS)));

@@ -1,6 +1,6 @@
 /**
  * Where we do otherwise than verifiers on purpose (docs/verifiers.md), rule by rule, through the doors an author has. What
- * only a running platform shows is in test/runtime (divergences, run-retry, permits).
+ * only a running platform shows is in test/kernel (divergences, run-retry, permits).
  */
 import {
   dataset,

@@ -329,7 +329,7 @@ export class FakeVllm extends EngineState {
 const CHAT = "/v1/chat/completions";
 const LOADS = ["/update_weights", "/collective_rpc"];
 
-/** Nothing of what src/clients/probe.ts asks is a call of a rollout. */
+/** Nothing of what src/kernel/clients/probe.ts asks is a call of a rollout. */
 function isProbe(body: Body): boolean {
   return Number(body["top_logprobs"] ?? 0) > 0 || (body["max_tokens"] === 2 && Array.isArray(body["tools"]));
 }

@@ -9,7 +9,7 @@ import worker, {
   RunObject as RealRunObject,
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
-import type { RunMessage } from "../../src/runtime/contract/wire.ts";
+import type { RunMessage } from "../../src/kernel/messages/wire.ts";
 import { losingReplies } from "./faulty-objects.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
 import { failing } from "./faulty-store.ts";

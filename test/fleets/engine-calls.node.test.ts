@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { ownNetwork } from "../../src/clients/outgoing.ts";
 import type { Engine } from "../../src/fleets/engine-calls.ts";
 import { loadWeights, unloadAdapter, type WeightLoad } from "../../src/fleets/engine-load.ts";
 import { pauseEngine, resumeEngine } from "../../src/fleets/engine-pause.ts";
 import { checkEngine, probeEngine } from "../../src/fleets/engine-probe.ts";
+import { ownNetwork } from "../../src/kernel/clients/outgoing.ts";
 import { type FakeVllm, type FakeVllmOptions, startFakeVllm } from "../fakes/fake-vllm.ts";
 
 const KEY = "sk-engine-3f9a71c2d4";

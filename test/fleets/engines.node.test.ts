@@ -5,7 +5,7 @@ import { checkEngine } from "../../src/fleets/engine-probe.ts";
 import { change } from "../../src/fleets/engines.ts";
 import { newFleet } from "../../src/fleets/state.ts";
 import { isLabelOf } from "../../src/fleets/weights.ts";
-import type { WeightOrder } from "../../src/runtime/contract/run-fleet.ts";
+import type { WeightOrder } from "../../src/kernel/messages/run-fleet.ts";
 import { type FakeVllm, startFakeVllm } from "../fakes/fake-vllm.ts";
 import type { Era } from "../fakes/vllm-routes.ts";
 

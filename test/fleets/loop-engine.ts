@@ -1,5 +1,5 @@
 /** Engines of a fleet behind the network of its object: vLLM's routes as `reload` uses them, and what they really serve. */
-import type { Send } from "../../src/clients/outgoing.ts";
+import type { Send } from "../../src/kernel/clients/outgoing.ts";
 
 /** What may happen to the next request of a route: it never arrives, or its reply never does. */
 export type Cut = "before" | "after";

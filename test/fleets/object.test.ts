@@ -7,8 +7,8 @@ import { refuseHeld } from "../../src/fleets/place.ts";
 import { getFleet, insertFleet, type NewReplica, replicasOf, updateFleet } from "../../src/fleets/queries.ts";
 import type { FleetPermit } from "../../src/fleets/rpc.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { type Door, type Inside, inside, openPlatform } from "../runtime/platform.ts";
-import { openDelivery } from "../runtime/trainer-batch.ts";
+import { type Door, type Inside, inside, openPlatform } from "../kernel/platform.ts";
+import { openDelivery } from "../kernel/trainer-batch.ts";
 import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 /** The same of fleets and their replicas. */
 import * as fleets from "../../src/fleets/queries.ts";
-import type { Case } from "../db/cases.ts";
+import type { Case } from "../kernel/db/cases.ts";
 import { fleetRow, replicaRow } from "./rows.ts";
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;

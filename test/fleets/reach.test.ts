@@ -2,15 +2,15 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
-import { fleets, replicas } from "../../src/db/doors-schema.ts";
-import { inProject } from "../../src/db/scoped.ts";
 import { fleetReach } from "../../src/fleets/reach.ts";
 import type { EndedCall, FleetCall, FleetPermit } from "../../src/fleets/rpc.ts";
-import type { RolloutSpec } from "../../src/runtime/contract/wire.ts";
-import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
-import { type Door, openPlatform } from "../runtime/platform.ts";
-import { RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { fleets, replicas } from "../../src/kernel/db/doors-schema.ts";
+import { inProject } from "../../src/kernel/db/scoped.ts";
+import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
+import type { RolloutSpec } from "../../src/kernel/messages/wire.ts";
+import { type Door, openPlatform } from "../kernel/platform.ts";
+import { RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 import { type BareReplica, fleetRow, replicaRow } from "./rows.ts";
 
 let door: Door;

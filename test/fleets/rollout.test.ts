@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { RunView } from "../../src/contract/run.ts";
-import { trainingOn } from "../../src/db/runs.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { untilBatchReady } from "../runtime/batch-ready.ts";
-import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../runtime/platform.ts";
-import { GUESSES, questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { trainingOn } from "../../src/kernel/db/runs.ts";
+import { untilBatchReady } from "../kernel/batch-ready.ts";
+import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../kernel/platform.ts";
+import { GUESSES, questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 import { LoopEngine } from "./loop-engine.ts";
 import { insertFleet } from "./rows.ts";
 

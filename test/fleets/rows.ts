@@ -3,9 +3,9 @@ import { env } from "cloudflare:workers";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { mintId } from "../../src/core/ids.ts";
-import { type FleetRow, fleets, type ReplicaRow, replicas } from "../../src/db/doors-schema.ts";
-import { inProject } from "../../src/db/scoped.ts";
-import { minting } from "../../src/runtime/kit/secrets.ts";
+import { type FleetRow, fleets, type ReplicaRow, replicas } from "../../src/kernel/db/doors-schema.ts";
+import { inProject } from "../../src/kernel/db/scoped.ts";
+import { minting } from "../../src/kernel/kit/secrets.ts";
 
 export type BareFleet = Omit<FleetRow, "org_id" | "project_id">;
 export type BareReplica = Omit<ReplicaRow, "org_id" | "project_id">;

@@ -2,12 +2,12 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunView } from "../../src/contract/run.ts";
-import { fleets } from "../../src/db/doors-schema.ts";
-import { getRun, insertRun } from "../../src/db/runs.ts";
-import { inProject } from "../../src/db/scoped.ts";
-import { endpointRow, runRow } from "../api/run-rows.ts";
-import { type Door, openPlatform } from "../runtime/platform.ts";
-import { questions } from "../runtime/rows.ts";
+import { fleets } from "../../src/kernel/db/doors-schema.ts";
+import { getRun, insertRun } from "../../src/kernel/db/runs.ts";
+import { inProject } from "../../src/kernel/db/scoped.ts";
+import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
+import { type Door, openPlatform } from "../kernel/platform.ts";
+import { questions } from "../kernel/rows.ts";
 import { fleetRow, insertFleet } from "./rows.ts";
 
 const one = { environment: "gsm8k", dataset: questions(1), model: "m" };

@@ -4,9 +4,9 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { TrainerObject } from "../../src/runtime/trainer/object.ts";
-import { type Door, type Inside, inside, isOf, openPlatform } from "../runtime/platform.ts";
-import { GOING, openDelivery } from "../runtime/trainer-batch.ts";
+import { TrainerObject } from "../../src/kernel/trainer/object.ts";
+import { type Door, type Inside, inside, isOf, openPlatform } from "../kernel/platform.ts";
+import { GOING, openDelivery } from "../kernel/trainer-batch.ts";
 import { insertFleet } from "./rows.ts";
 
 const HOUR = 3_600_000;

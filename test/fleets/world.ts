@@ -22,7 +22,7 @@ import {
 } from "../../src/fleets/state.ts";
 import { versionOf } from "../../src/fleets/stretches.ts";
 import { type Holds, labelOf, type Weights } from "../../src/fleets/weights.ts";
-import type { PastCall } from "../../src/runtime/contract/run-fleet.ts";
+import type { PastCall } from "../../src/kernel/messages/run-fleet.ts";
 
 export const RUN = "run_a";
 export const SCOPE = { orgId: "o", projectId: "p" };

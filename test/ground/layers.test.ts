@@ -11,13 +11,20 @@ import manifest from "../../package.json" with { type: "json" };
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-const BELOW_RUNTIME = ["src/contract", "src/core", "environments", "src/db", "src/clients", "cloudflare:workers"];
+const BELOW_ROOMS = [
+  "src/contract",
+  "src/core",
+  "environments",
+  "src/kernel/db",
+  "src/kernel/clients",
+  "cloudflare:workers",
+];
 const ROOMS = [
-  ...["contract", "kit", "environment", "dataset", "endpoint", "account", "run"],
+  ...["messages", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
-].map((room) => `src/runtime/${room}`);
-const RUN = ROOMS.indexOf("src/runtime/run");
-const INSIDE_RUN = ["src/runtime/run/judging", "src/runtime/run/training"];
+].map((room) => `src/kernel/${room}`);
+const RUN = ROOMS.indexOf("src/kernel/run");
+const INSIDE_RUN = ["src/kernel/run/judging", "src/kernel/run/training"];
 /** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
@@ -39,16 +46,35 @@ const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],
   "src/core": ["src/core", "src/contract", "zod"],
   environments: ["environments", "src/contract", "src/core", "zod"],
-  "src/db": ["src/db", "src/contract", "src/core", "drizzle-orm"],
-  "src/clients": ["src/clients", "src/contract", "src/core", "openai"],
-  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_RUNTIME]])),
-  ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_RUNTIME]])),
-  "src/api": ["src/api", "src/contract", "src/core", "environments", "src/db", ...ROOMS, ...INSIDE_RUN, "hono", "zod"],
+  "src/kernel/db": ["src/kernel/db", "src/contract", "src/core", "drizzle-orm"],
+  "src/kernel/clients": ["src/kernel/clients", "src/contract", "src/core", "openai"],
+  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_ROOMS]])),
+  ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_ROOMS]])),
+  "src/kernel/http": [
+    "src/kernel/http",
+    "src/contract",
+    "src/core",
+    "environments",
+    "src/kernel/db",
+    ...ROOMS,
+    ...INSIDE_RUN,
+    "hono",
+    "zod",
+  ],
   ...Object.fromEntries(
     SLICES.map((slice) => [
       slice,
       [
-        ...[slice, "src/contract", "src/core", "src/db", "src/clients", ...ROOMS, ...INSIDE_RUN, "src/api"],
+        ...[
+          slice,
+          "src/contract",
+          "src/core",
+          "src/kernel/db",
+          "src/kernel/clients",
+          ...ROOMS,
+          ...INSIDE_RUN,
+          "src/kernel/http",
+        ],
         ...["zod", "drizzle-orm", "cloudflare:workers", ...(PACKAGES_OF[slice] ?? [])],
       ],
     ]),
@@ -148,12 +174,18 @@ beforeAll(() => {
   for (const folder of Object.keys(BY_NAME)) {
     for (const [index, name] of NAMES.entries()) write(`${folder}/name-${index}.ts`, `import "${name}";\n`);
   }
-  write("src/index.ts", 'import "cloudflare:workers";\nimport "./runtime/run/target.ts";\nimport "./db/target.ts";\n');
-  write("src/slices.ts", `import "./webhooks/target.ts";\nimport "./api/target.ts";\nimport "./db/target.ts";\n`);
+  write(
+    "src/index.ts",
+    'import "cloudflare:workers";\nimport "./kernel/run/target.ts";\nimport "./kernel/db/target.ts";\n',
+  );
+  write(
+    "src/slices.ts",
+    `import "./webhooks/target.ts";\nimport "./kernel/http/target.ts";\nimport "./kernel/db/target.ts";\n`,
+  );
   for (const slice of SLICES) write(`${slice}/wire.ts`, "export const wire = true;\n");
   write("src/sdk/of-slice.ts", 'import "../webhooks/wire.ts";\n');
-  write("src/api/of-slice.ts", 'import "../webhooks/wire.ts";\n');
-  write("src/runtime/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
+  write("src/kernel/http/of-slice.ts", 'import "../../webhooks/wire.ts";\n');
+  write("src/kernel/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
   for (const door of Object.values(manifest.exports)) write(door, "export const entry = true;\n");
   write("packages/math-equivalence/entry.ts", "export const entry = true;\n");
   write("packages/trainer/test/fixture.test.ts", 'import "openai";\nimport "@rollcall/policy/target";\n');
@@ -161,10 +193,10 @@ beforeAll(() => {
   write("src/core/ring-b.ts", 'import type { A } from "./ring-a.ts";\nexport type B = A;\n');
   write("src/attic/old.ts", 'import "../core/target.ts";\n');
   write("src/core/gone.ts", 'import "./nowhere.ts";\n');
-  write("src/db/peek.ts", 'import "../../test/fixture.ts";\n');
-  write("src/db/runs.ts", 'import "drizzle-orm";\nimport "drizzle-orm/d1";\n');
-  write("src/db/scoped.ts", 'import "drizzle-orm/d1";\n');
-  write("src/db/schema.ts", 'import "drizzle-orm/sqlite-core";\nimport "drizzle-orm/d1";\n');
+  write("src/kernel/db/peek.ts", 'import "../../../test/fixture.ts";\n');
+  write("src/kernel/db/runs.ts", 'import "drizzle-orm";\nimport "drizzle-orm/d1";\n');
+  write("src/kernel/db/scoped.ts", 'import "drizzle-orm/d1";\n');
+  write("src/kernel/db/schema.ts", 'import "drizzle-orm/sqlite-core";\nimport "drizzle-orm/d1";\n');
   write("test/fixture.ts", "export const fixture = true;\n");
   write("environments/dice/environment.ts", 'import { entry } from "rollcall";\nexport { entry };\n');
   write("environments/dice/inside.ts", 'import type { Target } from "../../src/core/target.ts";\n');
@@ -202,14 +234,14 @@ test("what a package may import by name is refused by a path, and its tests may 
 });
 
 test("the object of a run puts its rooms together, and no other file of the run knows them", () => {
-  expect(rulesFor("src/runtime/run/object.ts")).toEqual([]);
-  expect(rulesFor("src/runtime/run/probe-src-runtime-run-judging.ts")).toEqual(["the run knows no room inside it"]);
+  expect(rulesFor("src/kernel/run/object.ts")).toEqual([]);
+  expect(rulesFor("src/kernel/run/probe-src-kernel-run-judging.ts")).toEqual(["the run knows no room inside it"]);
 });
 
 test("one module reaches D1, and what stands beside it has the operators of conditions alone", () => {
-  expect(rulesFor("src/db/runs.ts")).toEqual(["queries are scoped"]);
-  expect(rulesFor("src/db/scoped.ts")).toEqual([]);
-  expect(rulesFor("src/db/schema.ts")).toEqual(["the schema reaches no database"]);
+  expect(rulesFor("src/kernel/db/runs.ts")).toEqual(["queries are scoped"]);
+  expect(rulesFor("src/kernel/db/scoped.ts")).toEqual([]);
+  expect(rulesFor("src/kernel/db/schema.ts")).toEqual(["the schema reaches no database"]);
 });
 
 test("a cycle is reported even when it is made of type imports", () => {
@@ -223,7 +255,7 @@ test("the Worker's entry joins objects and app, and nothing below them", () => {
 test("only the list of slices and the Worker's entry import a slice; commands, SDK and page know its wire types", () => {
   expect(rulesFor("src/slices.ts")).toEqual(["the list of slices imports"]);
   expect(rulesFor("src/sdk/of-slice.ts")).toEqual([]);
-  expect(rulesFor("src/api/of-slice.ts")).toEqual(["src/api imports"]);
+  expect(rulesFor("src/kernel/http/of-slice.ts")).toEqual(["src/kernel imports"]);
 });
 
 test("an environment reaches the core by the name rollcall, never by a path", () => {
@@ -238,5 +270,5 @@ test("an environment's test may use Node", () => {
 test("a folder without a row, a missing module and an import of the tests are reported", () => {
   expect(rulesFor("src/attic/old.ts")).toEqual(["every folder has a row"]);
   expect(rulesFor("src/core/gone.ts")).toEqual(["imports resolve"]);
-  expect(rulesFor("src/db/peek.ts")).toEqual(["the product stands alone"]);
+  expect(rulesFor("src/kernel/db/peek.ts")).toEqual(["the product stands alone"]);
 });

@@ -12,7 +12,7 @@ const PAGES = globSync(
   },
 ).sort();
 const ROOMS = PAGES.filter((page) =>
-  /^src\/(runtime\/[^/]+|accounts|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
+  /^src\/(kernel\/[^/]+|accounts|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
 );
 
 function read(page: string): string {
@@ -35,7 +35,7 @@ function alternatives(path: string): string[] {
 function namedFiles(page: string): string[] {
   const named = [...prose(page).matchAll(/`([\w./{},-]+\/[\w./{},-]*)`/g)].map(([, path = ""]) => path);
   const tops = /^(src|test|packages|environments|scripts|bench|migrations|docs|bin)\//;
-  const inSource = /^(contract|core|runtime|db|clients|api|sdk|cli|local)\//;
+  const inSource = /^(contract|core|kernel|sdk|cli|local)\//;
   return named
     .filter((path) => tops.test(path) || inSource.test(path))
     .flatMap((path) => alternatives(inSource.test(path) ? `src/${path}` : path));
@@ -72,8 +72,8 @@ test.each(PAGES)("the links of %s lead to a page and a heading that exist", (pag
   expect(brokenLinks(page)).toEqual([]);
 });
 
-test("each room of the runtime and each slice says in 5 to 15 lines what it is, and names files that it has", () => {
-  const rooms = globSync(["src/runtime/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
+test("each folder of the kernel and each slice says in 5 to 15 lines what it is, and names files that it has", () => {
+  const rooms = globSync(["src/kernel/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
     cwd: ROOT,
   }).map((room) => basename(room));
   expect(ROOMS.map((page) => basename(dirname(page))).sort()).toEqual(rooms.sort());

@@ -1,11 +1,11 @@
-/** Nothing of the platform reaches D1 past src/db/scoped.ts, and what has no owner there is listed here. */
+/** Nothing of the platform reaches D1 past src/kernel/db/scoped.ts, and what has no owner there is listed here. */
 import { globSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = globSync(
-  ["src/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
+  ["src/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
   {
     cwd: ROOT,
   },
@@ -19,13 +19,15 @@ function matchesIn(files: readonly string[], pattern: RegExp): string[] {
   return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([all, what]) => `${file}: ${what ?? all}`));
 }
 
-test("no source calls a method of the database itself: it is handed to functions of src/db", () => {
+test("no source calls a method of the database itself: it is handed to functions of src/kernel/db", () => {
   expect(matchesIn(SOURCES, /\.(?:prepare|withSession|dump)\(/g)).toEqual([]);
-  expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual(["src/db/scoped.ts: d1.batch"]);
+  expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual([
+    "src/kernel/db/scoped.ts: d1.batch",
+  ]);
 });
 
-test("no query of src/db is a text of its own", () => {
-  const queries = SOURCES.filter((file) => file.startsWith("src/db/"));
+test("no query of src/kernel/db is a text of its own", () => {
+  const queries = SOURCES.filter((file) => file.startsWith("src/kernel/db/"));
   expect(matchesIn(queries, /\bsql\.raw\b/g)).toEqual([]);
 });
 
@@ -41,10 +43,10 @@ test("these queries have no owner, and no others", () => {
     'src/accounts/queries/web-sessions.ts: "session by hash"',
     'src/accounts/queries/web-sessions.ts: "sign-in code by hash"',
     ...Array<string>(3).fill('src/billing/queries/price-lists.ts: "prices"'),
-    'src/db/seals.ts: "operator"',
-    'src/db/seals.ts: "operator"',
-    'src/db/totals.ts: "operator"',
-    'src/db/trainer-tokens.ts: "trainer token by hash"',
+    'src/kernel/db/seals.ts: "operator"',
+    'src/kernel/db/seals.ts: "operator"',
+    'src/kernel/db/totals.ts: "operator"',
+    'src/kernel/db/trainer-tokens.ts: "trainer token by hash"',
     'src/retention/deletion-queries.ts: "operator"',
     // People belong to no organisation: those who are in no other go with it.
     ...Array<string>(3).fill('src/retention/owner-queries.ts: "operator"'),
@@ -59,10 +61,12 @@ test("these queries have no owner, and no others", () => {
 });
 
 test("every file with a function that takes a database is under the test of scopes", () => {
-  const asked = read("test/db/scope.test.ts");
+  const asked = read("test/kernel/db/scope.test.ts");
   const files = SOURCES.filter((file) =>
     /^export (?:async )?function \w+(?:<[^(]*>)?\(\s*database\b/m.test(read(file)),
   );
-  const missing = files.filter((file) => file !== "src/db/scoped.ts" && !asked.includes(`"../../${file}"`));
+  const missing = files.filter(
+    (file) => file !== "src/kernel/db/scoped.ts" && !asked.includes(`"${join("../../..", file)}"`),
+  );
   expect(missing.map((file) => basename(file))).toEqual([]);
 });

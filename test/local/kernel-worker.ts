@@ -1,21 +1,22 @@
 /** The Worker without slices: what src/index.ts has, but for theirs. */
-import { createApp, KERNEL_OPERATIONS } from "../../src/api/app.ts";
-import type { RunMessage } from "../../src/runtime/contract/wire.ts";
-import { refuseExit } from "../../src/runtime/environment/stage-clock.ts";
-import { logError } from "../../src/runtime/kit/log.ts";
-import { outlive } from "../../src/runtime/kit/outlive.ts";
-import { RunObject as Run } from "../../src/runtime/run/object.ts";
-import { acceptRun } from "../../src/runtime/service/accept-run.ts";
-import { consume } from "../../src/runtime/service/consume.ts";
-import { services } from "../../src/runtime/service/services.ts";
+
+import { refuseExit } from "../../src/kernel/environment/stage-clock.ts";
+import { createApp, KERNEL_OPERATIONS } from "../../src/kernel/http/app.ts";
+import { logError } from "../../src/kernel/kit/log.ts";
+import { outlive } from "../../src/kernel/kit/outlive.ts";
+import type { RunMessage } from "../../src/kernel/messages/wire.ts";
+import { RunObject as Run } from "../../src/kernel/run/object.ts";
+import { acceptRun } from "../../src/kernel/service/accept-run.ts";
+import { consume } from "../../src/kernel/service/consume.ts";
+import { services } from "../../src/kernel/service/services.ts";
 import { openOneOrganization } from "./one-organization.ts";
 
 // biome-ignore lint/performance/noBarrelFile: an entry module is one
-export { AccountObject } from "../../src/runtime/account/object.ts";
-export { EndpointObject } from "../../src/runtime/endpoint/object.ts";
-export { RolloutObject } from "../../src/runtime/rollout/object.ts";
-export { RolloutSqlObject } from "../../src/runtime/rollout/sql-object.ts";
-export { TrainerObject } from "../../src/runtime/trainer/object.ts";
+export { AccountObject } from "../../src/kernel/account/object.ts";
+export { EndpointObject } from "../../src/kernel/endpoint/object.ts";
+export { RolloutObject } from "../../src/kernel/rollout/object.ts";
+export { RolloutSqlObject } from "../../src/kernel/rollout/sql-object.ts";
+export { TrainerObject } from "../../src/kernel/trainer/object.ts";
 
 export class RunObject extends Run {
   protected override readonly acceptEval = acceptRun;

@@ -1,9 +1,10 @@
 /** In place of accounts: the organisation that the boot of a local platform makes, in which any key may do everything. */
-import { bearerOf, unauthorized } from "../../src/api/bearer.ts";
-import type { Authentication } from "../../src/api/operation.ts";
+
 import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
-import { type AccountHooks, registerAccounts } from "../../src/runtime/kit/account-hooks.ts";
-import { readTokenKind } from "../../src/runtime/kit/secrets.ts";
+import { bearerOf, unauthorized } from "../../src/kernel/http/bearer.ts";
+import type { Authentication } from "../../src/kernel/http/operation.ts";
+import { type AccountHooks, registerAccounts } from "../../src/kernel/kit/account-hooks.ts";
+import { readTokenKind } from "../../src/kernel/kit/secrets.ts";
 
 const hooks: AccountHooks = {
   settingsOf: async () => ({ limits: DEFAULT_LIMITS, billing: "off", allowed_hosts: null, open: true }),

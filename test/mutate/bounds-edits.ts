@@ -60,8 +60,8 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     [["else move(sums, archived, -1);", "else move(sums, archived, 1);"]],
   ),
   ...editsOf(
-    "src/runtime/endpoint/health.ts",
-    ["runtime/endpoint/health.node"],
+    "src/kernel/endpoint/health.ts",
+    ["kernel/endpoint/health.node"],
     [["(outcomes.ok_at ?? 0) > outage.since", "(outcomes.ok_at ?? 0) >= outage.since"]],
   ),
   ...editsOf(
@@ -95,8 +95,8 @@ export const BOUNDS_EDITS: readonly Edit[] = [
   ),
   ...editsOf("src/billing/charging.ts", ["billing/charging.node"], [["at: carried ? now :", "at: !carried ? now :"]]),
   ...editsOf(
-    "src/runtime/run/accounting.ts",
-    ["runtime/run/answered"],
+    "src/kernel/run/accounting.ts",
+    ["kernel/run/answered"],
     [["ended === null && report.record", "ended !== null && report.record"]],
   ),
   ...editsOf(

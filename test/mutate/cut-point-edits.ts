@@ -1,5 +1,5 @@
 /**
- * Edits to the runtime where a kill, a repeat, a message that is lost or late, or somebody else's turn falls in between:
+ * Edits to the kernel where a kill, a repeat, a message that is lost or late, or somebody else's turn falls in between:
  * what came twice taken twice, two writes or a write and a call in the wrong order, a fence that is not compared, a message
  * that is not sent again, a sum that counts one thing twice.
  */
@@ -7,8 +7,8 @@ import { type Edit, editsOf } from "./edit.ts";
 
 const TRAINER: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/trainer/batch-state.ts",
-    ["runtime/trainer/batch-state.node"],
+    "src/kernel/trainer/batch-state.ts",
+    ["kernel/trainer/batch-state.node"],
     [
       ["return epoch === current ? null", "return epoch <= current ? null"],
       ["generation === state.generation && step", "generation === generation && step"],
@@ -27,8 +27,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/offers.ts",
-    ["runtime/trainer/offers.node"],
+    "src/kernel/trainer/offers.ts",
+    ["kernel/trainer/offers.node"],
     [
       ["const offer: Offer = state.offer ?? {", "const offer: Offer = null ?? {"],
       ["const serials = Math.max(", "const serials = Math.min("],
@@ -40,8 +40,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/weight-versions.ts",
-    ["runtime/trainer/batch-state.node"],
+    "src/kernel/trainer/weight-versions.ts",
+    ["kernel/trainer/batch-state.node"],
     [
       ["if (told) return grant(state, false);", "if (!told) return grant(state, false);"],
       ["version < served && served <= published", "version < 0 && served <= published"],
@@ -49,8 +49,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/registration.ts",
-    ["runtime/trainer/batch-state.node"],
+    "src/kernel/trainer/registration.ts",
+    ["kernel/trainer/batch-state.node"],
     [
       ["epoch: back.epoch + 1,", "epoch: back.epoch + 0,"],
       ["if (batch.step <= acked_step) return", "if (batch.step < acked_step) return"],
@@ -59,8 +59,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/object.ts",
-    ["runtime/trainer/object"],
+    "src/kernel/trainer/object.ts",
+    ["kernel/trainer/object"],
     [
       ["const tellAt = state.seq > this.#told ?", "const tellAt = state.seq < this.#told ?"],
       [
@@ -70,8 +70,8 @@ const TRAINER: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/trainer/store.ts",
-    ["runtime/trainer/routes", "runtime/trainer/served-weights"],
+    "src/kernel/trainer/store.ts",
+    ["kernel/trainer/routes", "kernel/trainer/served-weights"],
     [
       [
         "where epoch = ? and version = ? and state = ? and replica = ?",
@@ -84,16 +84,16 @@ const TRAINER: readonly Edit[] = [
 
 const ENDPOINT: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/kit/fair-shares.ts",
-    ["runtime/endpoint/permits.node", "runtime/account/shares.node"],
+    "src/kernel/kit/fair-shares.ts",
+    ["kernel/endpoint/permits.node", "kernel/account/shares.node"],
     [
       ["sum + Math.max(running, permits), 0)", "sum + Math.min(running, permits), 0)"],
       ["const spare = freeOf(holdings, limit) > 0;", "const spare = freeOf(holdings, limit) > 1;"],
     ],
   ),
   ...editsOf(
-    "src/runtime/account/lease-state.ts",
-    ["runtime/account/shares.node"],
+    "src/kernel/account/lease-state.ts",
+    ["kernel/account/shares.node"],
     [
       [
         "const permits = Math.min(share, freeOf(held, limit));",
@@ -105,8 +105,8 @@ const ENDPOINT: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/endpoint/lease-state.ts",
-    ["runtime/endpoint/permits.node"],
+    "src/kernel/endpoint/lease-state.ts",
+    ["kernel/endpoint/permits.node"],
     [
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
       ["told_at === null ? now : told_at + TELL_AGAIN_MS;", "told_at === null ? now : now + TELL_AGAIN_MS;"],
@@ -117,8 +117,8 @@ const ENDPOINT: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/endpoint/run-lease.ts",
-    ["runtime/endpoint/permits.node"],
+    "src/kernel/endpoint/run-lease.ts",
+    ["kernel/endpoint/permits.node"],
     [
       ["lost.streak + outcomes.streak : outcomes.streak;", "outcomes.streak + outcomes.streak : outcomes.streak;"],
       ["callsEach(lease) - report.calls", "callsEach(lease) + report.calls"],
@@ -132,8 +132,8 @@ const ENDPOINT: readonly Edit[] = [
 
 const RUN: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/run/hosts.ts",
-    ["runtime/run/hosts.node"],
+    "src/kernel/run/hosts.ts",
+    ["kernel/run/hosts.node"],
     [
       ["if (host !== null) this.#change(host, 1);", "if (host !== null) this.#change(host, -1);"],
       ["if (by === -1) seats.left -= 1;", "if (by === -1) seats.left -= 0;"],
@@ -142,13 +142,13 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/rows-in-flight.ts",
-    ["runtime/run/rows-in-flight"],
+    "src/kernel/run/rows-in-flight.ts",
+    ["kernel/run/rows-in-flight"],
     [["const changed = { ...known, ...columns };", "const changed = { ...columns, ...known };"]],
   ),
   ...editsOf(
-    "src/runtime/run/accounting.ts",
-    ["runtime/run/said-twice"],
+    "src/kernel/run/accounting.ts",
+    ["kernel/run/said-twice"],
     [
       ['if (row.status !== "running") {', "if (row.status !== row.status) {"],
       ['row === null || row.status !== "scoring") return;', "row === null || row.status !== row.status) return;"],
@@ -163,13 +163,13 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/standing.ts",
-    ["runtime/run/interleavings"],
+    "src/kernel/run/standing.ts",
+    ["kernel/run/interleavings"],
     [["head.retries_dispatched === 0 ? head.scored", "head.retries_dispatched >= 0 ? head.scored"]],
   ),
   ...editsOf(
-    "src/runtime/run/report-sums.ts",
-    ["runtime/run/retry", "runtime/run/recomputed-figures"],
+    "src/kernel/run/report-sums.ts",
+    ["kernel/run/retry", "kernel/run/recomputed-figures"],
     [
       [
         "if (row.superseded_by === null) this.#count(row);",
@@ -178,18 +178,18 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/take-scores.ts",
-    ["runtime/run/refused-reports"],
+    "src/kernel/run/take-scores.ts",
+    ["kernel/run/refused-reports"],
     [["if (refused === null) continue;", "if (refused !== null) continue;"]],
   ),
   ...editsOf(
-    "src/runtime/trajectory/store.ts",
-    ["runtime/run/delivery"],
+    "src/kernel/trajectory/store.ts",
+    ["kernel/run/delivery"],
     [["digest === null || text !== null ? [] :", "digest === null || text === null ? [] :"]],
   ),
   ...editsOf(
-    "src/runtime/trajectory/carry-over.ts",
-    ["runtime/service/rescore"],
+    "src/kernel/trajectory/carry-over.ts",
+    ["kernel/service/rescore"],
     [
       [
         "rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };",
@@ -199,13 +199,13 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/scoring/consume-scores.ts",
-    ["runtime/run/delivery", "runtime/scoring/group-samples"],
+    "src/kernel/scoring/consume-scores.ts",
+    ["kernel/run/delivery", "kernel/scoring/group-samples"],
     [["if (failures.length > 0) throw failures[0];", "if (failures.length > 999) throw failures[0];"]],
   ),
   ...editsOf(
-    "src/runtime/service/consume.ts",
-    ["runtime/run/delivery"],
+    "src/kernel/service/consume.ts",
+    ["kernel/run/delivery"],
     [
       ["await handle(message);\n      message.ack();", "message.ack();\n      await handle(message);"],
       [
@@ -216,8 +216,8 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/dataset/upload.ts",
-    ["runtime/dataset/upload"],
+    "src/kernel/dataset/upload.ts",
+    ["kernel/dataset/upload"],
     [
       ["if (!isSameRequest(made.request_hash,", "if (isSameRequest(made.request_hash,"],
       ["const key = idempotencyKey === null ? null :", "const key = idempotencyKey !== null ? null :"],
@@ -225,8 +225,8 @@ const RUN: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/kit/file-upload.ts",
-    ["runtime/dataset/upload"],
+    "src/kernel/kit/file-upload.ts",
+    ["kernel/dataset/upload"],
     [
       [
         "if (multipart !== null) await this.#subrequests.fetch(() => multipart.abort());",
@@ -238,8 +238,8 @@ const RUN: readonly Edit[] = [
 
 const JUDGING: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/run/judging/unit-state.ts",
-    ["runtime/run/judging/faults"],
+    "src/kernel/run/judging/unit-state.ts",
+    ["kernel/run/judging/faults"],
     [
       ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
       ["        return [entry];", "        return [];"],
@@ -247,28 +247,28 @@ const JUDGING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/judging/verdict.ts",
-    ["runtime/run/judging/faults"],
+    "src/kernel/run/judging/verdict.ts",
+    ["kernel/run/judging/faults"],
     [["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"]],
   ),
   ...editsOf(
-    "src/runtime/run/judging/unit-state.ts",
-    ["runtime/run/interleavings"],
+    "src/kernel/run/judging/unit-state.ts",
+    ["kernel/run/interleavings"],
     [["Math.max(entry.claim + 1, now);", "Math.max(entry.claim + 1, 0);"]],
   ),
   ...editsOf(
-    "src/runtime/run/judging/charge.ts",
-    ["runtime/run/said-twice"],
+    "src/kernel/run/judging/charge.ts",
+    ["kernel/run/said-twice"],
     [["seq !== row.seq && status", "seq === row.seq && status"]],
   ),
   ...editsOf(
-    "src/runtime/run/judging-store.ts",
-    ["runtime/run/interleavings", "runtime/run/judging/faults"],
+    "src/kernel/run/judging-store.ts",
+    ["kernel/run/interleavings", "kernel/run/judging/faults"],
     [["losses = losses - (stage = 'claimed')", "losses = losses + (stage = 'claimed')"]],
   ),
   ...editsOf(
-    "src/runtime/scoring/consume-judgements.ts",
-    ["runtime/run/judging/faults", "runtime/run/judging/told-again"],
+    "src/kernel/scoring/consume-judgements.ts",
+    ["kernel/run/judging/faults", "kernel/run/judging/told-again"],
     [
       ["recorded.replies}`;", "recorded.calls}`;"],
       ["calls, failed: true, spent", "calls, failed: false, spent"],
@@ -279,8 +279,8 @@ const JUDGING: readonly Edit[] = [
 
 const TRAINING: readonly Edit[] = [
   ...editsOf(
-    "src/runtime/run/training/groups.ts",
-    ["runtime/run/training/said-twice", "runtime/run/training/steps"],
+    "src/kernel/run/training/groups.ts",
+    ["kernel/run/training/said-twice", "kernel/run/training/steps"],
     [
       [
         "group === null || group.position !== null) return;",
@@ -291,8 +291,8 @@ const TRAINING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/training/batches.ts",
-    ["runtime/run/training/steps"],
+    "src/kernel/run/training/batches.ts",
+    ["kernel/run/training/steps"],
     [
       ["buffered: withGroup(training.buffered, group, -1),", "buffered: withGroup(training.buffered, group, 1),"],
       [
@@ -303,8 +303,8 @@ const TRAINING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/training/news.ts",
-    ["runtime/run/training/said-twice", "runtime/run/training/steps"],
+    "src/kernel/run/training/news.ts",
+    ["kernel/run/training/said-twice", "kernel/run/training/steps"],
     [
       ["snapshot.generation > before.generation;", "snapshot.generation >= before.generation;"],
       ["if (newest > version) dropBuffered(", "if (newest >= version) dropBuffered("],
@@ -312,8 +312,8 @@ const TRAINING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/training/loop.ts",
-    ["runtime/run/training/run"],
+    "src/kernel/run/training/loop.ts",
+    ["kernel/run/training/run"],
     [
       [
         "await this.#write(spec, training, subrequests);\n    await this.#tell(spec, subrequests);",
@@ -324,21 +324,21 @@ const TRAINING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/runtime/run/training/loop.ts",
-    ["runtime/run/training/waits"],
+    "src/kernel/run/training/loop.ts",
+    ["kernel/run/training/waits"],
     [['training.batchesIn("built").length > 0 ||', 'training.batchesIn("built").length < 0 ||']],
   ),
   ...editsOf(
-    "src/runtime/run/training/evals.ts",
-    ["runtime/run/training/waits"],
+    "src/kernel/run/training/evals.ts",
+    ["kernel/run/training/waits"],
     [
       ["return step > training.evaluated &&", "return step >= training.evaluated &&"],
       ["entry.generation}/", "entry.step}/"],
     ],
   ),
   ...editsOf(
-    "src/runtime/run/training/stale.ts",
-    ["runtime/run/training/steps"],
+    "src/kernel/run/training/stale.ts",
+    ["kernel/run/training/steps"],
     [
       ["const groups_open = training.groups_open - 1;", "const groups_open = training.groups_open - 2;"],
       [

@@ -10,7 +10,7 @@ import { CUT_POINT_EDITS } from "./cut-point-edits.ts";
 import { type Edit, editsOf } from "./edit.ts";
 import { EXACTNESS_EDITS } from "./exactness-edits.ts";
 import { EXPORT_EDITS } from "./export-edits.ts";
-import { RUNTIME_EDITS } from "./runtime-edits.ts";
+import { KERNEL_EDITS } from "./kernel-edits.ts";
 
 export const EDITS: readonly Edit[] = [
   ...editsOf(
@@ -146,8 +146,8 @@ export const EDITS: readonly Edit[] = [
     [["from: sent_at ?? answered_at", "from: answered_at ?? answered_at"]],
   ),
   ...editsOf(
-    "src/runtime/trajectory/locate-turns.ts",
-    ["runtime/trajectory/locate-turns.node"],
+    "src/kernel/trajectory/locate-turns.ts",
+    ["kernel/trajectory/locate-turns.node"],
     [
       ["% 2 === 1", "% 2 === 0"],
       ["last - first === 1", "last - first === 2"],
@@ -310,7 +310,7 @@ export const EDITS: readonly Edit[] = [
   ),
   ...EXACTNESS_EDITS,
   ...EXPORT_EDITS,
-  ...RUNTIME_EDITS,
+  ...KERNEL_EDITS,
   ...CUT_POINT_EDITS,
   ...BOUNDS_EDITS,
 ];

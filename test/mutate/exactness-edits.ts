@@ -12,7 +12,7 @@ export const EXACTNESS_EDITS: readonly Edit[] = [
   ),
   ...editsOf(
     "src/core/training/engine-exactness.ts",
-    ["clients/probe", "packages/policy/exact"],
+    ["kernel/clients/probe", "packages/policy/exact"],
     [
       ["if (before < TELLING) return null;", "if (before > TELLING) return null;"],
       ["Math.abs(after - 2 * before) <", "Math.abs(after - 3 * before) <"],

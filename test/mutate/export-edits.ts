@@ -1,7 +1,7 @@
 /** Edits to what a run's export answers: which rollouts, which pairs, and what stands in a row. */
 import { type Edit, editsOf } from "./edit.ts";
 
-const TESTS = ["runtime/service/recomputed-export"];
+const TESTS = ["kernel/service/recomputed-export"];
 
 export const EXPORT_EDITS: readonly Edit[] = [
   ...editsOf("src/contract/export.ts", TESTS, [
@@ -17,7 +17,7 @@ export const EXPORT_EDITS: readonly Edit[] = [
   ...editsOf("src/core/verifiers/row.ts", TESTS, [
     ["JSON.stringify({ id, name, arguments: given })", "JSON.stringify({ name, name, arguments: given })"],
   ]),
-  ...editsOf("src/runtime/run/export-rows.ts", TESTS, [
+  ...editsOf("src/kernel/run/export-rows.ts", TESTS, [
     ["one.slot - other.slot", "other.slot - one.slot"],
     ["later.attempt >", "later.attempt <"],
     ["said = ?3 and finish_seq <", "said = ?3 and finish_seq >"],

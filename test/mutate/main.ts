@@ -12,7 +12,7 @@ import { endTests, isInWorkerd, runTests } from "./test-run.ts";
 
 const HELP = `Usage: npm run mutate -- [flags]
 
-Makes one-token edits to src/core and src/runtime, or lets two statements there change places, in a copy of the
+Makes one-token edits to src/core and src/kernel, or lets two statements there change places, in a copy of the
 sources, one at a time, and runs the tests that should notice.
 
       --only K      only the K-th edit

@@ -55,7 +55,7 @@ export async function runTests(folder: string, tests: readonly string[]): Promis
 
 /** Whether the test runs in workerd. No run has both kinds. */
 export function isInWorkerd(test: string): boolean {
-  return test.startsWith("test/runtime/") && !test.endsWith(".node.test.ts");
+  return test.startsWith("test/kernel/") && !test.endsWith(".node.test.ts");
 }
 
 export function endTests(): void {

@@ -11,10 +11,10 @@ export default defineConfig({
   test: {
     include: [
       "test/{contract,core}/**/*.test.ts",
-      "test/clients/*.test.ts",
+      "test/kernel/clients/*.test.ts",
       "test/conformance/vectors.test.ts",
       "test/packages/policy/exact.test.ts",
-      "test/runtime/**/*.node.test.ts",
+      "test/kernel/**/*.node.test.ts",
     ],
     globalSetup: ["./test/conformance/provide-vectors.ts"],
     provide: { histories: 1 },

@@ -6,11 +6,11 @@ import { ApiError } from "../../src/contract/api-error.ts";
 import { DeletionView } from "../../src/contract/deletion.ts";
 import { PERMISSIONS } from "../../src/contract/identity.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
-import { admit } from "../api/accounts.ts";
-import { alarm, inProject, keysUnder, kill, LATER_MS } from "../runtime/deleting.ts";
-import { type Door, inside, openPlatform } from "../runtime/platform.ts";
-import { questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { alarm, inProject, keysUnder, kill, LATER_MS } from "../kernel/deleting.ts";
+import { admit } from "../kernel/http/accounts.ts";
+import { type Door, inside, openPlatform } from "../kernel/platform.ts";
+import { questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 
 const TABLES = [
   ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets", "triggers"],

@@ -2,12 +2,12 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../src/contract/api-error.ts";
-import { hostName, runFolder, runObject } from "../../src/runtime/kit/names.ts";
-import { alarm, deletion, done, expectGone, inProject, keysUnder, kill, remove } from "../runtime/deleting.ts";
-import { acceptedOnly } from "../runtime/hand-made.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../runtime/platform.ts";
-import { questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { hostName, runFolder, runObject } from "../../src/kernel/kit/names.ts";
+import { alarm, deletion, done, expectGone, inProject, keysUnder, kill, remove } from "../kernel/deleting.ts";
+import { acceptedOnly } from "../kernel/hand-made.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../kernel/platform.ts";
+import { questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 
 let door: Door;
 beforeAll(async () => {

@@ -5,13 +5,13 @@ import * as z from "zod";
 import { textOf } from "../../src/contract/messages.ts";
 import { RunView } from "../../src/contract/run.ts";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../src/core/entry.ts";
-import { trainerSpecOf } from "../../src/runtime/contract/training-wire.ts";
-import { trainerObject } from "../../src/runtime/kit/names.ts";
-import type { RunHead } from "../../src/runtime/run/schema.ts";
-import { done, expectGone, keysUnder, remove } from "../runtime/deleting.ts";
-import { type Door, openPlatform } from "../runtime/platform.ts";
-import { registerOnce } from "../runtime/registered.ts";
-import { script } from "../runtime/script.ts";
+import { trainerObject } from "../../src/kernel/kit/names.ts";
+import { trainerSpecOf } from "../../src/kernel/messages/training-wire.ts";
+import type { RunHead } from "../../src/kernel/run/schema.ts";
+import { done, expectGone, keysUnder, remove } from "../kernel/deleting.ts";
+import { type Door, openPlatform } from "../kernel/platform.ts";
+import { registerOnce } from "../kernel/registered.ts";
+import { script } from "../kernel/script.ts";
 
 const rows = Array.from({ length: 40 }, (_, at) => ({ question: `Is ${at} odd?` }));
 const yes = defineEnvironment({

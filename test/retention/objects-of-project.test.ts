@@ -2,11 +2,11 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { objectsOfProject } from "../../src/runtime/kit/slice-hooks.ts";
-import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
+import { objectsOfProject } from "../../src/kernel/kit/slice-hooks.ts";
+import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { webhookObject } from "../../src/webhooks/rpc.ts";
 import { insertFleet } from "../fleets/rows.ts";
-import { openPlatform } from "../runtime/platform.ts";
+import { openPlatform } from "../kernel/platform.ts";
 
 test("fleets are freed before the webhooks that hear of them, and each object has its turn", async () => {
   const { scope, post } = await openPlatform();

@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { booksObject } from "../../src/billing/rpc.ts";
 import type { Retention } from "../../src/contract/identity.ts";
+import { uploadKeys } from "../../src/kernel/kit/names.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
-import { uploadKeys } from "../../src/runtime/kit/names.ts";
-import { expectGone, inProject, keysUnder, projectStub } from "../runtime/deleting.ts";
-import { openPaying } from "../runtime/paying.ts";
-import { type Door, inside, openPlatform } from "../runtime/platform.ts";
-import { questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { expectGone, inProject, keysUnder, projectStub } from "../kernel/deleting.ts";
+import { openPaying } from "../kernel/paying.ts";
+import { type Door, inside, openPlatform } from "../kernel/platform.ts";
+import { questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 
 const DAY_MS = 24 * 3600_000;
 

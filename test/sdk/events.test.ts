@@ -1,10 +1,10 @@
 /** Event streams cut anywhere: what the client gives has nothing missing and nothing twice. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EventFeed, framesOf } from "../../src/api/events.ts";
-import type { StoredEvent as SentEvent } from "../../src/runtime/contract/run-records.ts";
+import { type EventFeed, framesOf } from "../../src/kernel/http/events.ts";
+import type { StoredEvent as SentEvent } from "../../src/kernel/messages/run-records.ts";
 import type { RunEvent } from "../../src/sdk/client.ts";
-import { RUN } from "../api/examples.ts";
+import { RUN } from "../kernel/http/examples.ts";
 import { type Answer, collect, recorded, refusal } from "./recording-fetch.ts";
 
 const FINISHED = {

@@ -1,15 +1,15 @@
 /** Spans of a run that was really played, to a collector on a real socket. */
 import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { runObject } from "../../src/runtime/kit/names.ts";
-import { Subrequests } from "../../src/runtime/kit/subrequests.ts";
+import { runObject } from "../../src/kernel/kit/names.ts";
+import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { exportSpans, forgetCollector } from "../../src/telemetry/export-spans.ts";
 import { readTotals } from "../../src/telemetry/queries.ts";
 import type { Span } from "../../src/telemetry/spans.ts";
 import type { Received } from "../fakes/otlp-collector.ts";
-import { type Door, openPlatform } from "../runtime/platform.ts";
-import { questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { type Door, openPlatform } from "../kernel/platform.ts";
+import { questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 
 const SEGMENT = 1;
 const logged: string[] = [];

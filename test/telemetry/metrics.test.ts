@@ -1,12 +1,12 @@
 /** `GET /metrics` of the whole Worker: what it tells, at what cost, and that a part which fails hides no other. */
 import { env, exports } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { endpointObject } from "../../src/runtime/kit/names.ts";
+import { endpointObject } from "../../src/kernel/kit/names.ts";
 import { scrapeMetrics } from "../../src/telemetry/scrape-metrics.ts";
-import { admit } from "../api/accounts.ts";
-import { openPlatform } from "../runtime/platform.ts";
-import { questions, RIGHT } from "../runtime/rows.ts";
-import { script } from "../runtime/script.ts";
+import { admit } from "../kernel/http/accounts.ts";
+import { openPlatform } from "../kernel/platform.ts";
+import { questions, RIGHT } from "../kernel/rows.ts";
+import { script } from "../kernel/script.ts";
 
 const MOST_READS = 24;
 /** A look-up of the key, and a block of requests. */

@@ -4,11 +4,11 @@ import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { beforeEach, expect, test } from "vitest";
 import type { RunCounts, RunStatus } from "../../src/contract/run.ts";
-import { insertRun, type NewRun, updateRun } from "../../src/db/runs.ts";
-import { runs } from "../../src/db/schema.ts";
+import { insertRun, type NewRun, updateRun } from "../../src/kernel/db/runs.ts";
+import { runs } from "../../src/kernel/db/schema.ts";
 import { countUnfinishedRuns, listEndpointsInUse, readTotals } from "../../src/telemetry/queries.ts";
-import { admit } from "../api/accounts.ts";
-import { endpointRow, runRow } from "../api/run-rows.ts";
+import { admit } from "../kernel/http/accounts.ts";
+import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
 
 const scope = { orgId: `org_${crypto.randomUUID()}`, projectId: `pj_${crypto.randomUUID()}` };
 await admit(scope);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Trajectory } from "../../src/contract/trajectory.ts";
-import type { RolloutEntry, SegmentTrace } from "../../src/runtime/contract/run-records.ts";
+import type { RolloutEntry, SegmentTrace } from "../../src/kernel/messages/run-records.ts";
 import { rolloutSpans, runSpan, type Span } from "../../src/telemetry/spans.ts";
 
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");

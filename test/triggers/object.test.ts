@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { accountObject } from "../../src/runtime/kit/names.ts";
-import { acceptRun } from "../../src/runtime/service/accept-run.ts";
+import { accountObject } from "../../src/kernel/kit/names.ts";
+import { acceptRun } from "../../src/kernel/service/accept-run.ts";
 import type { AcceptRun } from "../../src/triggers/begin-run.ts";
 import type { SignedDelivery } from "../../src/triggers/rpc.ts";
 import { triggerObject } from "../../src/triggers/rpc.ts";
-import { openPaying, payIn } from "../runtime/paying.ts";
+import { openPaying, payIn } from "../kernel/paying.ts";
 import { accepting, acceptRow, deliveryOf, ENDS, end, opened, openedOnRows } from "./opened.ts";
 
 const DAY_MS = 86_400_000;

@@ -2,16 +2,16 @@
 import { env } from "cloudflare:workers";
 import type { Json } from "../../src/contract/json.ts";
 import type { RunView } from "../../src/contract/run.ts";
-import { insertRun } from "../../src/db/runs.ts";
 import { TriggerObject } from "../../src/index.ts";
-import { folderOf } from "../../src/runtime/kit/names.ts";
+import { insertRun } from "../../src/kernel/db/runs.ts";
+import { folderOf } from "../../src/kernel/kit/names.ts";
 import type { AcceptRun } from "../../src/triggers/begin-run.ts";
 import type { DeliveryOutcome, SignedDelivery, TriggerPlace, TriggerRpc } from "../../src/triggers/rpc.ts";
 import { triggerObject } from "../../src/triggers/rpc.ts";
 import type { CreatedTrigger, TriggerConcurrency } from "../../src/triggers/wire.ts";
-import { endpointRow, runRow } from "../api/run-rows.ts";
-import { type Door, type Inside, inside, openPlatform } from "../runtime/platform.ts";
-import { script } from "../runtime/script.ts";
+import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
+import { type Door, type Inside, inside, openPlatform } from "../kernel/platform.ts";
+import { script } from "../kernel/script.ts";
 
 const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
 const GAME = {

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { TriggerObject } from "../../src/index.ts";
 import { DeliveryStore } from "../../src/triggers/store.ts";
-import { inside } from "../runtime/platform.ts";
+import { inside } from "../kernel/platform.ts";
 
 function store<T>(use: (store: DeliveryStore) => T): Promise<T> {
   const stub = env.TRIGGER.getByName(crypto.randomUUID());

@@ -1,10 +1,10 @@
 /** Puts made-up rollouts in place of those that an ended run has played, as if the run had counted each. */
 import { rolloutId } from "../../src/core/ids.ts";
-import type { RunSpec } from "../../src/runtime/contract/wire.ts";
-import { macWithin } from "../../src/runtime/kit/secrets.ts";
-import { ACCOUNTING_HOOKS } from "../../src/runtime/run/object.ts";
-import { RunStore } from "../../src/runtime/run/store.ts";
-import { makeUpRows } from "../runtime/run/lists/made-up-rows.ts";
+import { macWithin } from "../../src/kernel/kit/secrets.ts";
+import type { RunSpec } from "../../src/kernel/messages/wire.ts";
+import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
+import { RunStore } from "../../src/kernel/run/store.ts";
+import { makeUpRows } from "../kernel/run/lists/made-up-rows.ts";
 
 /** False: the run has not ended. Only another instance of its object knows of them. */
 export function plantRollouts(storage: DurableObjectStorage, env: Env, rollouts: number): boolean {

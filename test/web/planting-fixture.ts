@@ -3,8 +3,8 @@
  * is sent to `/planted` is put in place of the segment of a run, and what `/planted-rollouts` says in place of its rollouts.
  */
 import worker, { RunObject as Run } from "../../src/index.ts";
-import type { RunMessage } from "../../src/runtime/contract/wire.ts";
-import { folderOf } from "../../src/runtime/kit/names.ts";
+import { folderOf } from "../../src/kernel/kit/names.ts";
+import type { RunMessage } from "../../src/kernel/messages/wire.ts";
 import { plantRollouts } from "./plant-rollouts.ts";
 
 // biome-ignore lint/performance/noReExportAll: whatever else the Worker exports stays as it is

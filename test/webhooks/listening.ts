@@ -2,9 +2,9 @@
 import { env } from "cloudflare:workers";
 import type { Scope } from "../../src/contract/scope.ts";
 import { WebhookObject } from "../../src/index.ts";
-import type { OutboundEvent } from "../../src/runtime/kit/slice-hooks.ts";
+import type { OutboundEvent } from "../../src/kernel/kit/slice-hooks.ts";
 import { CreatedWebhook } from "../../src/webhooks/wire.ts";
-import { type Door, type Inside, inside } from "../runtime/platform.ts";
+import { type Door, type Inside, inside } from "../kernel/platform.ts";
 
 export interface Got {
   readonly url: string;

@@ -4,10 +4,10 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { Webhook } from "standardwebhooks";
 import { beforeAll, expect, test } from "vitest";
-import { webhookSecrets } from "../../src/db/doors-schema.ts";
-import { inProject } from "../../src/db/scoped.ts";
+import { webhookSecrets } from "../../src/kernel/db/doors-schema.ts";
+import { inProject } from "../../src/kernel/db/scoped.ts";
 import { WebhookBacklog, WebhookView } from "../../src/webhooks/wire.ts";
-import { type Door, openPlatform } from "../runtime/platform.ts";
+import { type Door, openPlatform } from "../kernel/platform.ts";
 import { eventOf, type Listening, listen } from "./listening.ts";
 
 const MINUTE = 60_000;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { signedHeaders } from "../../src/runtime/kit/sign-webhook.ts";
+import { signedHeaders } from "../../src/kernel/kit/sign-webhook.ts";
 import { bodyOf } from "../../src/webhooks/rules.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

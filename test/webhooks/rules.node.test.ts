@@ -2,7 +2,7 @@
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { signedHeaders } from "../../src/runtime/kit/sign-webhook.ts";
+import { signedHeaders } from "../../src/kernel/kit/sign-webhook.ts";
 import { ATTEMPTS, bodyOf, messageId, nextAttemptAt, verdictOf, wants } from "../../src/webhooks/rules.ts";
 
 const NOW = 1_764_000_000_000;

@@ -5,7 +5,7 @@ import { LIMITS } from "../../src/contract/limits.ts";
 import { WebhookObject } from "../../src/index.ts";
 import { NEW_STANDING, type Standing } from "../../src/webhooks/deliveries.ts";
 import { WebhookStore } from "../../src/webhooks/store.ts";
-import { inside } from "../runtime/platform.ts";
+import { inside } from "../kernel/platform.ts";
 import { eventOf } from "./listening.ts";
 
 const OF = { scope: { orgId: "org_a", projectId: "pj_a" }, webhook_id: "wh_a" };

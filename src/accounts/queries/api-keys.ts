@@ -17,11 +17,11 @@ import {
 import type { ApiKeyView } from "../../contract/accounts.ts";
 import { type Permission, rolesWith } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "../../db/page.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../db/schema.ts";
-import { type InOrganization, inOrganization, type Write } from "../../db/scoped.ts";
-import { works } from "../../db/working-keys.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { type InOrganization, inOrganization, type Write } from "../../kernel/db/scoped.ts";
+import { works } from "../../kernel/db/working-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import type { Reach } from "./projects.ts";
 

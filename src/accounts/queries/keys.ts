@@ -4,8 +4,8 @@
  */
 import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../db/schema.ts";
-import { inOrganization, unscoped } from "../../db/scoped.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 
 /** A key with what its organisation says about it. */
 export interface FoundKey {

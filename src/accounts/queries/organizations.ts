@@ -2,8 +2,8 @@
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
-import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
-import { type Page, pageOf, seconds } from "../../db/page.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import {
   type ApiKeyRow,
   apiKeys,
@@ -12,9 +12,9 @@ import {
   organizations,
   type ProjectRow,
   projects,
-} from "../../db/schema.ts";
-import { type InOrganization, inOrganization, type Statement, unscoped } from "../../db/scoped.ts";
-import type { OrganizationSettings } from "../../runtime/kit/account-hooks.ts";
+} from "../../kernel/db/schema.ts";
+import { type InOrganization, inOrganization, type Statement, unscoped } from "../../kernel/db/scoped.ts";
+import type { OrganizationSettings } from "../../kernel/kit/account-hooks.ts";
 
 /** What an organisation begins with. */
 export interface Founding {

@@ -13,9 +13,9 @@ import {
   ROLES,
   type Role,
 } from "../../contract/identity.ts";
-import { type Page, pageOf, seconds } from "../../db/page.ts";
-import { apiKeys, invitations, members, organizations, people } from "../../db/schema.ts";
-import { type InOrganization, inOrganization, unscoped } from "../../db/scoped.ts";
+import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
+import { apiKeys, invitations, members, organizations, people } from "../../kernel/db/schema.ts";
+import { type InOrganization, inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { mayNow } from "./api-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 

@@ -2,8 +2,8 @@
 import { eq, isNull } from "drizzle-orm";
 import { inBoth, PERMISSIONS_OF, type Permission, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type ApiKeyRow, apiKeys, organizations } from "../../db/schema.ts";
-import { inOrganization } from "../../db/scoped.ts";
+import { type ApiKeyRow, apiKeys, organizations } from "../../kernel/db/schema.ts";
+import { inOrganization } from "../../kernel/db/scoped.ts";
 import { findMember } from "./people.ts";
 
 /** A key that was rotated is followed so often. */

@@ -7,11 +7,11 @@ import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray,
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { SessionView } from "../../contract/web-session.ts";
-import { type Page, pageOf, seconds } from "../../db/page.ts";
-import { type SignInCodeRow, signInCodes, type WebSessionRow, webSessions } from "../../db/page-schema.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../db/schema.ts";
-import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../db/scoped.ts";
-import { works } from "../../db/working-keys.ts";
+import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
+import { type SignInCodeRow, signInCodes, type WebSessionRow, webSessions } from "../../kernel/db/page-schema.ts";
+import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../kernel/db/scoped.ts";
+import { works } from "../../kernel/db/working-keys.ts";
 import { isTheirs, type Whose } from "./end-sign-ins.ts";
 import type { Reach } from "./projects.ts";
 

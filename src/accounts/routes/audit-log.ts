@@ -1,10 +1,10 @@
-/** The audit log, as it is read. Its entries are written around each change (src/api/audit.ts). */
+/** The audit log, as it is read. Its entries are written around each change (src/kernel/http/audit.ts). */
 import * as z from "zod";
-import { readQuery } from "../../api/answer.ts";
-import type { ApiContext, Operation } from "../../api/operation.ts";
-import { pageOf } from "../../api/page.ts";
 import { AuditEntry, AuditList } from "../../contract/audit-log.ts";
 import { PageLimit, wholeNumber } from "../../contract/primitives.ts";
+import { readQuery } from "../../kernel/http/answer.ts";
+import type { ApiContext, Operation } from "../../kernel/http/operation.ts";
+import { pageOf } from "../../kernel/http/page.ts";
 import { auditObject, type StoredAuditEntry } from "../rpc.ts";
 
 const Text = z.string().min(1).max(100);

@@ -4,8 +4,8 @@
  * it shows of a reply is put in as text.
  */
 import { html, raw } from "hono/html";
-import { htmlReply } from "../../api/html-reply.ts";
-import type { ApiContext } from "../../api/operation.ts";
+import { htmlReply } from "../../kernel/http/html-reply.ts";
+import type { ApiContext } from "../../kernel/http/operation.ts";
 
 /** GET /join. */
 export function joinReply(context: ApiContext): Promise<Response> {

@@ -1,10 +1,11 @@
 /** Keys: create, list, read, change, rotate, revoke. The key itself is in the answer that makes it, and nowhere after. */
-import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../api/answer.ts";
-import { unwrap } from "../../api/errors.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
-import { PageQuery, pageReply } from "../../api/page.ts";
+
 import { ApiKeyList, ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../../contract/accounts.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
+import { unwrap } from "../../kernel/http/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
+import { PageQuery, pageReply } from "../../kernel/http/page.ts";
 import { findApiKey, keyViewOf, listApiKeys } from "../queries/api-keys.ts";
 import type { AccountsService } from "../service.ts";
 import { rowOfOrganization } from "./row-of-organization.ts";

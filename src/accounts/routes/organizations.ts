@@ -1,11 +1,5 @@
 /** Who asks, the organisation they are of, and for an operator every organisation of the deployment. */
-import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../api/answer.ts";
-import { logDone } from "../../api/audit.ts";
-import { Refusal, unwrap } from "../../api/errors.ts";
-import { idempotencyKeyOf } from "../../api/input.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
-import { PageQuery, pageReply } from "../../api/page.ts";
-import { refuseStranger } from "../../api/strangers.ts";
+
 import {
   BootstrapRequest,
   CreatedOrganization,
@@ -18,8 +12,15 @@ import {
   WhoAmI,
 } from "../../contract/accounts.ts";
 import type { Caller } from "../../contract/identity.ts";
-import { seconds } from "../../db/page.ts";
-import type { OrganizationRow } from "../../db/schema.ts";
+import { seconds } from "../../kernel/db/page.ts";
+import type { OrganizationRow } from "../../kernel/db/schema.ts";
+import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
+import { logDone } from "../../kernel/http/audit.ts";
+import { Refusal, unwrap } from "../../kernel/http/errors.ts";
+import { idempotencyKeyOf } from "../../kernel/http/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
+import { PageQuery, pageReply } from "../../kernel/http/page.ts";
+import { refuseStranger } from "../../kernel/http/strangers.ts";
 import { refuseFounder } from "../organizations.ts";
 import {
   findAnyOrganization,

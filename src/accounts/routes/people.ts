@@ -1,9 +1,5 @@
 /** People of an organisation, and the invitations by which they become members. */
-import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../api/answer.ts";
-import { logDone } from "../../api/audit.ts";
-import { unwrap } from "../../api/errors.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
-import { PageQuery, pageReply } from "../../api/page.ts";
+
 import {
   AcceptedInvitation,
   AcceptRequest,
@@ -16,7 +12,12 @@ import {
 } from "../../contract/accounts.ts";
 import { Deleted } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
-import { refuseOneProject } from "../../runtime/contract/refusal.ts";
+import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
+import { logDone } from "../../kernel/http/audit.ts";
+import { unwrap } from "../../kernel/http/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
+import { PageQuery, pageReply } from "../../kernel/http/page.ts";
+import { refuseOneProject } from "../../kernel/messages/refusal.ts";
 import { identityOf } from "../access-identity.ts";
 import { personWhoAsks } from "../callers.ts";
 import { findInvitation, invitationViewOf, listInvitations } from "../queries/invitations.ts";

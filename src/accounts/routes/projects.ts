@@ -1,9 +1,16 @@
 /** Projects: create, list, read, change. */
-import { CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readBody, readCreation } from "../../api/answer.ts";
-import { unwrap } from "../../api/errors.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
-import { PageQuery, pageReply } from "../../api/page.ts";
+
 import { ProjectList, ProjectPatch, ProjectRequest, ProjectView } from "../../contract/accounts.ts";
+import {
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+} from "../../kernel/http/answer.ts";
+import { unwrap } from "../../kernel/http/errors.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
+import { PageQuery, pageReply } from "../../kernel/http/page.ts";
 import { findProject, listProjects, projectViewOf } from "../queries/projects.ts";
 import type { AccountsService } from "../service.ts";
 import { rowOfOrganization } from "./row-of-organization.ts";

@@ -1,7 +1,8 @@
 /** The row that a path names, of what the caller's organisation has. */
-import { Refusal } from "../../api/errors.ts";
-import { type ApiContext, pathParam } from "../../api/operation.ts";
+
 import type { Caller } from "../../contract/identity.ts";
+import { Refusal } from "../../kernel/http/errors.ts";
+import { type ApiContext, pathParam } from "../../kernel/http/operation.ts";
 
 export async function rowOfOrganization<Row>(
   context: ApiContext,

@@ -2,19 +2,20 @@
  * Signing in to the web page: codes, the session a browser begins with one or with a key, and its end. The cookie that
  * carries it stands in session-cookie.ts, what it is good for in auth.ts.
  */
-import { readBody } from "../../api/answer.ts";
-import { logDone } from "../../api/audit.ts";
-import { Refusal, unwrap } from "../../api/errors.ts";
-import { idempotencyKeyOf } from "../../api/input.ts";
-import { type ApiContext, type Operation, pathParam, serviceOf } from "../../api/operation.ts";
-import { PageQuery, pageReply } from "../../api/page.ts";
-import { mayTryAgain, refuseStranger } from "../../api/strangers.ts";
+
 import { WhoAmI } from "../../contract/accounts.ts";
 import { Deleted } from "../../contract/endpoint.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { SessionList, SessionRequest, SignInCode } from "../../contract/web-session.ts";
-import { readTokenKind, sha256Hex } from "../../runtime/kit/secrets.ts";
+import { readBody } from "../../kernel/http/answer.ts";
+import { logDone } from "../../kernel/http/audit.ts";
+import { Refusal, unwrap } from "../../kernel/http/errors.ts";
+import { idempotencyKeyOf } from "../../kernel/http/input.ts";
+import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
+import { PageQuery, pageReply } from "../../kernel/http/page.ts";
+import { mayTryAgain, refuseStranger } from "../../kernel/http/strangers.ts";
+import { readTokenKind, sha256Hex } from "../../kernel/kit/secrets.ts";
 import { callerOfKey, callerOfSession } from "../callers.ts";
 import {
   deleteWebSession,

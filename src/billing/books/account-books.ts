@@ -9,11 +9,11 @@
 
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
-import { tellRuns } from "../../runtime/account/tell-runs.ts";
-import { backoffMs } from "../../runtime/kit/backoff.ts";
-import { logError } from "../../runtime/kit/log.ts";
-import { Subrequests } from "../../runtime/kit/subrequests.ts";
-import type { HoldGrant } from "../../runtime/run/schema.ts";
+import { tellRuns } from "../../kernel/account/tell-runs.ts";
+import { backoffMs } from "../../kernel/kit/backoff.ts";
+import { logError } from "../../kernel/kit/log.ts";
+import { Subrequests } from "../../kernel/kit/subrequests.ts";
+import type { HoldGrant } from "../../kernel/run/schema.ts";
 import { readTerms } from "../queries/books.ts";
 import type {
   BalanceState,

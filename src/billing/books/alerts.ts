@@ -3,11 +3,11 @@
  * the organisation's owners where the deployment can send one. What is delivered may be delivered again, and is never lost.
  */
 
-import { logNotice } from "../../runtime/kit/log.ts";
-import { mailOwners } from "../../runtime/kit/mail-owners.ts";
-import type { OutboundEvent } from "../../runtime/kit/slice-hooks.ts";
-import { emitEvents, emitOrganizationEvents } from "../../runtime/kit/slice-hooks.ts";
-import type { Subrequests } from "../../runtime/kit/subrequests.ts";
+import { logNotice } from "../../kernel/kit/log.ts";
+import { mailOwners } from "../../kernel/kit/mail-owners.ts";
+import type { OutboundEvent } from "../../kernel/kit/slice-hooks.ts";
+import { emitEvents, emitOrganizationEvents } from "../../kernel/kit/slice-hooks.ts";
+import type { Subrequests } from "../../kernel/kit/subrequests.ts";
 import type { Notice } from "./budgets.ts";
 import { dollars } from "./holds.ts";
 

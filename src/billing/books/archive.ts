@@ -7,7 +7,7 @@
  * the row that names the file and with the sums of all that was archived.
  */
 
-import type { Rows } from "../../runtime/kit/rows.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
 import { monthOf } from "./books-schema.ts";
 import { type Entries, entryOf, type StoredEntry, type Sums, sumLines } from "./entries.ts";
 

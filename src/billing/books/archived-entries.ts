@@ -2,10 +2,10 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
 import { runOfBatch } from "../../core/training/batch.ts";
-import { ledgerFileKey } from "../../runtime/kit/names.ts";
-import type { Rows } from "../../runtime/kit/rows.ts";
-import { readId } from "../../runtime/kit/secrets.ts";
-import { Subrequests } from "../../runtime/kit/subrequests.ts";
+import { ledgerFileKey } from "../../kernel/kit/names.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
+import { readId } from "../../kernel/kit/secrets.ts";
+import { Subrequests } from "../../kernel/kit/subrequests.ts";
 import type { EntriesPage, EntriesQuery } from "../rpc.ts";
 import type { ArchivedFile } from "./archive.ts";
 import type { Books } from "./books.ts";

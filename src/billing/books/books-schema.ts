@@ -1,6 +1,6 @@
 /** The tables of an organisation's books. They are made with the first thing that is written there. */
-import { type MigratedStorage, type Migration, migrate } from "../../runtime/kit/migrate.ts";
-import type { Rows } from "../../runtime/kit/rows.ts";
+import { type MigratedStorage, type Migration, migrate } from "../../kernel/kit/migrate.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
 
 /** An object's storage, as far as the books need it. */
 export type BooksStorage = MigratedStorage;

@@ -6,8 +6,8 @@
  * together. What is posted once is posted once for ever. No row is written for an organisation without activity.
  */
 import type { ChargeLines } from "../../contract/money.ts";
-import { Rows } from "../../runtime/kit/rows.ts";
-import type { HoldGrant } from "../../runtime/run/schema.ts";
+import { Rows } from "../../kernel/kit/rows.ts";
+import type { HoldGrant } from "../../kernel/run/schema.ts";
 import type { HoldAsk, Posting, PostReply, RunFacts, SettledItem, SettleOrder, SettleReply, Stream } from "../rpc.ts";
 import { Archive } from "./archive.ts";
 import { areKept, type BooksStorage, makeBooks, monthOf } from "./books-schema.ts";

@@ -3,8 +3,8 @@
  * done by each alarm. Each throws what a store throws; then nothing is marked, and the same is written again.
  */
 
-import { ledgerFileKey } from "../../runtime/kit/names.ts";
-import type { Subrequests } from "../../runtime/kit/subrequests.ts";
+import { ledgerFileKey } from "../../kernel/kit/names.ts";
+import type { Subrequests } from "../../kernel/kit/subrequests.ts";
 import { writeUsageHours } from "../queries/books.ts";
 import { type ArchiveBounds, textOf } from "./archive.ts";
 import type { Books } from "./books.ts";

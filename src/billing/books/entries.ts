@@ -6,7 +6,7 @@
  * time of one is never before that of the entry before it. The same kind, source and period are entered once.
  */
 import type { EntryKind, LedgerEntry } from "../../contract/money.ts";
-import type { Rows } from "../../runtime/kit/rows.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
 import type { EntriesQuery, MonthState } from "../rpc.ts";
 import { endOfMonth, monthOf } from "./books-schema.ts";
 

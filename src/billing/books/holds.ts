@@ -7,8 +7,8 @@
  * counts, reserved or not.
  */
 
-import type { Rows } from "../../runtime/kit/rows.ts";
-import type { HoldGrant, HoldShort } from "../../runtime/run/schema.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
+import type { HoldGrant, HoldShort } from "../../kernel/run/schema.ts";
 import type { RunFacts } from "../rpc.ts";
 import { type Budget, floorOf, nameOf, type Payer, poolsNamed, type Spending, type Terms } from "./budgets.ts";
 import { BALANCE } from "./entries.ts";

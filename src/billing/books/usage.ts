@@ -6,8 +6,8 @@
  * is the whole hour so far, so a copy may be written any number of times.
  */
 import type { ChargeLines } from "../../contract/money.ts";
-import type { UsageHourRow } from "../../db/schema.ts";
-import type { Rows } from "../../runtime/kit/rows.ts";
+import type { UsageHourRow } from "../../kernel/db/schema.ts";
+import type { Rows } from "../../kernel/kit/rows.ts";
 import type { UseCounts } from "../rpc.ts";
 
 const HOUR = 3_600_000;

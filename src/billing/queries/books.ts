@@ -10,8 +10,8 @@ import {
   organizations,
   type UsageHourRow,
   usageHours,
-} from "../../db/schema.ts";
-import { inOrganization } from "../../db/scoped.ts";
+} from "../../kernel/db/schema.ts";
+import { inOrganization } from "../../kernel/db/scoped.ts";
 
 /** How it is charged, also of one whose deletion has begun, and its budgets. */
 export async function readTerms(

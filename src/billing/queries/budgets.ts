@@ -1,10 +1,10 @@
 /** Budgets: what may be charged in a month, one for each organisation, project, or key or person that begins runs. */
 import { and, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
-import { type Remembered, rememberIf, violatedTable } from "../../db/idempotency-keys.ts";
-import { type Page, pageOf } from "../../db/page.ts";
-import { type BudgetRow, budgets, organizations } from "../../db/schema.ts";
-import { inOrganization } from "../../db/scoped.ts";
+import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
+import { type Page, pageOf } from "../../kernel/db/page.ts";
+import { type BudgetRow, budgets, organizations } from "../../kernel/db/schema.ts";
+import { inOrganization } from "../../kernel/db/scoped.ts";
 
 export type NewBudget = Omit<BudgetRow, "org_id">;
 

@@ -1,9 +1,9 @@
 /** What the rollouts of a run are charged, made again and compared. */
 import * as z from "zod";
-import { answer, readQuery } from "../../api/answer.ts";
-import { type Operation, serviceOf } from "../../api/operation.ts";
 import { ChargeAudit } from "../../contract/audit.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
+import { answer, readQuery } from "../../kernel/http/answer.ts";
+import { type Operation, serviceOf } from "../../kernel/http/operation.ts";
 import type { BillingService } from "../service.ts";
 
 const ChargesQuery = z.strictObject({

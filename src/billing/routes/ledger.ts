@@ -1,8 +1,5 @@
 /** Prices, the balance and the ledger of an organisation, and what an operator posts to it. */
 import * as z from "zod";
-import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "../../api/answer.ts";
-import { unwrap } from "../../api/errors.ts";
-import { type ApiContext, type Operation, serviceOf } from "../../api/operation.ts";
 import {
   AdjustmentRequest,
   BalanceView,
@@ -19,6 +16,9 @@ import {
   PriceVersion,
 } from "../../contract/money.ts";
 import { EXAMPLE, PageLimit, wholeNumber } from "../../contract/primitives.ts";
+import { CREATED_HEADERS, IDEMPOTENCY_HEADER, readCreation, readQuery } from "../../kernel/http/answer.ts";
+import { unwrap } from "../../kernel/http/errors.ts";
+import { type ApiContext, type Operation, serviceOf } from "../../kernel/http/operation.ts";
 import type { EntriesPage } from "../rpc.ts";
 import type { BillingService } from "../service.ts";
 

@@ -1,12 +1,13 @@
 /** Paying through Stripe, and what Stripe tells of it. Neither is there before the deployment has an account. */
-import { IDEMPOTENCY_HEADER, readCreation } from "../../api/answer.ts";
-import { logDone } from "../../api/audit.ts";
-import { Refusal, unwrap } from "../../api/errors.ts";
-import { idempotencyKeyOf, readText } from "../../api/input.ts";
-import { type ApiContext, type Operation, serviceOf } from "../../api/operation.ts";
-import { refuseStranger, sharerOf } from "../../api/strangers.ts";
+
 import { CheckoutRequest, CheckoutView, StripeReceipt } from "../../contract/billing.ts";
 import { AnyObject } from "../../contract/primitives.ts";
+import { IDEMPOTENCY_HEADER, readCreation } from "../../kernel/http/answer.ts";
+import { logDone } from "../../kernel/http/audit.ts";
+import { Refusal, unwrap } from "../../kernel/http/errors.ts";
+import { idempotencyKeyOf, readText } from "../../kernel/http/input.ts";
+import { type ApiContext, type Operation, serviceOf } from "../../kernel/http/operation.ts";
+import { refuseStranger, sharerOf } from "../../kernel/http/strangers.ts";
 import type { BillingService } from "../service.ts";
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];

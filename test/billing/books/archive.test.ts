@@ -5,8 +5,8 @@ import { AccountBooks } from "../../../src/billing/books/account-books.ts";
 import { textOf } from "../../../src/billing/books/archive.ts";
 import { BOOKS_MIGRATIONS } from "../../../src/billing/books/books-schema.ts";
 import type { StoredEntry } from "../../../src/billing/books/entries.ts";
-import { migrate } from "../../../src/runtime/kit/migrate.ts";
-import { ledgerFileKey } from "../../../src/runtime/kit/names.ts";
+import { migrate } from "../../../src/kernel/kit/migrate.ts";
+import { ledgerFileKey } from "../../../src/kernel/kit/names.ts";
 import { endsOf, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 
 const START = Date.UTC(2026, 10, 20, 12);

@@ -4,7 +4,7 @@ import { AccountObject } from "../../../src/billing/object.ts";
 import type { BooksRpc, Posting, RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
 import { booksObject } from "../../../src/billing/rpc.ts";
 import type { BillingMode } from "../../../src/contract/money.ts";
-import { inside } from "../../runtime/platform.ts";
+import { inside } from "../../kernel/platform.ts";
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;

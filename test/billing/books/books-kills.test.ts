@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AccountBooks } from "../../../src/billing/books/account-books.ts";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
-import { Life } from "../../runtime/life.ts";
+import { Life } from "../../kernel/life.ts";
 import { DAY_MS, endsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 import { TIMES } from "./histories.ts";
 

@@ -6,7 +6,7 @@ import { nameOf, type Terms } from "../../../src/billing/books/budgets.ts";
 import type { EntryLine, StoredEntry } from "../../../src/billing/books/entries.ts";
 import { Differences, verifyBooks } from "../../../src/billing/books/verify.ts";
 import type { RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
-import type { HoldGrant } from "../../../src/runtime/run/schema.ts";
+import type { HoldGrant } from "../../../src/kernel/run/schema.ts";
 import { Died, MemoryStorage } from "./books-in-memory.ts";
 import { TIMES } from "./histories.ts";
 import { LedgerModel, type ModelItem, type ModelRun, type ModelTerms } from "./ledger-model.ts";

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { AccountBooks } from "../../../src/billing/books/account-books.ts";
 import type { SettleReply } from "../../../src/billing/rpc.ts";
 import { RunObject } from "../../../src/index.ts";
-import { isOf } from "../../runtime/platform.ts";
+import { isOf } from "../../kernel/platform.ts";
 import { DAY_MS, endsOf, factsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 
 const START = Date.UTC(2026, 10, 20, 12);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { type Budget, Spending } from "../../../src/billing/books/budgets.ts";
-import { Rows } from "../../../src/runtime/kit/rows.ts";
+import { Rows } from "../../../src/kernel/kit/rows.ts";
 import { MemoryStorage } from "./books-in-memory.ts";
 
 const PAYER = { project_id: "pj_a", payer: "key_a" };

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { Spending, type Terms } from "../../../src/billing/books/budgets.ts";
 import { HOLD_LEASE_MS, Holds, type Means } from "../../../src/billing/books/holds.ts";
-import { Rows } from "../../../src/runtime/kit/rows.ts";
+import { Rows } from "../../../src/kernel/kit/rows.ts";
 import { MemoryStorage } from "./books-in-memory.ts";
 
 const TERMS: Terms = { org_id: "org_a", billing: "prepaid", credit_limit_micros: null, budgets: [], read_at: 0 };

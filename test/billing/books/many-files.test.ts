@@ -5,11 +5,11 @@ import { Books } from "../../../src/billing/books/books.ts";
 import { AccountObject } from "../../../src/billing/object.ts";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
-import { admit } from "../../api/accounts.ts";
-import { openPaying, settle } from "../../runtime/paying.ts";
-import { type Door, inside } from "../../runtime/platform.ts";
-import { questions, RIGHT } from "../../runtime/rows.ts";
-import { script } from "../../runtime/script.ts";
+import { admit } from "../../kernel/http/accounts.ts";
+import { openPaying, settle } from "../../kernel/paying.ts";
+import { type Door, inside } from "../../kernel/platform.ts";
+import { questions, RIGHT } from "../../kernel/rows.ts";
+import { script } from "../../kernel/script.ts";
 import { topUp } from "./booking.ts";
 
 const FILES = 405;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { OTHER, Usage } from "../../../src/billing/books/usage.ts";
-import { Rows } from "../../../src/runtime/kit/rows.ts";
+import { Rows } from "../../../src/kernel/kit/rows.ts";
 import { MemoryStorage } from "./books-in-memory.ts";
 
 const HOUR = 3_600_000;

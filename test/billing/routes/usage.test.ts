@@ -2,9 +2,9 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { UsagePage } from "../../../src/contract/usage.ts";
-import { type UsageHourRow, usageHours } from "../../../src/db/schema.ts";
-import { inOrganization } from "../../../src/db/scoped.ts";
-import { type Door, openDoor } from "../../api/door.ts";
+import { type UsageHourRow, usageHours } from "../../../src/kernel/db/schema.ts";
+import { inOrganization } from "../../../src/kernel/db/scoped.ts";
+import { type Door, openDoor } from "../../kernel/http/door.ts";
 
 const DAY = 86_400;
 /** A Monday, 0:00 UTC. */

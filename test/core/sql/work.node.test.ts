@@ -1,4 +1,4 @@
-/** On `node:sqlite`; test/runtime/rollout/rollout-sql.test.ts asks the same of the platform's. */
+/** On `node:sqlite`; test/kernel/rollout/rollout-sql.test.ts asks the same of the platform's. */
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";

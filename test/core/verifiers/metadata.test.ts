@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ResultRow } from "../../../src/contract/run.ts";
 import { VerifiersMetadata } from "../../../src/core/verifiers/metadata.ts";
-import { RESULT_ROW, RUN } from "../../api/examples.ts";
+import { RESULT_ROW, RUN } from "../../kernel/http/examples.ts";
 
 const tool = (name: string) => ({ name, description: "", parameters: {} });
 

@@ -1,7 +1,7 @@
 /** Each rule of training plans notices what it is there for; a plan is decided by its seed. */
 import { expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
-import { MANIFEST, TRAINING_RUN } from "../../api/examples.ts";
+import { MANIFEST, TRAINING_RUN } from "../../kernel/http/examples.ts";
 import { finishedRun } from "../finished-run.ts";
 import { trainingViolations } from "./check.ts";
 import { trainingPlanOf } from "./plan.ts";

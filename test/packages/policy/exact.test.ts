@@ -13,14 +13,14 @@ import { LOSSES } from "@rollcall/trainer/losses";
 import { layOut, type TrainingSample } from "@rollcall/trainer/row-batch";
 import { beforeAll, expect, test } from "vitest";
 import { loadEnvironment } from "../../../environments/calculator/environment.ts";
-import { callModel, type ModelCall } from "../../../src/clients/inference.ts";
-import { probeEndpoint } from "../../../src/clients/probe.ts";
 import type { Sampling } from "../../../src/contract/sampling.ts";
 import { offeredTools } from "../../../src/core/rollout/harness.ts";
 import { newRollout } from "../../../src/core/rollout/rollout.ts";
 import { buildTask } from "../../../src/core/rollout/task.ts";
 import { whyUntrainable } from "../../../src/core/training/engine-exactness.ts";
-import { turnCall } from "../../../src/runtime/rollout/model-call.ts";
+import { callModel, type ModelCall } from "../../../src/kernel/clients/inference.ts";
+import { probeEndpoint } from "../../../src/kernel/clients/probe.ts";
+import { turnCall } from "../../../src/kernel/rollout/model-call.ts";
 
 const EXACT = 1e-5;
 /** Replies of each question; enough that a wrong setting cannot hide. */

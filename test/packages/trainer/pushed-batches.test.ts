@@ -3,7 +3,7 @@
 import { receiveBatches } from "@rollcall/trainer/batches";
 import { afterAll, expect, test } from "vitest";
 import type { BatchManifest, BatchOffer } from "../../../src/contract/trainer-wire.ts";
-import { signedHeaders } from "../../../src/runtime/kit/sign-webhook.ts";
+import { signedHeaders } from "../../../src/kernel/kit/sign-webhook.ts";
 
 const SECRET = "whsec_c2VjcmV0IG9mIGEgdGVzdA==";
 const NOW = 1_795_302_000_000;

@@ -1,0 +1,162 @@
+/**
+ * What the runs of an organisation may have at once: rollouts, messages in each kind of shared queue, and units whose
+ * judges are asked, which keep a consumer for as long as a judge takes. Pure; the object around it stores and tells.
+ *
+ * Invariants. What runs hold together never exceeds the organisation's limits, except what ran already when one was
+ * lowered. A run holds what it was granted, or what it says it has where that is more; until it says otherwise or its
+ * lease ends no other gets it. Shares are even between runs. While all that runs mostly want fits, each keeps it and
+ * nobody gives anything back; else each asks for what it needs at the moment.
+ */
+
+import { LEASE_MS } from "../endpoint/lease-state.ts";
+import { isOver } from "../endpoint/run-lease.ts";
+import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
+import type { ShareAsk, ShareGrants } from "../messages/account-wire.ts";
+import type { Grant, Need } from "../messages/endpoint-wire.ts";
+
+const POOLS = ["rollouts", "messages", "judgements"] as const;
+type Pool = (typeof POOLS)[number];
+
+/** Infinite: no limit. */
+export type ShareLimits = Readonly<Record<Pool, number>>;
+
+interface Held {
+  readonly running: number;
+  readonly wants: number;
+  readonly usual: number;
+  readonly permits: number;
+  /** Whether it was told that others lack what it does not need. */
+  readonly shared: boolean;
+}
+
+/** One run. */
+export interface Sharer {
+  readonly project_id: string;
+  readonly held: Readonly<Record<Pool, Held>>;
+  readonly lease_until: number;
+  /** When it was last told to ask again; null once it has. */
+  readonly told_at: number | null;
+}
+
+export interface ShareState {
+  readonly limits: ShareLimits;
+  readonly runs: Readonly<Record<string, Sharer>>;
+}
+
+/** A run that was told to ask and has not is told again. */
+const TELL_AGAIN_MS = 10_000;
+
+/** Takes in what a run says and grants what is free of its shares. A run that needs nothing more leaves. */
+export function askShares(
+  before: ShareState,
+  asked: ShareAsk,
+  now: number,
+): { state: ShareState; grants: ShareGrants } {
+  const { run_id, scope } = asked;
+  const { [run_id]: _, ...runs } = dropExpiredRuns(before, now).runs;
+  const others = { ...before, runs };
+  const lease_until = now + LEASE_MS;
+  const grants = {
+    rollouts: grantOf(others, asked, "rollouts", lease_until),
+    messages: grantOf(others, asked, "messages", lease_until),
+    judgements: grantOf(others, asked, "judgements", lease_until),
+  };
+  if (POOLS.every((pool) => isOver(asked[pool]))) return { state: others, grants };
+  const held = {
+    rollouts: heldOf(asked.rollouts, grants.rollouts),
+    messages: heldOf(asked.messages, grants.messages),
+    judgements: heldOf(asked.judgements, grants.judgements),
+  };
+  const sharer = { project_id: scope.projectId, held, lease_until, told_at: null };
+  return { state: { ...before, runs: { ...runs, [run_id]: sharer } }, grants };
+}
+
+/** Without the runs that have not been heard of for a lease. */
+export function dropExpiredRuns(state: ShareState, now: number): ShareState {
+  const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
+  return { ...state, runs: Object.fromEntries(runs) };
+}
+
+/** Runs that would get another grant if they asked now, and have not just been told so. */
+export function runsToTell(state: ShareState, now: number): string[] {
+  return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+}
+
+export function noteRunsTold(state: ShareState, run_ids: readonly string[], now: number): ShareState {
+  const told = new Set(run_ids);
+  const runs = Object.entries(state.runs).map(([run_id, run]): [string, Sharer] => {
+    return [run_id, told.has(run_id) ? { ...run, told_at: now } : run];
+  });
+  return { ...state, runs: Object.fromEntries(runs) };
+}
+
+/** Epoch milliseconds; null for an organisation without runs. */
+export function nextShareAlarm(state: ShareState, now: number): number | null {
+  const leases = Object.values(state.runs).map(({ lease_until }) => lease_until);
+  if (leases.length === 0) return null;
+  const tells = unfair(state).map((run_id) => tellAt(state.runs[run_id], now));
+  return Math.max(now, Math.min(...leases, ...tells));
+}
+
+function grantOf(others: ShareState, asked: ShareAsk, pool: Pool, lease_until: number): Grant {
+  const limit = others.limits[pool];
+  const need = asked[pool];
+  const held = holdingsIn(others, pool);
+  const share = fairShares([...held, { id: asked.run_id, group: "", wants: need.wants }], limit).get(asked.run_id) ?? 0;
+  const permits = Math.min(share, freeOf(held, limit));
+  return {
+    permits,
+    shared: isContended(others, pool, usualOf(need)),
+    flow: permits < need.wants ? flowOf(pool, limit, permits) : null,
+    lease_until,
+    ...{ rate: null, watched: false, streak: 0 },
+  };
+}
+
+/** Why a run has no more than it was granted. Of others it says that there are some, and not who. */
+function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
+  const state = "over_limit";
+  if (pool === "messages") {
+    return { state, reason: `waits for its share of the ${limit} messages that its organisation may have in a queue` };
+  }
+  if (pool === "judgements") {
+    return { state, reason: `judges wait: their organisation may have ${limit} units judged at once` };
+  }
+  const others = permits < limit ? ", and other runs of it have them" : "";
+  return { state, reason: `the organisation may have ${limit} rollouts at once${others}` };
+}
+
+/** Runs that hold more than their share, or less while some of it is free, or do not know that others lack it. */
+function unfair(state: ShareState): string[] {
+  const found = POOLS.flatMap((pool) => {
+    const out = outOfShare(holdingsIn(state, pool), state.limits[pool]);
+    if (!isContended(state, pool)) return out;
+    return [...out, ...Object.entries(state.runs).flatMap(([id, { held }]) => (held[pool].shared ? [] : [id]))];
+  });
+  return [...new Set(found)];
+}
+
+/** Whether runs together mostly want more than there is. `more`: of one that is about to join. */
+function isContended({ limits, runs }: ShareState, pool: Pool, more?: number): boolean {
+  const usual = Object.values(runs).map(({ held }) => held[pool].usual);
+  if (more !== undefined) usual.push(more);
+  return usual.length > 1 && usual.reduce((sum, one) => sum + one, 0) > limits[pool];
+}
+
+function holdingsIn({ runs }: ShareState, pool: Pool): Holding[] {
+  return Object.entries(runs).map(([id, { held }]) => ({ id, group: "", ...held[pool] }));
+}
+
+function heldOf(need: Need, { permits, shared }: Grant): Held {
+  const { running, wants } = need;
+  return { running, wants, usual: usualOf(need), permits, shared };
+}
+
+function usualOf({ wants, usual = wants }: Need): number {
+  return usual;
+}
+
+function tellAt(run: Sharer | undefined, now: number): number {
+  const told_at = run?.told_at ?? null;
+  return told_at === null ? now : told_at + TELL_AGAIN_MS;
+}

@@ -1,0 +1,140 @@
+/**
+ * The part of an organisation's object that grants its runs their shares: keeps them, one row a run, and tells runs that
+ * would get another grant to ask again. What it decides stands in lease-state.ts.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import { accounts } from "../kit/account-hooks.ts";
+import { logError } from "../kit/log.ts";
+import { isLocal } from "../kit/storage-faults.ts";
+import type { ShareAsk, ShareGrants } from "../messages/account-wire.ts";
+import {
+  askShares,
+  dropExpiredRuns,
+  nextShareAlarm,
+  noteRunsTold,
+  runsToTell,
+  type Sharer,
+  type ShareState,
+} from "./lease-state.ts";
+import { tellRuns } from "./tell-runs.ts";
+
+/** One row a run, under its id. */
+const ROW = "share/";
+/** Whose object it is, what it may have, and when that was last read. */
+const LIMITS_ROW = "share-limits";
+
+interface KeptLimits {
+  readonly org_id: string;
+  /** Rollouts at once; null: any number. */
+  readonly rollouts: number | null;
+  readonly read_at: number;
+}
+
+/**
+ * Messages that an organisation may have in each kind of shared queue at once, judgements included. A deployed queue
+ * hands ten of them (six of judgements) to each of up to 250 consumers; the local runtime hands a queue's batches over
+ * one after another, so what is ahead there is waited for.
+ */
+const MESSAGES_DEPLOYED = 1000;
+const MESSAGES_LOCAL = 6;
+/** Twice as many as are asked for at a time there, so that a batch is at hand when one is done. */
+const JUDGEMENTS_LOCAL = 48;
+const LIMITS_KEPT_MS = 5 * 60_000;
+
+export class AccountShares {
+  readonly #ctx: DurableObjectState;
+  readonly #env: Env;
+  readonly #now: () => number;
+  /** How many messages in each kind of queue, and how many units that are judged; tests replace them. */
+  messages: number;
+  judgements: number;
+  #runs: ShareState["runs"] | undefined;
+  #limits: KeptLimits | null | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env, now: () => number) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#now = now;
+    this.messages = isLocal(env) ? MESSAGES_LOCAL : MESSAGES_DEPLOYED;
+    this.judgements = isLocal(env) ? JUDGEMENTS_LOCAL : MESSAGES_DEPLOYED;
+  }
+
+  async ask(asked: ShareAsk): Promise<ShareGrants> {
+    await this.#readLimits(asked.scope.orgId);
+    const { state, grants } = askShares(this.#state(), asked, this.#now());
+    this.#save(state);
+    return grants;
+  }
+
+  /** The limits are read anew, and whoever they concern is told. */
+  async changed(): Promise<void> {
+    const known = this.#knownLimits();
+    if (known === null) return;
+    this.#limits = { ...known, read_at: 0 };
+    await this.#readLimits(known.org_id);
+    this.tend();
+  }
+
+  /** Leases that have ended, and runs that are to be told. */
+  tend(): void {
+    this.#save(dropExpiredRuns(this.#state(), this.#now()));
+  }
+
+  /** Epoch milliseconds; null while there is nothing to tend. */
+  nextAt(): number | null {
+    return nextShareAlarm(this.#state(), this.#now());
+  }
+
+  #state(): ShareState {
+    this.#runs ??= Object.fromEntries(
+      [...this.#ctx.storage.kv.list<Sharer>({ prefix: ROW })].map(([key, run]) => [key.slice(ROW.length), run]),
+    );
+    const rollouts = this.#knownLimits()?.rollouts ?? Number.POSITIVE_INFINITY;
+    return { limits: { rollouts, messages: this.messages, judgements: this.judgements }, runs: this.#runs };
+  }
+
+  /** On disk before the run hears of it; only rows that changed are written. */
+  #save(changed: ShareState): void {
+    const now = this.#now();
+    const run_ids = runsToTell(changed, now).slice(0, LIMITS.sliceObjects);
+    const { runs } = noteRunsTold(changed, run_ids, now);
+    const before = this.#state().runs;
+    const { kv } = this.#ctx.storage;
+    for (const run_id of Object.keys(before)) if (runs[run_id] === undefined) kv.delete(ROW + run_id);
+    for (const [run_id, run] of Object.entries(runs)) if (before[run_id] !== run) kv.put(ROW + run_id, run);
+    this.#runs = runs;
+    const org_id = this.#knownLimits()?.org_id;
+    if (Object.keys(runs).length === 0) this.#forgetLimits();
+    const told = run_ids.flatMap((run_id) => {
+      const run = runs[run_id];
+      return run === undefined || org_id === undefined ? [] : [{ run_id, org_id, project_id: run.project_id }];
+    });
+    if (told.length > 0) this.#ctx.waitUntil(tellRuns(this.#env, told));
+  }
+
+  #knownLimits(): KeptLimits | null {
+    if (this.#limits === undefined) this.#limits = this.#ctx.storage.kv.get<KeptLimits>(LIMITS_ROW) ?? null;
+    return this.#limits;
+  }
+
+  #forgetLimits(): void {
+    this.#limits = null;
+    this.#ctx.storage.kv.delete(LIMITS_ROW);
+  }
+
+  /** Limits that cannot be read anew stay as they are known; unknown ones grant nothing. */
+  async #readLimits(org_id: string): Promise<void> {
+    const known = this.#knownLimits();
+    const now = this.#now();
+    if (known !== null && now - known.read_at < LIMITS_KEPT_MS) return;
+    try {
+      const { limits } = await accounts().settingsOf(this.#env, org_id);
+      const { concurrent_rollouts: rollouts } = limits;
+      this.#limits = { org_id, rollouts, read_at: now };
+      this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
+    } catch (thrown) {
+      if (known === null) throw thrown;
+      logError("limits of the organisation", { org_id }, thrown);
+    }
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * What an endpoint refuses of a request, and the request without it. Servers differ in which members of OpenAI's API they
+ * take: some refuse `strict` in a tool, some answer streams only, some refuse a member of a message that they sent
+ * themselves. What was refused is remembered as a name (`Refused`), and further calls leave it out.
+ *
+ * Sources of the words: the documentation and the issue trackers that docs/endpoints.md lists.
+ */
+import { isRecord } from "../../contract/json.ts";
+import type { Said } from "./error-words.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Members of a message that every server knows. */
+const STANDARD: ReadonlySet<string> = new Set(["role", "content", "name", "tool_calls", "tool_call_id"]);
+const STANDARD_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function"]);
+const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
+
+/** Its endpoint answers streams only. */
+const STREAM = "whole_replies";
+/**
+ * What a request holds is refused with these: OpenAI and most, Cohere and FastAPI (422), servers without the other form
+ * (405, 406, 415, 501).
+ */
+const REFUSING: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 501]);
+/** In one sentence streams are named, and that they are wanted. A call that is made again in vain changes nothing. */
+const STREAMS = /(?<![a-z])stream(?:ing|ed)?(?![a-z])(?!_options)|流式/;
+const WANTED =
+  /(?<![a-z])(?:only|must|needs?|please|should|ha(?:s|ve) to|require[sd]?|set|enabled?|use|true|false|non)(?![a-z])|[只仅]|请/;
+/** A stream that failed, which is another matter. */
+const FAILED = /upstream|reset|closed|broke|interrupt|disconnect|timed? ?out|try again|retry/;
+/** As a name, or of tools; other things are strict as well. */
+const STRICT =
+  /["'`.]strict\b|\bstrict["'`:=]|\b(?:field|parameter|property|key|argument|member|be|all|non)[ -]strict\b|\bstrict (?:mode|tools?|tool|functions?|schemas?|json)\b/;
+/** A tool that is strict needs a schema that is closed (OpenAI, Azure, Fireworks); without, the same schema may do. */
+const NEEDS_CLOSED_SCHEMA =
+  /invalid schema for function[^;]*(?:additionalproperties|required|not permitted|in context)/;
+const CLOSED_SCHEMA_CODES: ReadonlySet<string> = new Set(["invalid_function_parameters", "invalid_tool_schema"]);
+const UNKNOWN =
+  "unsupported|n[o']t supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|" +
+  String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
+/** A server that wants the member back says so with its name as well. */
+const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
+/** A server adds a few; each is looked for in its refusals. */
+const MOST_MEMBERS = 100;
+const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
+
+/**
+ * What the server seems to refuse of this request, by the words of its error; null where it means something else. Whoever
+ * asks again without it remembers it only if that was answered.
+ */
+export function refusedIn(
+  body: Body,
+  status: number,
+  { words, fields, codes }: Pick<Said, "words" | "fields" | "codes">,
+): string | null {
+  if (!REFUSING.has(status)) return null;
+  if (body["stream"] !== true && [...words, ...codes].some(wantsStream)) return STREAM;
+  const isRefused = (name: string) => words.some((said) => isUnknown(said, name, fields));
+  if (body["stream_options"] !== undefined && isRefused("stream_options")) return "stream_options";
+  if (sendsStrict(body) && isStrictRefused({ words, fields, codes })) return "tools.strict";
+  // A setting of the run by the same name is the run's own.
+  const isOwn = (name: string) => name in body && !words.concat(fields).some((said) => said.includes("messages"));
+  const refused = membersOf(body).filter((name) => !isOwn(name) && isRefused(name));
+  // `reasoning_content` holds `reasoning` as well: the longest name that is said is meant.
+  const [longest] = refused.toSorted((one, other) => other.length - one.length);
+  return longest === undefined ? null : `messages.${longest}`;
+}
+
+function wantsStream(said: string): boolean {
+  if (FAILED.test(said)) return false;
+  return said.split(/[.;!。]/).some((sentence) => STREAMS.test(sentence) && WANTED.test(sentence));
+}
+
+function isStrictRefused({ words, fields, codes }: Pick<Said, "words" | "fields" | "codes">): boolean {
+  if (words.some((said) => STRICT.test(said) || NEEDS_CLOSED_SCHEMA.test(said))) return true;
+  return codes.some((code) => CLOSED_SCHEMA_CODES.has(code)) || fields.some((field) => /\bstrict\b/i.test(field));
+}
+
+/** Whether the words say that a member of this name is unknown: near to it, or of a field within it. */
+function isUnknown(said: string, name: string, fields: readonly string[]): boolean {
+  if (WANTS.test(said)) return false;
+  const named = patternOf(name);
+  const near = new RegExp(`(?:${UNKNOWN})[^;]{0,80}?${named}|${named}[^;]{0,80}?(?:${UNKNOWN})`);
+  const isField = fields.some((field) => field.split(".").includes(name.toLowerCase()));
+  return near.test(said) || (isField && new RegExp(UNKNOWN).test(said));
+}
+
+/** A name of one word occurs in sentences by itself: as a name it stands in quotes, or at the end of a path. */
+function patternOf(name: string): string {
+  const literal = name.toLowerCase().replaceAll(/\W/g, "\\$&");
+  const marked = "(?<=[\"'`.\\]]|(?:field|parameter|property|key|argument|member):? )";
+  return `${name.includes("_") ? "(?<![a-z0-9_])" : marked}${literal}(?![a-z0-9_])`;
+}
+
+function sendsStrict({ tools }: Body): boolean {
+  return Array.isArray(tools) && tools.some((tool) => isRecord(tool) && withinFunction(tool, "strict"));
+}
+
+function withinFunction({ function: called }: Body, name: string): boolean {
+  return isRecord(called) && name in called;
+}
+
+/** The members of its messages and tool calls that a server may not know. */
+function membersOf({ messages }: Body): readonly string[] {
+  const all = Array.isArray(messages) ? messages.filter(isRecord) : [];
+  const calls = all.flatMap(callsOf);
+  const found = [
+    ...all.flatMap((message) => beyond(STANDARD, message)),
+    ...calls.flatMap((call) => beyond(STANDARD_OF_CALL, call)),
+    ...calls.flatMap(({ function: called }) => (isRecord(called) ? beyond(STANDARD_OF_FUNCTION, called) : [])),
+  ];
+  return [...new Set(found)].filter((name) => MEMBER.test(name)).slice(0, MOST_MEMBERS);
+}
+
+function beyond(standard: ReadonlySet<string>, object: Body): string[] {
+  return Object.keys(object).filter((name) => !standard.has(name));
+}
+
+function callsOf({ tool_calls: calls }: Body): readonly Body[] {
+  return Array.isArray(calls) ? calls.filter(isRecord) : [];
+}
+
+/** The request without what is refused, and the names of what that changed. */
+export function withoutRefused(
+  body: Body,
+  refused: readonly string[],
+): { readonly body: Body; readonly changes: readonly string[] } {
+  let adapted = body;
+  const changes: string[] = [];
+  // A stream is asked for before its options are left out.
+  const ordered = refused.toSorted((one, other) => Number(other === STREAM) - Number(one === STREAM));
+  for (const name of ordered) {
+    const next = without(adapted, name);
+    if (next !== adapted) changes.push(name);
+    adapted = next;
+  }
+  return { body: adapted, changes };
+}
+
+function without(body: Body, name: string): Body {
+  switch (name) {
+    case STREAM:
+      return { ...body, stream: true, stream_options: { include_usage: true } };
+    case "stream_options":
+      return "stream_options" in body ? withoutMember(body, name) : body;
+    case "tools.strict":
+      return sendsStrict(body) ? { ...body, tools: withoutStrict(body["tools"]) } : body;
+    default: {
+      const member = name.slice("messages.".length);
+      return membersOf(body).includes(member) ? { ...body, messages: withoutMembers(body["messages"], member) } : body;
+    }
+  }
+}
+
+function withoutStrict(tools: unknown): unknown {
+  return Array.isArray(tools) ? tools.map((tool) => withinTool(tool, "strict")) : tools;
+}
+
+function withoutMembers(messages: unknown, member: string): unknown {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message) => {
+    if (!isRecord(message)) return message;
+    const { tool_calls: calls, ...rest } = message;
+    const sent = withoutMember(rest, member);
+    return Array.isArray(calls) ? { ...sent, tool_calls: calls.map((call) => withinTool(call, member)) } : sent;
+  });
+}
+
+/** A tool or a tool call without a member of its own or of its function. */
+function withinTool(tool: unknown, member: string): unknown {
+  if (!isRecord(tool)) return tool;
+  const { function: called, ...rest } = tool;
+  const sent = withoutMember(rest, member);
+  return isRecord(called) ? { ...sent, function: withoutMember(called, member) } : sent;
+}
+
+function withoutMember({ ...rest }: Body, member: string): Body {
+  const { [member]: _, ...others } = rest;
+  return others;
+}

@@ -1,0 +1,157 @@
+/**
+ * The body of a reply from outside, read to its end or to a limit: the one reader of all there is. What is counted are
+ * the bytes as they are handed out, inflated where the sender compressed them.
+ *
+ * Invariants. Never more than the limit and one piece is held. A body that pauses for too long once it has begun is
+ * given up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is
+ * not read is cancelled.
+ */
+import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { mediaTypeOf } from "../../contract/media-type.ts";
+
+export class LongBodyError extends Error {
+  override readonly name = "LongBodyError";
+}
+
+export class PausedBodyError extends Error {
+  override readonly name = "PausedBodyError";
+}
+
+/** Calls `late` in so many milliseconds, unless what it gives is called first. Replaced by tests. */
+export type After = (ms: number, late: () => void) => () => void;
+
+/**
+ * Called with "" before the body, and then with each piece of it; true ends the reading. While its promise is pending,
+ * nothing is read.
+ */
+export type Enough = (piece: string) => boolean | Promise<boolean>;
+
+/** Up to where `enough` says. Throws LongBodyError and PausedBodyError, and what the connection throws. */
+export async function wholeText(reply: Response, bytes: number, after?: After, enough?: Enough): Promise<string> {
+  const text: string[] = [];
+  const take = (piece: string) => {
+    text.push(piece);
+    return enough?.(piece) ?? false;
+  };
+  await readWhole(reply, bytes, take, after);
+  return text.join("");
+}
+
+/** The beginning of a body: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
+export async function beginningOf(reply: Response, bytes: number): Promise<string> {
+  const text: string[] = [];
+  await read(reply, bytes, (piece) => {
+    text.push(piece);
+    return false;
+  });
+  return text.join("");
+}
+
+async function readWhole(reply: Response, bytes: number, take: Enough, after?: After): Promise<void> {
+  const { more } = await read(reply, bytes, take, after);
+  if (more) throw new LongBodyError(`more than ${bytes} bytes`);
+}
+
+async function read(
+  { body, headers }: Response,
+  bytes: number,
+  take: Enough,
+  after: After = inTime,
+): Promise<{ readonly more: boolean }> {
+  const decoder = new TextDecoder();
+  let left = bytes;
+  if (body === null) return { more: false };
+  const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  try {
+    if (await take("")) return { more: false };
+    for (;;) {
+      const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
+      if (done) break;
+      if (await take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
+      if (value.byteLength > left) return { more: true };
+      left -= value.byteLength;
+      if (left === end) break;
+    }
+    await take(decoder.decode());
+    return { more: false };
+  } finally {
+    // Of a body that was read to its end, or broke off, nothing is left to cancel.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Bytes of the body as they are handed out; null where nobody says, or it is the length of something else. */
+function toldLength(headers: Headers): number | null {
+  const told = headers.get("content-length");
+  // Compressed, it is longer; and in chunks it ends with the last of them, whatever length was told besides.
+  const other = headers.has("content-encoding") || headers.has("transfer-encoding");
+  return told === null || other ? null : Number(told);
+}
+
+/** The next piece of a body. Throws PausedBodyError when it is not there in so many milliseconds. */
+export async function withinPause<T>(
+  piece: Promise<T>,
+  after: After = inTime,
+  ms: number = LIMITS.bodyPauseMs,
+): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const cancel = after(ms, () => {
+    reject(new PausedBodyError(`it paused for ${LIMITS.bodyPauseMs / 1000} s before its end`));
+  });
+  try {
+    return await Promise.race([piece, promise]);
+  } finally {
+    cancel();
+  }
+}
+
+export const inTime: After = (ms, late) => {
+  const timer = setTimeout(late, ms);
+  return () => clearTimeout(timer);
+};
+
+/**
+ * Reads a model's reply, whole or streamed, piece by piece. `grow` is called, and awaited, before this many characters are
+ * kept; `most`: how many the reply can have. Throws ModelError for a body that broke off, and
+ * InvalidModelResponseError for one that is too long.
+ */
+export async function takeCompletion(
+  reply: Response,
+  take: (piece: string) => void,
+  grow?: (characters: number, most: number) => Promise<void> | null,
+): Promise<void> {
+  const bytes =
+    mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
+      ? LIMITS.streamedBytes
+      : LIMITS.completionBytes;
+  // A reply with a stated length reserves all of it at once.
+  const told = toldLength(reply.headers);
+  const most = Math.min(told ?? bytes, bytes);
+  let characters = 0;
+  const toItsEnd = async (piece: string) => {
+    characters += piece.length;
+    await grow?.(told === null ? characters : most, most);
+    take(piece);
+    return false;
+  };
+  await unlessBroken(() => readWhole(reply, bytes, toItsEnd));
+}
+
+/** The beginning of what refuses a call. Throws ModelError for a body that broke off. */
+export async function refusalText(reply: Response): Promise<string> {
+  return await unlessBroken(() => beginningOf(reply, LIMITS.refusalBytes));
+}
+
+async function unlessBroken<T>(reading: () => Promise<T>): Promise<T> {
+  try {
+    return await reading();
+  } catch (thrown) {
+    if (thrown instanceof LongBodyError) {
+      throw new InvalidModelResponseError(`the reply is ${thrown.message}`);
+    }
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new ModelError(`the reply broke off: ${why}`, { cause: thrown });
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Fields of `extra_body` by which an endpoint may take more than the bound of a call (call-size.ts), or call another model.
+ * Servers spell them in many ways and put them into objects such as `options`, so names are compared without case and
+ * separators, at any depth. A field that no pattern knows is let through: docs/billing.md says so.
+ */
+import { isRecord } from "../../contract/json.ts";
+
+export interface UnboundedField {
+  /** From `extra_body` on, such as `options.num_predict`. */
+  readonly path: string;
+  readonly why: string;
+}
+
+/** At the top of the body. Their values are part of the bound. */
+export const TOKEN_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
+export const REPLY_COUNTS = ["n", "best_of"] as const;
+const COUNTED: readonly string[] = [...TOKEN_LIMITS, ...REPLY_COUNTS];
+
+/** The first that matches counts. */
+const KINDS: readonly { readonly names: RegExp; readonly why: string }[] = [
+  {
+    names: new RegExp(
+      [
+        "(max|num).*(tok|len|predict)|^npredict$|max.*(output|gen|completion|new|response)",
+        "(new|output|completion|generat(ed|ion)|response)(tok|len)|tok(en)?s?(limit|max|to(generate|sample))",
+      ].join("|"),
+    ),
+    why: "it may take the place of sampling.max_tokens, which is the limit that is counted: use that",
+  },
+  {
+    names: new RegExp(
+      [
+        "^n$|^n?best(of)?$|beam(s|search|width|size|count)?$",
+        "^n(um)?(return|sequence|sample|completion|choice|candidate|generation|response|output|repl)",
+        "(sequence|sample|completion|choice|candidate|generation|response)s?(count|num)",
+      ].join("|"),
+    ),
+    why: "it may ask for more replies than are counted: use sampling.extra_body.n, or rollouts_per_example",
+  },
+  {
+    names:
+      /^(fallback|base|target|override)?models?(id|name|list)?$|^(?!allow).*fallbacks$|^(engine|deployment)(id|name)?$|^(preset|route)$|adapter|^lora/,
+    why: "it may call another model, whose tokens have another price: use model",
+  },
+  {
+    names:
+      /^(?!disable).*search|^(tools|plugins|prediction|chattemplate|datasources|cachedcontent|previousresponseid|fileids)$|^(mmprocessor|mediaio)kwargs$/,
+    why: "nobody knows what it adds to a call: leave it out",
+  },
+];
+
+/** Their members are named by whoever wrote them: a schema may have a property `n` or a `maxLength`. */
+const NOT_OPTIONS = /schema|json|format|guided|structured|grammar|metadata|^functions?$|^toolchoice$|^logitbias$/;
+
+const LONGEST_NAME = 100;
+
+/** The first such field; null where there is none. */
+export function unboundedField(extra_body: Readonly<Record<string, unknown>>): UnboundedField | null {
+  const others = Object.entries(extra_body).filter(([name]) => !COUNTED.includes(name));
+  return firstWithin(others, "");
+}
+
+type Members = readonly (readonly [name: string, value: unknown])[];
+
+function firstWithin(members: Members, above: string): UnboundedField | null {
+  for (const [name, value] of members) {
+    const found = fieldAt(name, value, `${above}${name}`);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function fieldAt(name: string, value: unknown, path: string): UnboundedField | null {
+  if (value === null || value === false) return null;
+  // Servers in Go take a long s for an s, and the sign of kelvin for a k.
+  // No server has a longer name, and what a pattern takes grows by the square of its length.
+  const folded = name
+    .slice(0, LONGEST_NAME)
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, "");
+  const kind = KINDS.find(({ names }) => names.test(folded));
+  if (kind !== undefined) return { path, why: kind.why };
+  if (NOT_OPTIONS.test(folded)) return null;
+  const holds = Array.isArray(value) || isRecord(value);
+  return holds ? firstWithin(Object.entries(value), `${path}.`) : null;
+}

@@ -1,0 +1,71 @@
+/** Uploaded datasets as a caller sees them: one, its rows a page at a time, and its end. */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { DatasetView } from "../../contract/uploaded-dataset.ts";
+import { datasetViewOf, findDataset } from "../db/datasets.ts";
+import type { DatasetTableRow } from "../db/schema.ts";
+import { uploadKeys } from "../kit/names.ts";
+import { readId } from "../kit/secrets.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import { type RowsFile, RowsMissing, rowsFrom } from "./rows.ts";
+
+export async function readDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<DatasetView>> {
+  const found = await openDataset(env, scope, idOrName, "id");
+  return found.ok ? { ok: true, value: datasetViewOf(found.value) } : found;
+}
+
+/**
+ * Lines of `DatasetRow` from the row after `after`, at most `limit` of them and about 8 MiB. `next` goes on after this
+ * page; null on the last one.
+ */
+export async function readDatasetRows(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  page: { readonly after: number | null; readonly limit: number },
+): Promise<Result<{ lines: string[]; next: number | null }>> {
+  const found = await openDataset(env, scope, idOrName, "id");
+  if (!found.ok) return found;
+  const { id, rows } = found.value;
+  const first = page.after === null ? 0 : page.after + 1;
+  try {
+    const lines = first < rows ? await linesFrom(env, uploadKeys(scope, id), first, page.limit) : [];
+    const end = first + lines.length;
+    return { ok: true, value: { lines, next: end < rows ? end - 1 : null } };
+  } catch (thrown) {
+    return refusalOfRows(thrown, idOrName, "id");
+  }
+}
+
+async function linesFrom(env: Env, file: RowsFile, first: number, limit: number): Promise<string[]> {
+  const lines: string[] = [];
+  let characters = 0;
+  for await (const { row, text } of rowsFrom(env, file, first, new Subrequests())) {
+    lines.push(`{"index":${row},"row":${text}}\n`);
+    characters += text.length;
+    if (lines.length >= limit || characters > LIMITS.inlinePageBytes) break;
+  }
+  return lines;
+}
+
+/** Whoever finds the rows gone has read of the dataset just before it was deleted. */
+export function refusalOfRows(thrown: unknown, idOrName: string, param: string): Result<never> {
+  if (!(thrown instanceof RowsMissing)) throw thrown;
+  return refuse("not_found", `the rows of dataset ${idOrName} are gone`, param);
+}
+
+/** A dataset by id or name. Refuses with `param` as the field at fault. */
+export async function openDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  param: string,
+): Promise<Result<DatasetTableRow>> {
+  const missing = refuse("not_found", `no dataset ${idOrName}`, param);
+  const isId = readId(env, idOrName)?.kind === "dataset";
+  // A name cannot begin as an id does: what does, and is none of ours, is a guess.
+  if (!isId && idOrName.startsWith("ds_")) return missing;
+  const row = await findDataset(env.DB, scope, isId ? { id: idOrName } : { name: idOrName });
+  return row === null ? missing : { ok: true, value: row };
+}

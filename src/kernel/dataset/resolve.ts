@@ -1,0 +1,113 @@
+/** The uploaded dataset a run names: looked up, and its rows held to the environment the run is of. */
+import { canonicalJson, findOddity, type Json, type JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { findLost, within } from "../../contract/lost-json.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { RunDataset } from "../../contract/uploaded-dataset.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
+import type { DatasetTableRow } from "../db/schema.ts";
+import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
+import { uploadKeys } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { Refusal, Result } from "../messages/refusal.ts";
+import type { EnvironmentPin } from "../messages/wire.ts";
+import { openDataset, refusalOfRows } from "./read.ts";
+import { type RowsFile, rowsFrom } from "./rows.ts";
+
+export interface ResolvedDataset {
+  /** Null for rows that came with another run. */
+  readonly id: string | null;
+  readonly dataset: RunDataset & { readonly length: number };
+}
+
+interface Against {
+  readonly pin: EnvironmentPin;
+  readonly args: JsonObject;
+  readonly environment: AnyEnvironment;
+}
+
+/** Of rows that nobody held to this environment before, so many are, and no more than so many characters of them. */
+const ROWS_TRIED = LIMITS.datasetBlockRows;
+const CHARACTERS_TRIED = LIMITS.datasetBlockBytes;
+const GOOD: Result<null> = { ok: true, value: null };
+
+/** Refuses with `dataset`, or the row, as the field at fault. A row that is not tried may still fail its rollouts. */
+export async function resolveDataset(
+  env: Env,
+  scope: Scope,
+  idOrName: string,
+  against: Against,
+): Promise<Result<ResolvedDataset>> {
+  const found = await openDataset(env, scope, idOrName, "dataset");
+  if (!found.ok) return found;
+  const { id, rows } = found.value;
+  const keys = uploadKeys(scope, id);
+  const tried = wasHeldTo(against, found.value)
+    ? GOOD
+    : await tryFirstRows(env, scope, keys, against).catch((thrown) => refusalOfRows(thrown, idOrName, "dataset"));
+  if (!tried.ok) return tried;
+  return { ok: true, value: { id, dataset: { kind: "uploaded", ...keys, length: rows } } };
+}
+
+function wasHeldTo({ pin, args }: Against, { environment }: DatasetTableRow): boolean {
+  if (environment === null || environment.digest !== pin.digest) return false;
+  return canonicalJson(environment.args) === canonicalJson(args);
+}
+
+async function tryFirstRows(
+  env: Env,
+  { orgId }: Scope,
+  file: RowsFile,
+  { environment }: Against,
+): Promise<Result<null>> {
+  let characters = 0;
+  for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
+    await PROCESS_TURNS.spend(orgId, stepsOfJson(text));
+    const value: Json = JSON.parse(text);
+    const refusal = refusedRow(environment, { text, value }, row, `row ${row + 1}`);
+    if (refusal !== null) return { ok: false, error: refusal };
+    characters += text.length;
+    if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) break;
+  }
+  return GOOD;
+}
+
+/**
+ * What is wrong with row `index`, or null: it must make a task of the environment, or, when none is named, of any.
+ * `where` begins the message: "line 17". Never throws for JSON.
+ */
+export function refusedRow(
+  environment: AnyEnvironment | null,
+  { text, value }: { readonly text: string; readonly value: Json },
+  index: number,
+  where: string,
+): Refusal | null {
+  try {
+    const lost = findLost(text, value);
+    if (lost !== null) throw new RowError(index, within(lost), lost.message);
+    checkRow(environment, value, index);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof RowError)) throw thrown;
+    return { code: "invalid_row", message: `${where}: ${thrown.message}`, param: thrown.path };
+  }
+}
+
+function checkRow(environment: AnyEnvironment | null, row: Json, index: number): void {
+  if (!isObject(row)) throw new RowError(index, "", "a row must be a JSON object");
+  const odd = findOddity(row, "");
+  if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
+  if (environment === null) {
+    // OpenAI's form of a row: what is in it only an environment's arguments can say.
+    if (isObject(row["item"] ?? null)) return;
+    buildTask({}, row, index);
+    return;
+  }
+  const source = environment.evalDataset ?? environment.dataset;
+  buildTask(environment, parseRow(source, row, index), index);
+}
+
+function isObject(row: Json): row is JsonObject {
+  return row !== null && typeof row === "object" && !Array.isArray(row);
+}

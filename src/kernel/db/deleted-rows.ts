@@ -1,0 +1,57 @@
+/**
+ * The rows that go with something that is deleted: counted first, then deleted, so that whoever counts before it deletes
+ * counts each of them once, however often it is cut short.
+ */
+import { count, eq, exists, inArray, isNull, ne, notExists, sql } from "drizzle-orm";
+import type { Scope } from "../../contract/scope.ts";
+import { reportLinks } from "./page-schema.ts";
+import { endpoints, runs, trainerTokens } from "./schema.ts";
+import { type Condition, inProject } from "./scoped.ts";
+
+/** Rows of a run: its own, the endpoints that came with it and with it alone, its trainer's tokens, links to its report. */
+export async function countRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<number> {
+  const project = inProject(database, scope);
+  const counts = await project.batch([
+    project.columns({ n: count() }, trainerTokens, eq(trainerTokens.run_id, runId)),
+    project.columns({ n: count() }, reportLinks, eq(reportLinks.run_id, runId)),
+    project.columns({ n: count() }, endpoints, ...endpointOf(database, scope, runId)),
+    project.columns({ n: count() }, endpoints, ...judgesOf(database, scope, runId)),
+    project.columns({ n: count() }, runs, eq(runs.id, runId)),
+  ]);
+  return counts.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
+}
+
+/** All of them or none. */
+export async function deleteRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<void> {
+  const project = inProject(database, scope);
+  await project.batch([
+    project.delete(trainerTokens, eq(trainerTokens.run_id, runId)),
+    project.delete(reportLinks, eq(reportLinks.run_id, runId)),
+    project.delete(endpoints, ...endpointOf(database, scope, runId)),
+    project.delete(endpoints, ...judgesOf(database, scope, runId)),
+    project.delete(runs, eq(runs.id, runId)),
+  ]);
+}
+
+/** Given with a run, and deleted by nobody. */
+function inline(): Condition[] {
+  return [isNull(endpoints.name), isNull(endpoints.deleted_at)];
+}
+
+/** The policy's, unless a run that was made of this one goes on naming it. */
+function endpointOf(database: D1Database, scope: Scope, runId: string): Condition[] {
+  const project = inProject(database, scope);
+  const own = project.columns({ id: runs.endpoint_id }, runs, eq(runs.id, runId));
+  const others = project.columns({ id: runs.id }, runs, eq(runs.endpoint_id, endpoints.id), ne(runs.id, runId));
+  return [...inline(), inArray(endpoints.id, own), notExists(others)];
+}
+
+/** Those of its judges. Only where there are any are the project's other runs looked through. */
+function judgesOf(database: D1Database, scope: Scope, runId: string): Condition[] {
+  const project = inProject(database, scope);
+  const asked = sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
+    where json_extract(value, '$.endpoint_id') = ${endpoints.id})`;
+  const own = project.columns({ id: runs.id }, runs, eq(runs.id, runId), asked);
+  const others = project.columns({ id: runs.id }, runs, ne(runs.id, runId), asked);
+  return [...inline(), exists(own), notExists(others)];
+}

@@ -1,0 +1,113 @@
+/**
+ * Endpoints: where models answer, and their keys, sealed.
+ *
+ * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to
+ * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
+ * key, so that from outside it is gone and its name is free.
+ */
+import { eq, notExists, or, type SQL, sql } from "drizzle-orm";
+import type { EndpointView } from "../../contract/endpoint.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { insertOnce, type Kept, type NewRow, type Remembered } from "./idempotency-keys.ts";
+import { namedRows } from "./named-rows.ts";
+import { seconds } from "./page.ts";
+import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
+import { type EndpointRow, endpoints, runs } from "./schema.ts";
+import { inProject } from "./scoped.ts";
+
+export type NamedEndpoint = EndpointRow & { readonly name: string };
+export type NewEndpoint = Omit<NamedEndpoint, "org_id" | "project_id">;
+export type EndpointChanges = {
+  readonly [Column in Exclude<keyof NewEndpoint, "id" | "created_at">]?: NewEndpoint[Column] | undefined;
+};
+
+const named = namedRows(endpoints);
+/** Named endpoints alone. */
+export const { find: findEndpoint, list: listEndpoints } = named;
+
+/** An endpoint by id, whatever became of it: for the runs that name it. */
+export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
+  const rows = await inProject(database, scope).select(endpoints, eq(endpoints.id, id));
+  return rows[0] ?? null;
+}
+
+export function insertEndpoint(
+  database: D1Database,
+  scope: Scope,
+  endpoint: NewRow<typeof endpoints>,
+  made: Remembered | null,
+): Promise<Kept> {
+  return insertOnce(database, scope, endpoints, endpoint, made);
+}
+
+/** Null: its address or key is not what it was `before`, so what was decided by them does not hold, or it is gone. */
+export function updateEndpoint(
+  database: D1Database,
+  scope: Scope,
+  { id, base_url, sealed_key }: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key">,
+  changes: EndpointChanges,
+) {
+  const unmoved = [eq(endpoints.base_url, base_url), sql`${endpoints.sealed_key} is ${sealed_key}`];
+  return named.update(database, scope, id, changes, ...unmoved);
+}
+
+/**
+ * Adds a name to what an endpoint refuses, named or given with a run. True where it is kept, then or before; false where
+ * there are too many, or the endpoint has another address by now.
+ */
+export async function keepRefused(
+  database: D1Database,
+  scope: Scope,
+  { id, base_url, name }: { readonly id: string; readonly base_url: string; readonly name: string },
+): Promise<boolean> {
+  const before = sql`coalesce(${endpoints.refuses}, '[]')`;
+  const known = sql`exists (select 1 from json_each(${before}) where value = ${name})`;
+  const after = sql`case when ${known} then ${before} else json_insert(${before}, '$[#]', ${name}) end`;
+  const fits = sql`(${known} or json_array_length(${before}) < ${LIMITS.refusedNames})`;
+  const rows = await inProject(database, scope)
+    .update(endpoints, { refuses: after }, eq(endpoints.id, id), eq(endpoints.base_url, base_url), fits)
+    .returning({ id: endpoints.id });
+  return rows.length > 0;
+}
+
+/**
+ * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which
+ * lags behind. A run that is being accepted at this very moment may still name it: its rollouts then fail and say that
+ * the endpoint was deleted.
+ */
+export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
+  const project = inProject(database, scope);
+  const used = () => unfinishedRuns(database, scope, or(eq(runs.endpoint_id, id), judgesAt(id)));
+  const [deleted, using] = await project.batch([
+    project
+      .update(endpoints, { name: null, sealed_key: null, deleted_at: now }, eq(endpoints.id, id), notExists(used()))
+      .returning({ id: endpoints.id }),
+    used().limit(RUNS_TOLD),
+  ]);
+  return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
+}
+
+/** Runs that ask a judge there. */
+function judgesAt(endpointId: string): SQL {
+  return sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
+    where json_extract(value, '$.endpoint_id') = ${endpointId})`;
+}
+
+/** A named endpoint in the shape of the wire, member by member: the sealed key is not for it. */
+export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
+  return {
+    object: "endpoint",
+    id: endpoint.id,
+    name: endpoint.name,
+    base_url: endpoint.base_url,
+    api_key_last4: endpoint.api_key_last4,
+    max_concurrent: endpoint.max_concurrent,
+    rpm: endpoint.rpm,
+    prices: endpoint.prices,
+    refuses: [...(endpoint.refuses ?? [])],
+    capabilities: endpoint.capabilities,
+    created_at: seconds(endpoint.created_at),
+    updated_at: seconds(endpoint.updated_at ?? endpoint.created_at),
+  };
+}

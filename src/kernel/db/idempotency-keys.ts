@@ -1,0 +1,126 @@
+/**
+ * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
+ * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
+ */
+import { count, eq, exists, type SQL, sql } from "drizzle-orm";
+import { ofOrganization, type Scope } from "../../contract/scope.ts";
+import type { fleets, replicas, triggers, webhookEndpoints } from "./doors-schema.ts";
+import type { reportLinks } from "./page-schema.ts";
+import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
+import { type Condition, type InProject, inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
+
+export interface Remembered {
+  /** The operation's id, such as `createEndpoint`. */
+  readonly operation: string;
+  readonly key: string;
+  /** Keyed hash of the request (`keyedHash` of kernel/kit/secrets.ts), never a plain one. */
+  readonly request_hash: string;
+  readonly resource_id: string;
+  readonly created_at: number;
+}
+
+/** What the key made before; null for a key that is new to this operation. */
+export async function recall(
+  database: D1Database,
+  scope: Scope,
+  operation: string,
+  key: string,
+): Promise<Remembered | null> {
+  const { operation: ofOperation, key: ofKey } = idempotencyKeys;
+  const rows = await inProject(database, scope).select(idempotencyKeys, eq(ofOperation, operation), eq(ofKey, key));
+  return rows[0] ?? null;
+}
+
+/** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
+export type Kept = "inserted" | "taken" | "gone";
+
+type Keepable =
+  | typeof datasets
+  | typeof endpoints
+  | typeof fleets
+  | typeof replicas
+  | typeof reportLinks
+  | typeof secrets
+  | typeof triggers
+  | typeof webhookEndpoints;
+/** Columns that are not given are null. */
+export type NewRow<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
+
+/**
+ * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it
+ * (`beside`). `also`: a condition of its own, which `gone` means too.
+ */
+export async function insertOnce<T extends Keepable>(
+  database: D1Database,
+  scope: Scope,
+  table: T,
+  row: NewRow<T>,
+  made: Remembered | null,
+  { also, beside = [] }: { readonly also?: SQL; readonly beside?: readonly Write<unknown>[] } = {},
+): Promise<Kept> {
+  const project = inProject(database, scope);
+  const open = also === undefined ? isOpenProject(database, scope) : sql`${isOpenProject(database, scope)} and ${also}`;
+  const insert = project.insertIf(open, table, row).returning({ id: table.id });
+  // Not the same condition again: with the last that there is room for, that holds no more.
+  const remembering = made === null ? [] : [project.insertIf(isThere(project, table, row.id), idempotencyKeys, made)];
+  try {
+    const [inserted] = await project.batch([insert, ...remembering, ...beside]);
+    return inserted.length === 1 ? "inserted" : "gone";
+  } catch (thrown) {
+    if (violatedTable(thrown) === null) throw thrown;
+    return "taken";
+  }
+}
+
+/** The same where a project has at most `atMost` rows, or `counted` ones. `full`: it has as many already. */
+export async function insertWithin<T extends Keepable>(
+  database: D1Database,
+  scope: Scope,
+  table: T,
+  row: NewRow<T>,
+  made: Remembered | null,
+  {
+    atMost,
+    counted,
+    beside = [],
+  }: { readonly atMost: number; readonly counted?: Condition; readonly beside?: readonly Write<unknown>[] },
+): Promise<Kept | "full"> {
+  const there = inProject(database, scope).columns({ n: count() }, table, counted);
+  const kept = await insertOnce(database, scope, table, row, made, { also: sql`(${there}) < ${atMost}`, beside });
+  if (kept !== "gone") return kept;
+  const [{ n } = { n: 0 }] = await there;
+  return n >= atMost ? "full" : "gone";
+}
+
+/** Whether a row is, once it was to be inserted by the statement before. */
+export function isThere(project: InProject, table: Keepable, id: string): SQL {
+  return exists(project.columns({ id: table.id }, table, eq(table.id, id)));
+}
+
+/** Writes a key of an organisation by itself, before what it makes is made elsewhere. One that is there stays as it is. */
+export async function remember(database: D1Database, orgId: string, made: Remembered): Promise<void> {
+  await inProject(database, ofOrganization(orgId)).insert(idempotencyKeys, made).onConflictDoNothing();
+}
+
+/** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */
+export function rememberIf(
+  database: D1Database,
+  orgId: string,
+  condition: SQL,
+  made: Remembered | null,
+): Statement<unknown>[] {
+  if (made === null) return [];
+  return [inProject(database, ofOrganization(orgId)).insertIf(condition, idempotencyKeys, made)];
+}
+
+/**
+ * The table whose unique constraint refused the write, or null for any other failure: SQLite names the columns in its
+ * message, and nowhere else.
+ */
+export function violatedTable(thrown: unknown): string | null {
+  for (let link = thrown; link instanceof Error; link = link.cause) {
+    const table = /UNIQUE constraint failed: (\w+)\./.exec(link.message)?.[1];
+    if (table !== undefined) return table;
+  }
+  return null;
+}

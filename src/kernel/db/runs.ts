@@ -1,0 +1,266 @@
+/**
+ * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
+ * never with the sealed key.
+ */
+import { and, count, eq, exists, inArray, isNull, like, notExists, or, SQL, sql } from "drizzle-orm";
+import { costOfUsage } from "../../contract/judgement.ts";
+import type { RunReport } from "../../contract/report.ts";
+import type { RunCounts, RunKind, RunStatus, RunView } from "../../contract/run.ts";
+import type { RunPatch } from "../../contract/run-control.ts";
+import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { type FleetRow, fleets } from "./doors-schema.ts";
+import { violatedTable } from "./idempotency-keys.ts";
+import { type Page, pageOf, seconds } from "./page.ts";
+import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
+import { type Condition, inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
+
+export type NewRun = Omit<RunRow, "org_id" | "project_id">;
+/** An endpoint that was given with the run and belongs to it. */
+export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"> &
+  Partial<Pick<EndpointRow, "prices" | "refuses">>;
+/** Where a run's model is called: on an endpoint, or on a fleet, and the other is null. */
+export interface RunPlace {
+  readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;
+  readonly fleet: Pick<FleetRow, "id" | "name"> | null;
+}
+export interface RunRecord extends RunPlace {
+  readonly run: RunRow;
+}
+
+export interface RunFilter extends Page {
+  readonly kind: RunKind | null;
+  readonly status: RunStatus | null;
+  /** A version matches itself and what it begins: "1" matches "1.0.2". */
+  readonly environment: { readonly id: string; readonly version: string | null } | null;
+  /** Pairs that must all stand in the run's metadata. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/**
+ * What came of writing a run. `full`: the organisation has as many unfinished runs as it may; `taken`: another training
+ * run has the fleet that it wants for itself; `gone`: its project is.
+ */
+export type Inserted = "inserted" | "conflict" | "full" | "taken" | "gone";
+
+/** When a run may not be written. */
+export interface InsertLimits {
+  /** How many unfinished runs the organisation may have; null for no limit. */
+  readonly most: number | null;
+  /** A fleet on which no other training run may be unfinished; null: it may share whatever it is on. */
+  readonly alone: string | null;
+}
+
+/**
+ * Writes a run and the endpoint that came with it, if one did, all or nothing, in one call. `conflict`: a run with this
+ * idempotency key is already there.
+ */
+export async function insertRun(
+  database: D1Database,
+  scope: Scope,
+  run: NewRun,
+  endpoint: InlineEndpointRow | null,
+  judges: readonly InlineEndpointRow[] = [],
+  { most, alone }: InsertLimits = { most: null, alone: null },
+): Promise<Inserted> {
+  const project = inProject(database, scope);
+  const owned = inOrganization(database, scope.orgId);
+  const beside = endpoint === null ? judges : [endpoint, ...judges];
+  // A refused run must not leave an endpoint behind.
+  const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
+  const open = isOpenProject(database, scope);
+  const unfinished = () => owned.columns({ n: count() }, runs, inArray(runs.status, UNFINISHED));
+  const trainers = () => trainingOn(database, scope, alone ?? "");
+  const free = alone === null ? open : sql`${open} and ${notExists(trainers())}`;
+  const room = most === null ? free : sql`${free} and ${unfinished()} < ${most}`;
+  try {
+    const [inserted, [standing], others] = await project.batch([
+      project.insertIf(room, runs, run).returning({ id: runs.id }),
+      unfinished(),
+      trainers(),
+      ...beside.map((row) => project.insertIf(isThere, endpoints, row)),
+    ]);
+    if (inserted.length === 1) return "inserted";
+    if (alone !== null && others.some(({ id }) => id !== run.id)) return "taken";
+    return most !== null && (standing?.n ?? 0) >= most ? "full" : "gone";
+  } catch (thrown) {
+    if (violatedTable(thrown) !== "runs") throw thrown;
+    return "conflict";
+  }
+}
+
+const UNFINISHED: RunStatus[] = ["queued", "running", "paused"];
+
+export async function getRun(database: D1Database, scope: Scope, id: string): Promise<RunRecord | null> {
+  const rows = await selectRuns(database, scope, eq(runs.id, id));
+  return rows[0] ?? null;
+}
+
+export async function findRunByIdempotencyKey(
+  database: D1Database,
+  scope: Scope,
+  key: string,
+): Promise<RunRecord | null> {
+  const rows = await selectRuns(database, scope, eq(runs.idempotency_key, key));
+  return rows[0] ?? null;
+}
+
+/** Runs by time of creation, then id, beginning after `after`; at most `limit` of them. */
+export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
+  return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
+}
+
+/** What came of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+export interface Deleted {
+  readonly deleted: boolean;
+  readonly usedBy: string[];
+}
+export const RUNS_TOLD = 32;
+
+/** The ids of runs that meet the condition and have not ended. */
+export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
+  const unfinished = inArray(runs.status, UNFINISHED);
+  return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
+}
+
+/** The ids of training runs on a fleet that have not ended, as far as the list of runs knows. */
+export function trainingOn(database: D1Database, scope: Scope, fleetId: string): Rows<{ id: string }> {
+  return unfinishedRuns(database, scope, and(eq(runs.endpoint_id, fleetId), eq(runs.kind, "training")));
+}
+
+/** Brings the copy of how a run stands up to date. Fields left out stay as they are. */
+export async function updateRun(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  changes: Partial<
+    Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters" | "stored_bytes">
+  >,
+): Promise<void> {
+  await inProject(database, scope).update(runs, changes, eq(runs.id, id));
+}
+
+/** What its owner may change of a run while it goes on, or after. Fields left out stay as they are. */
+export async function changeRun(
+  database: D1Database,
+  scope: Scope,
+  id: string,
+  { max_concurrent, ...plain }: RunPatch,
+): Promise<void> {
+  const spec =
+    max_concurrent === undefined ? {} : { spec: sql`json_set(${runs.spec}, '$.max_concurrent', ${max_concurrent})` };
+  const changes = { ...plain, ...spec };
+  if (Object.keys(changes).length === 0) return;
+  await inProject(database, scope).update(runs, changes, eq(runs.id, id));
+}
+
+function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
+  const { id, name, base_url, api_key_last4 } = endpoints;
+  const there = isNull(runs.deleted_at);
+  const places = {
+    endpoint: { table: endpoints, columns: { id, name, base_url, api_key_last4 }, on: eq(id, runs.endpoint_id) },
+    fleet: { table: fleets, columns: { id: fleets.id, name: fleets.name }, on: eq(fleets.id, runs.endpoint_id) },
+  };
+  return inProject(database, scope).withBeside({ run: runs }, runs, places, there, ...conditions);
+}
+
+function conditionsOf(filter: RunFilter): SQL[] {
+  const conditions = [
+    filter.kind && eq(runs.kind, filter.kind),
+    filter.status && eq(runs.status, filter.status),
+    filter.environment && eq(runs.environment_id, filter.environment.id),
+    filter.environment?.version && versionIs(filter.environment.version),
+    ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
+  ];
+  return conditions.filter((condition) => condition instanceof SQL);
+}
+
+function versionIs(version: string): SQL | undefined {
+  return or(eq(runs.environment_version, version), like(runs.environment_version, `${version}.%`));
+}
+
+/** Compares keys as values rather than as a JSON path, where a quote in a key would need an escape SQLite lacks. */
+function metadataIs(key: string, value: string): SQL {
+  return sql`exists (select 1 from json_each(${runs.metadata}) where key = ${key} and value = ${value})`;
+}
+
+/** A run as its row knows it, in the shape of the wire. Its object knows more while it runs. */
+export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
+  const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
+  // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.
+  const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
+  const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
+  const report = run.report ?? NOTHING_FINISHED;
+  return {
+    object: "run",
+    ...{ id, kind, name, status, error, metadata, dead_letters },
+    ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
+    ...{ max_concurrent, limits, min_scored, shuffle, seed },
+    max_cost_micros: spec.money?.max_cost_micros ?? null,
+    flow: run.finished_at === null ? flowOf(run) : null,
+    endpoint: endpoint && shownOf(endpoint),
+    fleet: fleet && { id: fleet.id, name: fleet.name },
+    dataset: run.dataset_id,
+    judges: judgesOf(spec),
+    counts: run.counts ?? nothingDispatched(spec),
+    report,
+    cost: costOfUsage(report.usage),
+    forked_from: fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn },
+    rescored_from: rescore?.run_id ?? null,
+    // Its object alone knows.
+    training: null,
+    created_at: seconds(run.created_at),
+    finished_at: run.finished_at === null ? null : seconds(run.finished_at),
+  };
+}
+
+function shownOf({ id, name, base_url, api_key_last4 }: NonNullable<RunPlace["endpoint"]>): RunView["endpoint"] {
+  return { id, name, base_url, api_key_last4 };
+}
+
+/** What a list knows of why a run waits; its object knows more. */
+function flowOf({ status }: RunRow): RunView["flow"] {
+  return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
+}
+
+function judgesOf({ judges = {} }: RunSpec): RunView["judges"] {
+  const named = Object.entries(judges);
+  return Object.fromEntries(named.map(([name, { endpoint_id, model }]) => [name, { endpoint: endpoint_id, model }]));
+}
+
+function nothingDispatched(spec: RunSpec): RunCounts {
+  const planned = plannedAtFirst(spec);
+  return {
+    planned,
+    pending: planned,
+    dispatched: 0,
+    in_flight: 0,
+    scored: 0,
+    unscored: {},
+    failed: {},
+    cancelled: {},
+  };
+}
+
+const NOTHING_FINISHED: RunReport = {
+  reward: {
+    mean: null,
+    se: null,
+    ci95: null,
+    wilson95: null,
+    range: null,
+    n_tasks: 0,
+    n_rollouts: 0,
+    n_unscored: 0,
+    n_error: 0,
+    n_truncated: 0,
+  },
+  metrics: {},
+  pass_at_k: {},
+  pass_hat_k: {},
+  pass_k: {},
+  stop_conditions: {},
+  turns: 0,
+  usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  calls: 0,
+};

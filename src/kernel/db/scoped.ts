@@ -1,0 +1,274 @@
+/**
+ * The only way to D1. Whoever queries says whose rows these are, once, and gets statements that cannot leave out the
+ * condition: it is added here, to each table a statement reads or changes, and the columns of the owner are written here.
+ *
+ * A condition may compare columns and hold another statement of this module (`exists(…)`). One that names a table by
+ * hand is refused with an exception, since nothing would limit it to the owner. The look-ups that give a request its scope, and
+ * what an operator does, have no owner: `unscoped` makes them, by name, and test/ground/scope.test.ts lists them all.
+ */
+import {
+  and,
+  eq,
+  exists,
+  getTableColumns,
+  getTableName,
+  is,
+  isNull,
+  SQL,
+  type SQLWrapper,
+  sql,
+  Table,
+} from "drizzle-orm";
+import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
+import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import type { SelectResultFields } from "drizzle-orm/query-builders/select.types";
+import type { RunnableQuery } from "drizzle-orm/runnable-query";
+import type {
+  AnySQLiteColumn,
+  IndexColumn,
+  SelectedFieldsFlat,
+  SQLiteTable,
+  SQLiteUpdateSetSource,
+} from "drizzle-orm/sqlite-core";
+import type { Scope } from "../../contract/scope.ts";
+import type * as doors from "./doors-schema.ts";
+import type * as pages from "./page-schema.ts";
+import type * as tables from "./schema.ts";
+import { organizations, people, projects } from "./schema.ts";
+
+/** What a project has. Keys, what browsers sign in with, and deletions stand in a project where one is named. */
+export type ProjectTable =
+  | typeof doors.fleets
+  | typeof doors.replicas
+  | typeof doors.triggers
+  | typeof doors.webhookEndpoints
+  | typeof doors.webhookSecrets
+  | typeof pages.reportLinks
+  | typeof pages.signInCodes
+  | typeof pages.webSessions
+  | typeof tables.apiKeys
+  | typeof tables.datasets
+  | typeof tables.deletions
+  | typeof tables.endpoints
+  | typeof tables.idempotencyKeys
+  | typeof tables.judgeVerdicts
+  | typeof tables.runs
+  | typeof tables.secrets
+  | typeof tables.trainerTokens;
+
+/** What an organisation has, and the organisation itself. */
+export type OrganizationTable =
+  | typeof tables.apiKeys
+  | typeof tables.budgets
+  | typeof tables.datasets
+  | typeof tables.deletions
+  | typeof tables.invitations
+  | typeof tables.members
+  | typeof tables.organizations
+  | typeof tables.projects
+  | typeof tables.runs
+  | typeof tables.usageHours
+  | typeof doors.webhookEndpoints
+  | typeof pages.signInCodes
+  | typeof pages.webSessions;
+
+export type Condition = SQL | undefined;
+/** What of a row is to change. `Owner`: the columns that name it. */
+export type Changes<T extends SQLiteTable, Owner extends string> = Omit<SQLiteUpdateSetSource<T>, Owner>;
+type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
+
+/** Runs when it is awaited, or as one of a `batch`. */
+export interface Statement<Result> extends Promise<Result>, RunnableQuery<Result, "sqlite"> {}
+
+export interface Rows<Row> extends Statement<Row[]>, SQLWrapper {
+  groupBy(...columns: SQL[]): Rows<Row>;
+  orderBy(...columns: SQL[]): Rows<Row>;
+  limit(rows: number): Rows<Row>;
+}
+
+export interface Write<Row> extends Statement<D1Result> {
+  returning(): Statement<Row[]>;
+  returning<Fields extends SelectedFieldsFlat>(fields: Fields): Statement<SelectResultFields<Fields>[]>;
+}
+
+export interface Insert<Row> extends Write<Row> {
+  onConflictDoNothing(config?: { target: IndexColumn | IndexColumn[] }): Write<Row>;
+  /** Takes the place of what the row that is there has in these columns. */
+  onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
+}
+
+/** A table of which at most one row stands beside each row of another, and what is wanted of it. */
+interface Beside<Of> {
+  readonly table: Of;
+  readonly columns: Readonly<Record<string, AnySQLiteColumn>>;
+  readonly on: SQL;
+}
+type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable>>>> = {
+  readonly [Name in keyof Others]: SelectResultFields<Others[Name]["columns"]> | null;
+};
+
+/** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
+class Owned<Of extends SQLiteTable, Owner extends string> {
+  readonly #d1: DrizzleD1Database;
+  readonly #ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>;
+
+  constructor(database: D1Database, ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>) {
+    this.#d1 = drizzle(database);
+    this.#ownerOf = ownerOf;
+  }
+
+  /** Rows that meet all the conditions. */
+  select<T extends Of>(table: T, ...conditions: Condition[]): Rows<T["$inferSelect"]> {
+    const from: SQLiteTable = table;
+    const rows: SQLWrapper = this.#d1.select().from(from).where(this.#where(table, conditions));
+    return rows as Rows<T["$inferSelect"]>;
+  }
+
+  /** Of such rows these columns; a table in their place stands for all of its own. */
+  columns<Fields extends Columns>(
+    fields: Fields,
+    table: Of,
+    ...conditions: Condition[]
+  ): Rows<SelectResultFields<Fields>> {
+    const from: SQLiteTable = table;
+    const rows: SQLWrapper = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions));
+    return rows as Rows<SelectResultFields<Fields>>;
+  }
+
+  /** The same of a row for each pair of rows that meets `on`. Both are the owner's; people belong to nobody. */
+  joined<Fields extends Columns>(
+    fields: Fields,
+    [table, other]: readonly [Of, Of | typeof people],
+    on: SQL,
+    ...conditions: Condition[]
+  ): Rows<SelectResultFields<Fields>> {
+    const from: SQLiteTable = table;
+    const beside: SQLiteTable = other;
+    const pair = other === people ? checked(on) : this.#where(other, [on]);
+    const pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
+    const rows: SQLWrapper = pairs.innerJoin(beside, pair);
+    return rows as Rows<SelectResultFields<Fields>>;
+  }
+
+  /**
+   * Such rows with what stands beside each, by name: the columns of the one row of another table that meets `on`, null where
+   * none does. The first of its columns is one that is never null in a row.
+   */
+  withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of>>>>(
+    fields: Fields,
+    table: Of,
+    others: Others,
+    ...conditions: Condition[]
+  ): Rows<SelectResultFields<Fields> & WhatIsBeside<Others>> {
+    const from: SQLiteTable = table;
+    const named = Object.entries(others).map(([name, { columns }]) => [name, checkedEach(columns)] as const);
+    const all = { ...checkedEach(fields), ...Object.fromEntries(named) };
+    const found = this.#d1.select(all).from(from).where(this.#where(table, conditions)).$dynamic();
+    for (const { table: other, on } of Object.values(others)) {
+      const joined: SQLiteTable = other;
+      // It changes the statement in place.
+      found.leftJoin(joined, this.#where(other, [on]));
+    }
+    const rows: SQLWrapper = found;
+    return rows as Rows<SelectResultFields<Fields> & WhatIsBeside<Others>>;
+  }
+
+  insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {
+    const into: SQLiteTable = table;
+    return this.#d1.insert(into).values({ ...row, ...this.#ownerOf(table) });
+  }
+
+  /** Inserts the row if the condition holds by then. Columns that are not given are null. */
+  insertIf<T extends Of>(condition: SQL, table: T, row: Omit<T["$inferInsert"], Owner>): Write<T["$inferSelect"]> {
+    const given: Readonly<Record<string, unknown>> = { ...row, ...this.#ownerOf(table) };
+    // In the order of the table's columns.
+    const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
+      given[name] === undefined || given[name] === null ? sql`null` : sql`${sql.param(given[name], column)}`,
+    );
+    const into: SQLiteTable = table;
+    return this.#d1.insert(into).select(sql`select ${sql.join(values, sql`, `)} where ${checked(condition)}`);
+  }
+
+  update<T extends Of>(table: T, changes: Changes<T, Owner>, ...conditions: Condition[]): Write<T["$inferSelect"]> {
+    const changed: SQLiteTable = table;
+    return this.#d1
+      .update(changed)
+      .set(checkedEach({ ...changes }))
+      .where(this.#where(table, conditions));
+  }
+
+  delete<T extends Of>(table: T, ...conditions: Condition[]): Write<T["$inferSelect"]> {
+    const from: SQLiteTable = table;
+    return this.#d1.delete(from).where(this.#where(table, conditions));
+  }
+
+  /** Runs all of these or none. */
+  batch<Item extends BatchItem<"sqlite">, Items extends Readonly<[Item, ...Item[]]>>(
+    statements: Items,
+  ): Promise<BatchResponse<Items>> {
+    return this.#d1.batch(statements);
+  }
+
+  #where(table: SQLiteTable, conditions: readonly Condition[]): SQL | undefined {
+    const owner = this.#ownerOf(table);
+    const columns = Object.entries(getTableColumns(table)).filter(([name]) => name in owner);
+    const owned = columns.map(([name, column]) => eq(column, owner[name]));
+    if (owned.length < Object.keys(owner).length) throw new Error(`${getTableName(table)} names no such owner`);
+    return and(...owned, ...conditions.map(checked));
+  }
+}
+
+export type InProject = Owned<ProjectTable, "org_id" | "project_id">;
+export type InOrganization = Owned<OrganizationTable, "org_id">;
+
+/** Rows of one project. */
+export function inProject(database: D1Database, { orgId, projectId }: Scope): InProject {
+  return new Owned(database, () => ({ org_id: orgId, project_id: projectId }));
+}
+
+/** Rows of one organisation, whichever of its projects they belong to. The organisation's own row is known by its id. */
+export function inOrganization(database: D1Database, orgId: string): InOrganization {
+  return new Owned(database, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
+}
+
+/** Holds while the project is there and its deletion has not begun. */
+export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
+  const owned = inOrganization(database, orgId);
+  return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
+}
+
+/** What is written by hand, as it is. Throws where it names a table, since it would read anybody's rows. */
+function checked<Given extends Condition>(given: Given): Given {
+  for (const chunk of given?.queryChunks ?? []) {
+    if (is(chunk, Table)) throw new Error(`an expression names the table ${getTableName(chunk)}: ask with exists(…)`);
+    if (is(chunk, SQL)) checked(chunk);
+  }
+  return given;
+}
+
+function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Given): Given {
+  for (const value of Object.values(given)) {
+    if (is(value, SQL)) checked(value);
+    if (is(value, SQL.Aliased)) checked(value.sql);
+  }
+  return given;
+}
+
+/** What has no owner yet, or is the operator's. */
+export type Unscoped =
+  | "key by hash"
+  | "session by hash"
+  | "sign-in code by hash"
+  | "report link by hash"
+  | "trainer token by hash"
+  | "trigger by id"
+  | "invitation by hash"
+  | "person by e-mail"
+  | "bootstrap"
+  | "operator"
+  | "prices";
+
+/** The database as it is, for what the name says and nothing else. */
+export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {
+  return drizzle(database);
+}

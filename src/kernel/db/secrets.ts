@@ -1,0 +1,43 @@
+/** Secrets of environments: names, and values sealed before they get here. */
+import { eq, inArray } from "drizzle-orm";
+import type { SecretView } from "../../contract/endpoint.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
+import { namedRows } from "./named-rows.ts";
+import { seconds } from "./page.ts";
+import { type SecretRow, secrets } from "./schema.ts";
+import { inProject } from "./scoped.ts";
+
+export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
+
+export const { find: findSecret, list: listSecrets, update: updateSecret } = namedRows(secrets);
+
+/** The secrets that are set under these names. */
+export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
+  if (names.length === 0) return [];
+  return await inProject(database, scope).select(secrets, inArray(secrets.name, [...names]));
+}
+
+export function insertSecret(
+  database: D1Database,
+  scope: Scope,
+  secret: NewSecret,
+  made: Remembered | null,
+): Promise<Kept> {
+  return insertOnce(database, scope, secrets, secret, made);
+}
+
+export async function deleteSecret(database: D1Database, scope: Scope, id: string): Promise<void> {
+  await inProject(database, scope).delete(secrets, eq(secrets.id, id));
+}
+
+/** A secret in the shape of the wire: everything but its value. */
+export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">): SecretView {
+  return {
+    object: "secret",
+    id: secret.id,
+    name: secret.name,
+    created_at: seconds(secret.created_at),
+    updated_at: seconds(secret.updated_at),
+  };
+}

@@ -1,0 +1,280 @@
+/**
+ * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
+ * A refused key may end the whole run, so the endpoint is opened once more past this isolate's memory before it is
+ * believed.
+ */
+
+import {
+  AuthenticationError,
+  ENDPOINT_MOVED,
+  PermissionDeniedError,
+  RolloutError,
+  serializeError,
+} from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { seededRandom } from "../../contract/random.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { advance, type Rollout } from "../../core/rollout/rollout.ts";
+import { type CallOutcome, callModel, type Destination } from "../clients/inference.ts";
+import type { Send } from "../clients/outgoing.ts";
+import type { ReplyRoom } from "../clients/reply-room.ts";
+import { getEndpoint, keepRefused } from "../db/endpoints.ts";
+import type { EndpointRow } from "../db/schema.ts";
+import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
+import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
+import { openSealed } from "../kit/sealed-values.ts";
+import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.ts";
+import type { RolloutSpec } from "../messages/wire.ts";
+import { replyRoom } from "./reply-room.ts";
+
+/** Those that waited do not all come back at once. */
+const SPREAD_MS = 1000;
+
+const [BAD_REQUEST, UNPROCESSABLE, TOO_MANY_REQUESTS] = [400, 422, 429];
+
+interface Opened {
+  readonly base_url: string;
+  readonly api_key: string | null;
+  /** What of a request it is known to refuse; absent: nothing. */
+  readonly refuses?: readonly string[];
+}
+
+export interface EndpointAccess extends Opened {
+  readonly send: Send;
+  /** Called for each reply. */
+  readonly openRoom?: () => ReplyRoom;
+  /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
+  readonly remember?: (name: string) => Promise<void>;
+}
+
+/** A key that is changed or deleted is used for so much longer, anywhere. */
+const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
+
+/** `fresh`: as it is stored now, whatever this isolate remembers. */
+export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
+
+/** `address`: that its run is charged by. An endpoint that leads elsewhere by now is not called. */
+export function endpointOpener(
+  env: Env,
+  scope: Scope,
+  { endpoint_id, address }: { readonly endpoint_id: string; readonly address?: string | undefined },
+  now: () => number,
+): OpenEndpoint {
+  return async (fresh) => {
+    if (fresh) forgetEndpoint(scope, endpoint_id);
+    const endpoint = await openEndpoint(env, scope, endpoint_id, now());
+    if (address === undefined || placeOf(endpoint.base_url) === placeOf(address)) return endpoint;
+    throw new EndpointMoved(
+      `endpoint ${endpoint_id} has another address than when the run was created, by which its tokens are charged: ` +
+        "begin another run",
+    );
+  };
+}
+
+interface Way {
+  readonly open: OpenEndpoint;
+  readonly waitMs: number;
+  readonly controller: AbortController;
+}
+
+export interface EndpointCall extends Way {
+  /** Made when the endpoint is open, right before the call leaves. */
+  readonly call: () => TurnCall;
+}
+
+/** Throws only what passes and is the platform's own, such as a database that is down. */
+export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcome> {
+  return reachEndpoint(way, (where) => callModel({ ...where, ...call() }));
+}
+
+/** The same for any kind of call: `send` makes it when the endpoint is open. */
+export async function reachEndpoint<Response>(
+  { open, waitMs, controller }: Way,
+  send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
+): Promise<TurnOutcome<Response>> {
+  const endpoint = await openedOr(open, false);
+  if (endpoint instanceof EndpointUnusable) {
+    return { kind: "unusable", error: serializeError(endpoint) };
+  }
+  // Nobody waits for it any more: it does not leave.
+  if (controller.signal.aborted) return { kind: "aborted" };
+  const timer = setTimeout(() => controller.abort(), waitMs);
+  try {
+    const { outcome, refusals } = await adaptedCall(endpoint, controller, send);
+    const adapted = refusals.length > 0 ? { refusals } : {};
+    if (outcome.kind !== "failed") return { ...outcome, ...adapted };
+    const { refuses: _, changed: __, error, ...failed } = outcome;
+    const free = await givenAnotherKey(outcome, endpoint, open);
+    return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * The call, made again at once without what the endpoint refuses of it, each time as a call of its own. What was left out
+ * is remembered only when a call without it was answered: words that say less than they seem to change nothing. Models of
+ * one endpoint differ: where one refuses a call that lacks what was remembered, the call is made as it was asked for.
+ */
+async function adaptedCall<Response>(
+  { remember, refuses = [], ...where }: EndpointAccess,
+  { signal }: AbortController,
+  send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
+): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {
+  const refusals: Refusal[] = [];
+  let trial: Trial = { known: refuses, found: [] };
+  for (;;) {
+    const outcome = await send({ ...where, refuses: [...trial.known, ...trial.found], signal });
+    const next = remember === undefined || outcome.kind !== "failed" ? null : nextTrial(trial, outcome);
+    if (outcome.kind !== "failed" || next === null) {
+      if (outcome.kind === "answered") for (const name of trial.found) await remember?.(name);
+      return { outcome, refusals };
+    }
+    const { error, status } = outcome;
+    refusals.push({ error: serializeError(error), ...(status && { status }) });
+    trial = next;
+  }
+}
+
+/** What a call leaves out: what its endpoint was known to refuse, and what it has refused since. */
+interface Trial {
+  readonly known: readonly string[];
+  readonly found: readonly string[];
+}
+
+/** The next call; null where none would help. */
+function nextTrial({ known, found }: Trial, { refuses: refused, changed = false, status }: Failed): Trial | null {
+  const isNew = refused !== undefined && !found.includes(refused);
+  if (isNew && known.length + found.length < LIMITS.refusedNames) return { known, found: [...found, refused] };
+  const mayLack = changed && found.length === 0 && (status === BAD_REQUEST || status === UNPROCESSABLE);
+  return mayLack ? { known: [], found } : null;
+}
+
+type Failed = Extract<CallOutcome, { kind: "failed" }>;
+
+async function openedOr(open: OpenEndpoint, fresh: boolean): Promise<EndpointAccess | EndpointUnusable> {
+  try {
+    return await open(fresh);
+  } catch (thrown) {
+    if (thrown instanceof EndpointUnusable) return thrown;
+    throw thrown;
+  }
+}
+
+/** Replaced since this isolate opened it. */
+async function givenAnotherKey(
+  { error }: Extract<CallOutcome, { kind: "failed" }>,
+  used: EndpointAccess,
+  open: OpenEndpoint,
+): Promise<boolean> {
+  if (!(error instanceof AuthenticationError || error instanceof PermissionDeniedError)) return false;
+  const stored = await openedOr(open, true);
+  if (stored instanceof EndpointUnusable) return false;
+  return stored.api_key !== used.api_key || stored.base_url !== used.base_url;
+}
+
+/**
+ * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
+ * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
+ */
+
+/** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */
+export class EndpointUnusable extends RolloutError {
+  override readonly name: string = "EndpointUnusable";
+}
+
+/** Its owner gave it another address under a run that is charged by the one before. */
+class EndpointMoved extends EndpointUnusable {
+  override readonly name: string = ENDPOINT_MOVED;
+}
+
+export async function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
+  const access = await opened.get(nameOf(scope, endpointId), now, async () => {
+    const row = await getEndpoint(env.DB, scope, endpointId);
+    if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
+    if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
+    return await unsealed(env, scope, row);
+  });
+  const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
+  const openRoom = () => replyRoom(scope.orgId);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom, remember };
+}
+
+/**
+ * Further calls leave it out, of this isolate at once and of others as soon as they open the endpoint anew. Where it
+ * cannot be kept, they find out for themselves.
+ */
+async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<void> {
+  try {
+    await keepRefused(env.DB, scope, { id, base_url, name });
+    forgetEndpoint(scope, id);
+  } catch (thrown) {
+    logError("what an endpoint refuses could not be kept", idsOf({ scope, endpoint_id: id }), thrown);
+  }
+}
+
+/** This isolate opens the endpoint anew; others know it for as long as they keep it. */
+export function forgetEndpoint(scope: Scope, endpointId: string): void {
+  opened.forget(nameOf(scope, endpointId));
+}
+
+/** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
+export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
+  return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
+}
+
+type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
+
+async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key, ...row }: StoredAccess): Promise<Opened> {
+  const refuses = row.refuses ?? [];
+  if (sealed_key === null) return { base_url, api_key: null, refuses };
+  try {
+    const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
+    return { base_url, api_key, refuses };
+  } catch (cause) {
+    throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });
+  }
+}
+
+function nameOf(scope: Scope, endpointId: string): string {
+  return `${scope.orgId}/${scope.projectId}/${endpointId}`;
+}
+
+/**
+ * What a rollout does before it tries a failed call again: it asks the endpoint's object whether the endpoint is down,
+ * and waits for it if so. One question a try; a call that does not fail asks nothing.
+ *
+ * Invariants. Waiting spends none of the tries that `max_retries` counts. A call waits `LIMITS.endpointWaitMs` in all,
+ * however often; then it goes on with the tries it has left.
+ */
+
+/** The rollout as it is, or waiting. */
+export type HoldCall = (rollout: Rollout) => Promise<Rollout>;
+
+export function callHolder(env: Env, spec: RolloutSpec, now: () => number): HoldCall {
+  const { scope, endpoint_id, rollout_id, model } = spec;
+  return async (rollout) => {
+    const { intent } = rollout;
+    if (intent === null || intent.failures === 0) return rollout;
+    if (now() >= (intent.held_until ?? Number.POSITIVE_INFINITY)) return rollout;
+    // An endpoint that replies 429 is there, and its calls are paced by other means.
+    const limited = rollout.failed_calls.at(-1)?.status === TOO_MANY_REQUESTS;
+    try {
+      const endpoint = endpointObject(env, scope, endpoint_id);
+      const { again_at } = await endpoint.failing({ rollout_id, model, limited });
+      if (again_at === null) return rollout;
+      const until = now() + LIMITS.endpointWaitMs;
+      return advance(rollout, { type: "held", not_before: again_at + spread(rollout_id), until });
+    } catch (thrown) {
+      // Nobody knows: it is tried as it would be with the endpoint up.
+      logError("endpoint does not answer", idsOf(spec), thrown);
+      return rollout;
+    }
+  };
+}
+
+function spread(rolloutId: string): number {
+  return Math.round(SPREAD_MS * seededRandom("held", rolloutId)());
+}

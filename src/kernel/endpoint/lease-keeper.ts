@@ -1,0 +1,94 @@
+/** Asks for the leases of a run when that is due, and keeps what is granted. */
+
+import { idsOf, type LogIds, logError } from "../kit/log.ts";
+import { endpointObject } from "../kit/names.ts";
+import type { Grant, Need, Outcomes, PermitAsk } from "../messages/endpoint-wire.ts";
+import { NO_OUTCOMES } from "./health.ts";
+import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeGrant, undoAsk } from "./run-lease.ts";
+
+/** Where the state of a lease is kept. */
+export interface LeaseSlot {
+  readonly read: () => LeaseState;
+  readonly write: (lease: LeaseState) => void;
+}
+
+/** A lease, and what is needed of it. */
+export interface Needed {
+  readonly slot: LeaseSlot;
+  readonly need: Need;
+}
+
+/** What is told of one lease as it is asked for. */
+export type Asked = Need & { readonly outcomes: Outcomes };
+
+/** Who asks which endpoint. */
+export type Asker = Pick<PermitAsk, "scope" | "endpoint_id" | "run_id" | "model">;
+
+/** It would be granted something else now. */
+export function noteChanged({ read, write }: LeaseSlot): void {
+  write({ ...read(), changed: true });
+}
+
+/** An ask under way is looked at again after this: nobody else would, were the object lost meanwhile. */
+const LOOK_AGAIN_MS = 10_000;
+
+/** Leases that one object grants are asked for together, as soon as one is due. Never throws; one ask at a time. */
+export class LeaseKeeper {
+  readonly #now: () => number;
+  #asking = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** When one is next to be asked for, or its bucket holds enough for a rollout; null when neither is awaited. */
+  nextAt(leases: readonly Needed[]): number | null {
+    const now = this.#now();
+    const due = leases.flatMap(({ slot, need }) => {
+      const lease = slot.read();
+      return [this.#askAt(lease, need), paceAt(lease, need, now)].filter((at) => at !== null);
+    });
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  #askAt(lease: LeaseState, need: Need): number | null {
+    const now = this.#now();
+    const at = askAt(lease, need, now);
+    return at !== null && this.#asking ? Math.max(at, now + LOOK_AGAIN_MS) : at;
+  }
+
+  /** `ask` answers in the order it was asked; `whom`: for the log. */
+  async renew(
+    leases: readonly Needed[],
+    whom: LogIds,
+    ask: (asked: readonly Asked[]) => Promise<readonly Grant[]>,
+  ): Promise<void> {
+    const now = this.#now();
+    if (this.#asking || !leases.some(({ slot, need }) => isDue(slot.read(), need, now))) return;
+    this.#asking = true;
+    const told = leases.map(({ slot, need }) => ({ ...need, outcomes: slot.read().outcomes }));
+    for (const { slot, need } of leases) slot.write(beginAsk(slot.read(), need, now));
+    try {
+      const grants = await ask(told);
+      for (const [index, { slot }] of leases.entries()) {
+        const grant = grants[index];
+        if (grant !== undefined) slot.write(takeGrant(slot.read(), grant, this.#now()));
+      }
+    } catch (thrown) {
+      logError("no lease: there is no answer", whom, thrown);
+      for (const [index, { slot }] of leases.entries()) {
+        slot.write(undoAsk(slot.read(), told[index]?.outcomes ?? NO_OUTCOMES));
+      }
+    } finally {
+      this.#asking = false;
+    }
+  }
+
+  /** The lease of one endpoint. */
+  async renewAt(env: Env, { scope, endpoint_id, run_id, model }: Asker, lease: Needed): Promise<void> {
+    await this.renew([lease], idsOf({ scope, run_id, endpoint_id }), (asked) => {
+      const endpoint = endpointObject(env, scope, endpoint_id);
+      return Promise.all(asked.map((one) => endpoint.ask({ scope, endpoint_id, run_id, model, ...one })));
+    });
+  }
+}

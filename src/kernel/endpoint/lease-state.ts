@@ -1,0 +1,209 @@
+/**
+ * Who may keep how many rollouts on one endpoint, and how many calls a minute: pure; the object around it stores, probes
+ * and tells.
+ *
+ * Invariants. What runs hold together never exceeds the endpoint's `max_concurrent`, except what ran already when that
+ * was lowered. A run holds what it was granted, or what it says it has running where that is more; until it says
+ * otherwise or its lease ends nobody else gets it. Grants are blocks: a rollout that ends makes room for the run's next
+ * one and nobody is asked.
+ */
+import type { RunView } from "../../contract/run.ts";
+import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
+import type { Grant, PermitAsk } from "../messages/endpoint-wire.ts";
+import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from "./health.ts";
+
+/** The endpoint's own settings; null = no limit. */
+export interface EndpointLimits {
+  readonly max_concurrent: number | null;
+  readonly rpm: number | null;
+  /** Of a fleet, which has a circuit for each of its replicas: why none of them takes calls; null where some do. */
+  readonly fleet?: { readonly down: string | null };
+}
+
+interface Registered {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly running: number;
+  readonly wants: number;
+  readonly more: boolean;
+  readonly permits: number;
+  readonly rate: number | null;
+  readonly lease_until: number;
+  /** When it was last told to ask again; null once it has. */
+  readonly told_at: number | null;
+}
+
+export interface EndpointState {
+  readonly limits: EndpointLimits;
+  readonly health: Health;
+  readonly runs: Readonly<Record<string, Registered>>;
+}
+
+/** A run asks again this often at the latest; a lease outlives two asks that were lost. */
+export const RENEW_MS = 5 * 60_000;
+export const LEASE_MS = 15 * 60_000;
+/** Settings of an endpoint; of a fleet, how its replicas stand. */
+const LIMITS_KEPT_MS = 5 * 60_000;
+const FLEET_KEPT_MS = 10_000;
+const DOWN_KEPT_MS = 1000;
+/** A run that was told to ask and has not is told again. */
+const TELL_AGAIN_MS = 10_000;
+
+export function newEndpoint(limits: EndpointLimits): EndpointState {
+  return { limits, health: HEALTHY, runs: {} };
+}
+
+export function isIdle({ runs }: EndpointState): boolean {
+  return Object.keys(runs).length === 0;
+}
+
+/** Takes in what a run says and grants what is free of its share. A run that leaves is granted nothing. */
+export function ask(before: EndpointState, asked: PermitAsk, now: number): { state: EndpointState; grant: Grant } {
+  const { run_id, running, wants } = asked;
+  const { [run_id]: _, ...others } = dropExpired(before, now).runs;
+  const health = heardOf(before, asked, others, now);
+  const lease_until = now + LEASE_MS;
+  const left = { ...before, health, runs: others };
+  const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
+  const limit = limitOf(left, now);
+  const share = fairShares(holdingsOf(entered), limit).get(run_id) ?? 0;
+  const permits = Math.min(share, freeOf(holdingsOf(left), limit));
+  const rate = grantedShare(ratesOf(entered)?.get(run_id), before.limits.rpm, left);
+  const grant = {
+    permits,
+    rate,
+    lease_until,
+    shared: Object.keys(others).length > 0 && limit < Number.POSITIVE_INFINITY,
+    watched: health.outage !== null,
+    streak: health.streak,
+    flow: flowFor(left, permits, asked, now),
+  };
+  const leaves = wants === 0 && running === 0;
+  return { state: leaves ? left : withRun(left, asked, grant), grant };
+}
+
+/** Without the runs that have not been heard of for a lease. */
+export function dropExpired(state: EndpointState, now: number): EndpointState {
+  const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
+  return { ...state, runs: Object.fromEntries(runs) };
+}
+
+/** Runs that would get another grant if they asked now, and have not just been told so. */
+export function toTell(state: EndpointState, now: number): string[] {
+  return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+}
+
+export function noteTold(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
+  const runs = Object.entries(state.runs).map(([run_id, run]): [string, Registered] => {
+    return [run_id, run_ids.includes(run_id) ? { ...run, told_at: now } : run];
+  });
+  return { ...state, runs: Object.fromEntries(runs) };
+}
+
+/** Epoch milliseconds; null for an endpoint nobody uses. */
+export function nextEndpointAlarm(state: EndpointState, now: number): number | null {
+  if (isIdle(state)) return null;
+  const runs = Object.values(state.runs);
+  const due = runs.map(({ lease_until }) => lease_until);
+  if (runs.some(({ more }) => more)) {
+    const { outage } = state.health;
+    if (outage !== null) due.push(outage.probe_at);
+    due.push(nextStepAt(state.health, now) ?? Number.POSITIVE_INFINITY);
+    if (hasNoReplica(state.limits)) due.push(now + LOOK_AGAIN_MS);
+  }
+  for (const run_id of stale(state, now)) due.push(tellAt(state.runs[run_id], now));
+  return Math.max(now, Math.min(...due));
+}
+
+/** Runs that hold more than their share, or less while some of it is free. */
+function stale(state: EndpointState, now: number): string[] {
+  const unfair = new Set(outOfShare(holdingsOf(state), limitOf(state, now)));
+  const rates = ratesOf(state);
+  const { rpm } = state.limits;
+  const spareRate = rpm !== null && rpm > ratesHeld(state);
+  return Object.entries(state.runs).flatMap(([run_id, { rate }]) => {
+    const pace = rates?.get(run_id) ?? null;
+    const unpaced = (rate === null) !== (pace === null);
+    const repaced = (rate ?? 0) > (pace ?? 0) || (spareRate && (rate ?? 0) < (pace ?? 0));
+    return unfair.has(run_id) || unpaced || repaced ? [run_id] : [];
+  });
+}
+
+function tellAt(run: Registered | undefined, now: number): number {
+  const told_at = run?.told_at ?? null;
+  return told_at === null ? now : told_at + TELL_AGAIN_MS;
+}
+
+function holdingsOf({ runs }: EndpointState): Holding[] {
+  return Object.entries(runs).map(([id, { org_id: group, running, wants, permits }]) => {
+    return { id, group, running, wants, permits };
+  });
+}
+
+/** Calls a minute of each run; null without a limit. */
+function ratesOf({ runs, limits: { rpm } }: EndpointState): Map<string, number> | null {
+  if (rpm === null) return null;
+  const claims = Object.entries(runs).map(([id, { org_id: group, more }]) => ({ id, group, wants: more ? rpm : 0 }));
+  return fairShares(claims, rpm);
+}
+
+/** How often a fleet is asked while none of its replicas takes calls; it says itself when one does again. */
+const LOOK_AGAIN_MS = 20_000;
+
+/** Whether its settings, read `age` milliseconds ago, may be others by now. */
+export function isOutdated({ fleet }: EndpointLimits, age: number): boolean {
+  if (fleet === undefined) return age >= LIMITS_KEPT_MS;
+  return age >= (fleet.down === null ? FLEET_KEPT_MS : DOWN_KEPT_MS);
+}
+
+/** Rollouts at once: what the endpoint allows, what it seems to bear, none while it is down. */
+function limitOf({ limits, health }: EndpointState, now: number): number {
+  if (health.outage !== null || hasNoReplica(limits)) return 0;
+  return Math.min(limits.max_concurrent ?? Number.POSITIVE_INFINITY, windowOf(health, now));
+}
+
+function hasNoReplica({ fleet }: EndpointLimits): boolean {
+  return fleet !== undefined && fleet.down !== null;
+}
+
+function grantedShare(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
+  return rpm === null ? null : Math.min(share ?? 0, Math.max(0, rpm - ratesHeld(others)));
+}
+
+function ratesHeld({ runs }: EndpointState): number {
+  return Object.values(runs).reduce((sum, { rate }) => sum + (rate ?? 0), 0);
+}
+
+function heardOf(
+  { health, limits }: EndpointState,
+  { outcomes, model, running }: PermitAsk,
+  others: EndpointState["runs"],
+  now: number,
+): Health {
+  // What one replica fails at is the fleet's to know.
+  const told = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
+  const elsewhere = Object.values(others).reduce((sum, run) => sum + run.running, 0);
+  return heard(health, told, { model, running: running + elsewhere, now });
+}
+
+function withRun(
+  state: EndpointState,
+  { run_id, scope, running, wants, more }: PermitAsk,
+  { permits, rate, lease_until }: Pick<Grant, "permits" | "rate" | "lease_until">,
+): EndpointState {
+  const { orgId: org_id, projectId: project_id } = scope;
+  const standing = { org_id, project_id, running, wants, more, permits, rate, lease_until };
+  return { ...state, runs: { ...state.runs, [run_id]: { ...standing, told_at: null } } };
+}
+
+/** Why the run has no more than it was granted; null when it has all it wants. */
+function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, now: number): RunView["flow"] {
+  if (permits >= wants) return null;
+  const down = state.limits.fleet?.down ?? null;
+  if (down !== null) return { state: "endpoint_down", reason: down };
+  const health = flowOfHealth(state.health, now);
+  if (health !== null) return health;
+  const what = state.limits.fleet === undefined ? "endpoint" : "fleet";
+  const shared = `max_concurrent of its ${what} is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;
+  return { state: permits === 0 ? "rate_limited" : "active", reason: shared };
+}

@@ -1,0 +1,274 @@
+/**
+ * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
+ * lease-state.ts. A fleet has one too: its limits, and whether it is down, are what the fleet says of its replicas.
+ *
+ * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again.
+ * What it granted is on disk before the run hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
+ * can arrive in the wrong order. With the last run it forgets everything but how long its calls took, and that an hour
+ * later. The alarm never throws.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { InvalidModelResponseError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { type CallOutcome, callModel } from "../clients/inference.ts";
+import { getEndpoint } from "../db/endpoints.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { isFleet, runObject } from "../kit/names.ts";
+import { fleets } from "../kit/slice-hooks.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { FailedTry, Grant, PermitAsk } from "../messages/endpoint-wire.ts";
+import { addLatencies, type Latencies } from "../messages/latency.ts";
+import type { EndpointRpc, Serves } from "../messages/rpc.ts";
+import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
+import { foundDown, renew, takeProbe } from "./health.ts";
+import {
+  ask,
+  dropExpired,
+  type EndpointLimits,
+  type EndpointState,
+  isIdle,
+  isOutdated,
+  newEndpoint,
+  nextEndpointAlarm,
+  noteTold,
+  toTell,
+} from "./lease-state.ts";
+import { runOf } from "./run-lease.ts";
+import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
+
+/** What is kept: whose endpoint it is, what was decided, and when its settings were last read. */
+interface Kept {
+  readonly scope: Scope;
+  readonly endpoint_id: string;
+  readonly state: EndpointState;
+  readonly limits_at: number;
+}
+
+/** How long the calls of its runs took, and until when that is kept for whoever watches. */
+interface KeptLatencies {
+  readonly latencies: Latencies;
+  readonly until: number;
+}
+
+const STATE = "endpoint";
+const LATENCIES = "latencies";
+/** Once no run tells of calls any more. */
+const LATENCIES_KEPT_MS = 3600_000;
+const PROBE_DEADLINE_MS = 10_000;
+/** While a probe is under way, whoever waits for what it finds asks again after this. */
+const PROBED_SOON_MS = 500;
+const UNASKED: ProbeFault = { error: "it could not be asked", kind: "unasked" };
+const TOO_MANY_REQUESTS = 429;
+
+export class EndpointObject extends DurableObject<Env> implements Serves<EndpointRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  #kept: Kept | null | undefined;
+  #suspicion = UNSUSPECTED;
+
+  async ask(asked: PermitAsk): Promise<Grant> {
+    await this.#readLimits(asked);
+    this.#suspicion = clear(this.#suspicion, asked.outcomes.ok_at ?? 0);
+    this.#keepLatencies(asked.outcomes.latencies);
+    const { state, grant } = ask(this.#open(asked).state, asked, this.now());
+    await this.#save({ ...this.#open(asked), state });
+    return grant;
+  }
+
+  async failing(call: FailedTry): Promise<{ again_at: number | null }> {
+    const kept = this.#load();
+    if (kept === null) return { again_at: null };
+    const now = this.now();
+    const { outage } = kept.state.health;
+    if (outage === null) this.#suspicion = suspect(this.#suspicion, call, now);
+    const probe_at = outage?.probe_at ?? this.#suspicion.probe_at;
+    if (probe_at === null) return { again_at: null };
+    // Whoever waits wants a probe, whether or not a run has rollouts left to dispatch.
+    if (((await this.ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY) > probe_at) {
+      await this.ctx.storage.setAlarm(probe_at);
+    }
+    return { again_at: Math.max(probe_at, now + PROBED_SOON_MS) };
+  }
+
+  async changed(): Promise<void> {
+    this.#suspicion = UNSUSPECTED;
+    const kept = this.#load();
+    if (kept === null) return;
+    forgetEndpoint(kept.scope, kept.endpoint_id);
+    const limits = await limitsOf(this.env, kept, false);
+    const now = this.now();
+    const latest = this.#load();
+    // The last run has left meanwhile.
+    if (latest === null) return;
+    const health = renew(latest.state.health, now);
+    await this.#save({ ...latest, limits_at: now, state: { ...latest.state, limits, health } });
+  }
+
+  latencies(): Latencies | null {
+    return this.#latencies()?.latencies ?? null;
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    const kept = this.#load();
+    if (kept === null) {
+      await this.#rest();
+      return;
+    }
+    const { health } = kept.state;
+    const { probe_at, model } = health.outage ?? this.#suspicion;
+    if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
+    // A fleet is asked how it stands; an endpoint's settings are read when a run asks.
+    if (isFleet(kept.endpoint_id)) await this.#readLimits(kept);
+    const latest = this.#load();
+    if (latest === null) return;
+    await this.#save({ ...latest, state: dropExpired(latest.state, this.now()) });
+  }
+
+  /** Null when it was answered. Never throws. */
+  async #probe({ scope, endpoint_id }: Kept, model: string): Promise<ProbeFault | null> {
+    const now = this.now();
+    try {
+      const access = await openEndpoint(this.env, scope, endpoint_id, now);
+      const outcome = await callModel({
+        ...access,
+        model,
+        messages: [{ role: "user", content: "Hi" }],
+        tools: [],
+        sampling: { max_tokens: 1 },
+        idempotency_key: `probe:${endpoint_id}:${now}`,
+        signal: AbortSignal.timeout(PROBE_DEADLINE_MS),
+      });
+      return faultOf(outcome);
+    } catch (thrown) {
+      // Its rollouts will say what is wrong with it, and it is not that it is down.
+      if (thrown instanceof EndpointUnusable) return null;
+      logError("endpoint probe", idsOf({ scope, endpoint_id }), thrown);
+      return UNASKED;
+    }
+  }
+
+  #probed(fault: ProbeFault | null): void {
+    const latest = this.#load();
+    if (latest === null) return;
+    const now = this.now();
+    const { health } = latest.state;
+    if (health.outage !== null) {
+      this.#keepHealth(latest, takeProbe(health, fault?.error ?? null, now));
+      return;
+    }
+    const { model } = this.#suspicion;
+    const { suspicion, down } = settleProbe(this.#suspicion, fault, now);
+    this.#suspicion = suspicion;
+    if (down) this.#keepHealth(latest, foundDown(health, { model, error: fault?.error ?? "" }, now));
+  }
+
+  #keepHealth(kept: Kept, health: Kept["state"]["health"]): void {
+    this.#kept = { ...kept, state: { ...kept.state, health } };
+  }
+
+  /** Keeps the new state, tells whoever it concerns, and arms the alarm. */
+  async #save(kept: Kept): Promise<void> {
+    if (isIdle(kept.state)) {
+      await this.#rest();
+      return;
+    }
+    const now = this.now();
+    const run_ids = toTell(kept.state, now).slice(0, LIMITS.sliceObjects);
+    const state = noteTold(kept.state, run_ids, now);
+    this.#kept = { ...kept, state };
+    this.ctx.storage.kv.put(STATE, this.#kept);
+    if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));
+    const due = [nextEndpointAlarm(state, now), this.#suspicion.probe_at];
+    const at = Math.min(...due.filter((moment) => moment !== null));
+    if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
+  }
+
+  /** No run uses it: what is left is how long calls took, for its time. */
+  async #rest(): Promise<void> {
+    this.#kept = null;
+    const until = this.#latencies()?.until ?? 0;
+    if (until <= this.now()) {
+      await this.ctx.storage.deleteAll();
+      return;
+    }
+    this.ctx.storage.kv.delete(STATE);
+    await this.ctx.storage.setAlarm(until);
+  }
+
+  #latencies(): KeptLatencies | null {
+    return this.ctx.storage.kv.get<KeptLatencies>(LATENCIES) ?? null;
+  }
+
+  #keepLatencies(told: Latencies | undefined): void {
+    const latencies = addLatencies(this.#latencies()?.latencies, told);
+    if (told === undefined || latencies === undefined) return;
+    const kept: KeptLatencies = { latencies, until: this.now() + LATENCIES_KEPT_MS };
+    this.ctx.storage.kv.put(LATENCIES, kept);
+  }
+
+  /** One that is not reached is told again by the alarm. */
+  async #tell({ scope }: Kept, run_ids: readonly string[]): Promise<void> {
+    await new Subrequests().objectAll(run_ids, async (run_id) => {
+      try {
+        await runObject(this.env, scope, runOf(run_id)).endpointChanged();
+      } catch (thrown) {
+        logError("run does not answer", idsOf({ scope, run_id: runOf(run_id) }), thrown);
+      }
+    });
+  }
+
+  #load(): Kept | null {
+    if (this.#kept === undefined) this.#kept = this.ctx.storage.kv.get<Kept>(STATE) ?? null;
+    return this.#kept;
+  }
+
+  #open({ scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">): Kept {
+    const unlimited = { max_concurrent: null, rpm: null };
+    return this.#load() ?? { scope, endpoint_id, state: newEndpoint(unlimited), limits_at: 0 };
+  }
+
+  /** Settings that cannot be read anew stay as they are known; unknown ones grant nothing. */
+  async #readLimits(asked: Pick<PermitAsk, "scope" | "endpoint_id">): Promise<void> {
+    const known = this.#load();
+    const now = this.now();
+    if (known !== null && !isOutdated(known.state.limits, now - known.limits_at)) return;
+    const waits = known === null || Object.values(known.state.runs).some(({ more }) => more);
+    try {
+      const limits = await limitsOf(this.env, asked, waits);
+      const kept = this.#open(asked);
+      this.#kept = { ...kept, limits_at: now, state: { ...kept.state, limits } };
+    } catch (thrown) {
+      if (known === null) throw thrown;
+      logError("endpoint settings", idsOf(asked), thrown);
+    }
+  }
+}
+
+/** `waits`: a run has rollouts to dispatch. */
+async function limitsOf(
+  env: Env,
+  { scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">,
+  waits: boolean,
+): Promise<EndpointLimits> {
+  if (isFleet(endpoint_id)) {
+    const { max_concurrent, down } = await fleets().limits(env, scope, endpoint_id, waits);
+    return { max_concurrent, rpm: null, fleet: { down } };
+  }
+  const row = await getEndpoint(env.DB, scope, endpoint_id);
+  return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
+}
+
+/** What a probe met that rollouts would meet again; null when it was answered, with whatever. */
+function faultOf(outcome: CallOutcome): ProbeFault | null {
+  if (outcome.kind === "aborted") {
+    return { error: `no answer within ${PROBE_DEADLINE_MS / 1000} s`, kind: "silent" };
+  }
+  if (outcome.kind !== "failed" || !outcome.retryable) return null;
+  // One token may well be no usable answer.
+  if (outcome.error instanceof InvalidModelResponseError) return null;
+  const limited = outcome.status === TOO_MANY_REQUESTS;
+  return { error: outcome.error.message, kind: limited ? "limited" : "refused" };
+}

@@ -1,0 +1,94 @@
+/** What this deployment offers to environments, before `needs` narrows it. */
+
+import type { Scope } from "../../contract/scope.ts";
+import {
+  addressesNeeded,
+  type OfferedCapabilities,
+  type OfferedForScoring,
+} from "../../core/environments/capabilities.ts";
+import { formatPath, pathTo } from "../../core/field-path.ts";
+import { secretsNamed } from "../db/secrets.ts";
+import { allowedHosts, openAllowedHosts, refusedUrl } from "../kit/address.ts";
+import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
+import { openSecrets, secretFrom, secretNames } from "../kit/secret-values.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+
+/** Needs any project has; a secret is there once it is set. */
+const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
+
+/** What needs something, and the field it was named by. */
+export interface Needing {
+  readonly named: string;
+  readonly needs: readonly string[];
+  readonly param: string;
+  /** Where the addresses of its needs may be from. */
+  readonly args?: unknown;
+}
+
+/** A refusal for the first need that is not met, which says what to do; null when all are. */
+export async function refuseNeeds(
+  env: Env,
+  scope: Scope,
+  { named, needs, param, args }: Needing,
+): Promise<Result<never> | null> {
+  for (const url of addressesNeeded(needs)) {
+    const refused = refusedUrl(env, await allowedHosts(env, scope), url);
+    if (refused === null) continue;
+    const path = pathTo(args, url);
+    const given = path === null ? param : formatPath(["environment_args", ...path]);
+    return refuse("url_not_allowed", `${named} needs fetch:${url}: ${refused}`, given);
+  }
+  const unmet = await unmetNeed(env, scope, needs);
+  return unmet === null ? null : refuse("unmet_need", `${named} ${unmet}`, param);
+}
+
+async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Promise<string | null> {
+  const names = secretNames(needs);
+  const addresses = addressesNeeded(needs);
+  const unknown = needs.find(
+    (need) =>
+      !OFFERED_NEEDS.includes(need) &&
+      !names.some((name) => need === `secret:${name}`) &&
+      !addresses.some((url) => need === `fetch:${url}`),
+  );
+  if (unknown !== undefined) return `needs ${unknown}, which this platform does not offer`;
+  const set = new Set((await secretsNamed(env.DB, scope, names)).map(({ name }) => name));
+  const unset = names.find((name) => !set.has(name));
+  if (unset === undefined) return null;
+  return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
+}
+
+/** What is opened before environment code runs, so that a failure to open it is not the code's. */
+export interface Opened {
+  /** Values by name. */
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly hosts: FetchMeans["hosts"];
+}
+
+export async function openMeans(env: Env, scope: Scope, needs: readonly string[], now: number): Promise<Opened> {
+  return { secrets: await openSecrets(env, scope, needs, now), hosts: await openAllowedHosts(env, scope) };
+}
+
+/** `calls`: how a call leaves. Chance and sql are each rollout's own. */
+export function rolloutCapabilities(
+  env: Env,
+  now: () => number,
+  { secrets, hosts }: Opened,
+  calls: Required<Pick<FetchMeans, "turn" | "signal">>,
+): Omit<OfferedCapabilities, "random" | "sql"> {
+  const secret = secretFrom(secrets);
+  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, ...calls }) };
+}
+
+/** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */
+export function scoringCapabilities(
+  env: Env,
+  now: () => number,
+  { secrets, hosts }: Opened,
+  subrequests: Subrequests,
+): OfferedForScoring {
+  const secret = secretFrom(secrets);
+  const turn = <T>(call: () => Promise<T>) => subrequests.inTurn(call);
+  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, turn }) };
+}

@@ -1,0 +1,34 @@
+/** The environments of this deployment, as the API shows them. */
+
+import type { EnvironmentView } from "../../contract/run.ts";
+import { inputSchema } from "../../core/schema/json-schema.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import { builtOrError } from "./choose-environment.ts";
+import { behindRoute } from "./code-behind-route.ts";
+import { findEnvironment, type HeldEnvironment, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
+
+export function listEnvironments(env: Env): Promise<EnvironmentView[]> {
+  return Promise.all(heldEnvironments().map((registered) => viewOf(env, registered)));
+}
+
+export async function readEnvironment(env: Env, named: string): Promise<Result<EnvironmentView>> {
+  const registered = findEnvironment(named);
+  if (registered === null) return refuse("not_found", `no environment ${named}`, "id");
+  return { ok: true, value: await viewOf(env, registered) };
+}
+
+async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
+  // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
+  const build = () => builtOrError(null, registered, {});
+  const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
+  const source = environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
+  return {
+    object: "environment",
+    ...pinOf(registered),
+    args: inputSchema(registered.args),
+    dataset: source?.kind ?? null,
+    row: source === null ? null : inputSchema(source.schema),
+    needs: [...registered.needs],
+    judges: environment instanceof Error ? [] : [...environment.rubric.judges],
+  };
+}

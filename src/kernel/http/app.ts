@@ -1,0 +1,202 @@
+/**
+ * The HTTP door: every operation on one router.
+ *
+ * Invariants. Every reply carries an x-request-id, and the headers of `protections`. Only operations marked open are
+ * served without a key. A path that exists under another method is 405 with `allow`; any other unknown path is 404. No
+ * exception reaches a caller.
+ */
+import { Hono, type MiddlewareHandler } from "hono";
+import * as z from "zod";
+import { PAGES } from "../../contract/pages.ts";
+import { AnyObject } from "../../contract/primitives.ts";
+import {
+  damagedMessage,
+  failedForStorage,
+  isUnreadable,
+  STORAGE_FULL,
+  storageIsFull,
+  storageTakes,
+} from "../kit/storage-faults.ts";
+import { batchOperations } from "./batches.ts";
+import { datasetOperations } from "./datasets.ts";
+import { endpointOperations } from "./endpoints.ts";
+import { environmentOperations } from "./environments.ts";
+import { internalReply, Refusal, refusalReply } from "./errors.ts";
+import { eventOperations } from "./events.ts";
+import { Guard } from "./guard.ts";
+import { parseAs, queryOf } from "./input.ts";
+import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
+import { docsReply } from "./openapi/reference-page.ts";
+import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
+import { isNavigation, pageReply } from "./pages.ts";
+import { resealOperations } from "./reseal.ts";
+import { resultOperations } from "./results.ts";
+import { rolloutListOperations } from "./rollout-lists.ts";
+import { rolloutOperations } from "./rollouts.ts";
+import { runOperations } from "./runs.ts";
+import { secretOperations } from "./secrets.ts";
+import { trainerOperations, weightOperations } from "./trainer.ts";
+import { turnOperations } from "./turns.ts";
+
+const doorOperations: readonly Operation[] = [
+  {
+    id: "getHealth",
+    route: "GET /healthz",
+    permission: "anybody",
+    summary: "Tell whether the platform answers",
+    reply: {
+      description: "It does; 503 with `storage_full` where the disk of a local platform is full",
+      schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
+    },
+    handle: health,
+  },
+  {
+    id: "getOpenApi",
+    route: "GET /openapi.json",
+    permission: "anybody",
+    summary: "Read this reference as a document for tools",
+    reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
+    handle: (context) => context.json(openApi(context)),
+  },
+  {
+    id: "getDocs",
+    route: "GET /docs",
+    permission: "anybody",
+    summary: "Read the reference as a page for people",
+    reply: {
+      description: "HTML that needs no other file",
+      contentType: "text/html",
+      schema: null,
+      example: "<!doctype html>…",
+    },
+    handle: (context) => docsReply(context, openApi(context)),
+  },
+];
+
+/** Those of no slice. */
+export const KERNEL_OPERATIONS: readonly Operation[] = [
+  ...doorOperations,
+  ...runOperations,
+  ...eventOperations,
+  ...resultOperations,
+  ...rolloutListOperations,
+  ...trainerOperations,
+  ...batchOperations,
+  ...weightOperations,
+  ...rolloutOperations,
+  ...turnOperations,
+  ...environmentOperations,
+  ...endpointOperations,
+  ...secretOperations,
+  ...datasetOperations,
+  ...resealOperations,
+];
+
+const documents = new WeakMap<readonly Operation[], OpenApiDocument>();
+
+/** Made once an isolate, when it is first asked for: these routes are open to anybody. */
+function openApi({ var: { operations } }: ApiContext): OpenApiDocument {
+  const document = documents.get(operations) ?? openApiOf(operations);
+  documents.set(operations, document);
+  return document;
+}
+
+/** `operations`: all that it serves, and that its reference tells of. */
+export function createApp(dependencies: ApiDependencies, operations: readonly Operation[]): Hono<ApiTypes> {
+  const app = new Hono<ApiTypes>();
+  const guard = new Guard(dependencies.now, dependencies.authentication(dependencies.now));
+  app.use(prepare(dependencies, operations));
+  for (const operation of operations) {
+    const { handle } = operation;
+    const { method, path } = placeOf(operation);
+    const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
+    if (isOpen(operation)) app.on(method, route, handle);
+    else app.on(method, route, guard.of(operation), withoutQuery(operation), handle);
+  }
+  for (const path of PAGES) app.get(path, (context) => pageReply(context));
+  app.notFound((context) => {
+    const refusal = unknownRoute(operations, context.req.path);
+    return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal);
+  });
+  app.onError(async (error, context) => {
+    if (error instanceof Refusal) return refusalReply(error);
+    dependencies.report(error, context.var.requestId);
+    if (await failedForStorage(context.env, error)) return refusalReply(FULL);
+    const unreadable = isUnreadable(error) ? unreadableRun(context.req.path) : null;
+    return unreadable === null ? internalReply() : refusalReply(unreadable);
+  });
+  return app;
+}
+
+/** An operation that reads no query has no parameter to know: a misspelt one must not pass in silence. */
+function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
+  return async (context, next) => {
+    if (query === undefined) parseAs(z.strictObject({}), queryOf(context.req.url));
+    await next();
+  };
+}
+
+/** Gives the request its id, and every reply with it. A caller's own id is kept if it is fit to print. */
+function prepare(dependencies: ApiDependencies, operations: readonly Operation[]): MiddlewareHandler<ApiTypes> {
+  return async (context, next) => {
+    const given = context.req.header("x-request-id") ?? "";
+    const requestId = /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+    context.set("requestId", requestId);
+    context.set("operations", operations);
+    context.set("services", dependencies.services);
+    context.set("slices", dependencies.slices);
+    context.set("now", dependencies.now);
+    context.set("outlive", dependencies.outlive);
+    context.set("report", dependencies.report);
+    await next();
+    const headers = { ...protections(context), "x-request-id": requestId, ...context.var.limitHeaders };
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  };
+}
+
+/**
+ * What tells a browser to make nothing of a reply but what it is. No reply has a header of CORS: no page of another
+ * origin may read any of them. A handler may set its own in the place of one of these.
+ */
+function protections({ req, res }: ApiContext): Readonly<Record<string, string>> {
+  const secure = new URL(req.url).protocol === "https:";
+  const all = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    ...(req.path.startsWith("/v1/") && { "cache-control": "no-store" }),
+    ...(secure && { "strict-transport-security": "max-age=31536000" }),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !res.headers.has(name)));
+}
+
+const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
+
+/** Where something met a full disk, one more write tells whether it still is. */
+async function health({ env }: ApiContext): Promise<Response> {
+  if (!storageIsFull() || (await storageTakes(env))) return Response.json({ status: "ok" });
+  return Response.json({ status: "storage_full" }, { status: 503 });
+}
+
+/** Whatever is asked of one run asks its object; null for any other route. */
+function unreadableRun(path: string): Refusal | null {
+  const id = path.match(/^\/v1\/(?:runs|rollouts)\/([^/]+)/)?.[1];
+  if (id === undefined) return null;
+  return new Refusal({ code: "run_unreadable", message: damagedMessage(id), param: "id" });
+}
+
+function unknownRoute(operations: readonly Operation[], path: string): Refusal {
+  const allowed = operations.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
+  if (allowed.length === 0) {
+    return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
+  }
+  const allow = allowed.join(", ");
+  return new Refusal(
+    { code: "invalid_request", message: `${path} takes ${allow}`, param: null },
+    { status: 405, headers: { allow } },
+  );
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}$`);
+}

@@ -1,0 +1,75 @@
+/**
+ * Changes as the audit log hears of them. An entry is written before a change begins and its outcome when the reply is
+ * known, so a change that was cut off has an entry without one. Reads are not logged, nor what a trainer says at every step.
+ */
+import { accounts } from "../kit/account-hooks.ts";
+import { logError } from "../kit/log.ts";
+import { Refusal } from "./errors.ts";
+import { type ApiContext, type Operation, placeOf } from "./operation.ts";
+
+/** Of what a path names; no id or name of ours is longer. */
+const TARGET_CHARACTERS = 200;
+const CREATED = 201;
+
+/** Carries the operation out between its entry and the outcome of that, if it changes anything. */
+export async function withAudit(
+  context: ApiContext,
+  operation: Operation,
+  carryOut: () => Promise<void>,
+): Promise<void> {
+  if (placeOf(operation).method === "GET" || operation.unlogged === true) {
+    await carryOut();
+    return;
+  }
+  const entry = await begin(context, operation);
+  context.set("auditEntry", entry);
+  await carryOut();
+  if (entry === null) return;
+  const { status, headers } = context.res;
+  const made = status < 300 ? (headers.get("location")?.split(/[/=]/).at(-1) ?? null) : null;
+  const { orgId } = context.var.caller;
+  // What was done is done: an entry without its outcome says so. It is written though the caller may have gone away.
+  const ending = accounts().endChange(context.env, orgId, entry, { status, made });
+  await context.var.outlive(ending).catch((thrown: unknown) => {
+    logError("audit log", { org_id: orgId, request_id: context.var.requestId }, thrown);
+  });
+}
+
+/** Enters what was done by whoever had no key before it, and so no organisation. A kill in between leaves it out. */
+export async function logDone(
+  { env, var: { now, outlive, requestId } }: ApiContext,
+  orgId: string,
+  { who, action, made }: { readonly who: string; readonly action: string; readonly made: string },
+): Promise<void> {
+  const change = { at: now(), who, action, project_id: null, target: null, request_id: requestId };
+  const { beginChange, endChange } = accounts();
+  const entering = beginChange(env, orgId, change).then((entry) =>
+    entry === null ? undefined : endChange(env, orgId, entry, { status: CREATED, made }),
+  );
+  await outlive(entering).catch((thrown: unknown) =>
+    logError("audit log", { org_id: orgId, request_id: requestId }, thrown),
+  );
+}
+
+/** Null: the log cannot be written, and the change is one that must not wait for it. */
+async function begin(context: ApiContext, { id, reach, urgent }: Operation): Promise<number | null> {
+  const { caller, requestId, now } = context.var;
+  const change = {
+    at: now(),
+    who: caller.who,
+    action: id,
+    project_id: reach === "organization" ? null : context.var.scope.projectId,
+    target: context.req.param("id")?.slice(0, TARGET_CHARACTERS) ?? null,
+    request_id: requestId,
+  };
+  let entry: number | null;
+  try {
+    entry = await accounts().beginChange(context.env, caller.orgId, change);
+  } catch (thrown) {
+    if (urgent !== true) throw thrown;
+    logError("audit log", { org_id: context.var.caller.orgId, request_id: context.var.requestId }, thrown);
+    return null;
+  }
+  if (entry !== null) return entry;
+  throw new Refusal({ code: "unauthorized", message: "the organisation was deleted", param: null });
+}

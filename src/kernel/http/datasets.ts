@@ -1,0 +1,162 @@
+/** Uploaded datasets: upload, list, read, read rows, delete. */
+import * as z from "zod";
+import { Deleted, ResourceName } from "../../contract/endpoint.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { mediaTypeOf } from "../../contract/media-type.ts";
+import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../../contract/primitives.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { DatasetList, DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
+import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
+import { BrokenBodyError, readToEnd } from "../kit/body-chunks.ts";
+import { answer, ask, creationReply, readQuery } from "./answer.ts";
+import { Refusal, unwrap } from "./errors.ts";
+import { brokenBody, idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
+import { linesReply } from "./lines.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+import { listReply, PageQuery } from "./page.ts";
+
+const UploadQuery = z.strictObject({
+  name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
+  environment: NonEmpty.optional()
+    .describe("id, or id@version: every row must be a task of it")
+    .meta({ example: "gsm8k@1" }),
+  environment_args: z.string().optional().describe("the environment's arguments, as JSON").meta({ example: "{}" }),
+});
+
+const RowQuery = z.strictObject({
+  after: wholeNumber(0).optional().describe("index of the last row of the page before").meta({ example: 99 }),
+  limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
+});
+
+export const datasetOperations: readonly Operation[] = [
+  {
+    id: "createDataset",
+    route: "POST /v1/datasets",
+    permission: "datasets:write",
+    summary: "Upload rows, as JSON lines",
+    description:
+      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
+    query: UploadQuery,
+    headers: { "Idempotency-Key": "the same key, query and file again give the same dataset" },
+    body: { schema: AnyObject, example: EXAMPLE.row, contentType: "application/jsonl" },
+    reply: {
+      status: 201,
+      description: "The dataset, which never changes",
+      schema: DatasetView,
+      headers: {
+        location: "where the dataset is read",
+        "idempotent-replayed": "true when the key named a dataset that was already there",
+      },
+    },
+    errors: ["invalid_row", "not_found", "conflict", "idempotency_conflict", "rate_limited"],
+    handle: uploadDataset,
+  },
+  {
+    id: "listDatasets",
+    route: "GET /v1/datasets",
+    permission: "datasets:read",
+    summary: "List datasets",
+    query: PageQuery,
+    reply: { description: "One page of datasets", schema: DatasetList },
+    handle: (context) => {
+      const find = (database: D1Database, scope: Scope, id: string) => findDataset(database, scope, { id });
+      return listReply(context, "a dataset", find, listDatasets, datasetViewOf);
+    },
+  },
+  {
+    id: "getDataset",
+    route: "GET /v1/datasets/{id}",
+    permission: "datasets:read",
+    summary: "Read what a dataset is, by id or name",
+    reply: { description: "The dataset", schema: DatasetView },
+    handle: (context) => answer(context, context.var.services.readDataset),
+  },
+  {
+    id: "listDatasetRows",
+    route: "GET /v1/datasets/{id}/rows",
+    permission: "datasets:read",
+    summary: "Read a dataset's rows, one JSON object a line",
+    query: RowQuery,
+    reply: {
+      description: "One page of rows, of about 8 MiB at most; follow the link until there is none",
+      contentType: "application/jsonl",
+      schema: DatasetRow,
+      headers: { link: 'the next page, rel="next"; absent on the last' },
+    },
+    handle: readRows,
+  },
+  {
+    id: "deleteDataset",
+    route: "DELETE /v1/datasets/{id}",
+    permission: "datasets:write",
+    summary: "Delete a dataset that no unfinished run names",
+    reply: {
+      description: "It is gone; what runs have kept of its rows stays",
+      schema: Deleted,
+      example: { object: "dataset", id: EXAMPLE.dataset },
+    },
+    errors: ["conflict"],
+    handle: async (context) => {
+      const { id } = await ask(context, context.var.services.deleteDataset);
+      return context.json({ object: "dataset", id, deleted: true });
+    },
+  },
+];
+
+async function uploadDataset(context: ApiContext): Promise<Response> {
+  const { raw } = context.req;
+  refuseStatedLength(raw);
+  try {
+    return await receiveDataset(context);
+  } catch (thrown) {
+    if (raw.body !== null && !raw.body.locked) await readToEnd(raw.body, LIMITS.datasetBytes);
+    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
+  }
+}
+
+async function receiveDataset(context: ApiContext): Promise<Response> {
+  const { raw } = context.req;
+  const idempotencyKey = idempotencyKeyOf(raw);
+  const { name, environment, environment_args } = readQuery(context, UploadQuery);
+  requireJsonLines(raw);
+  refuseEncoded(raw);
+  const upload = {
+    name: name ?? null,
+    environment: environment ?? null,
+    environment_args: argsOf(environment, environment_args),
+  };
+  const options = { idempotencyKey, now: context.var.now(), allowed: context.var.stillAllowed };
+  const made = await context.var.services.createDataset(context.env, context.var.scope, upload, raw.body, options);
+  const { dataset, replayed } = unwrap(made);
+  return creationReply(context, { folder: "/v1/datasets", status: 201 }, dataset, replayed);
+}
+
+/** A body that says it is too large is refused before a byte of it is read. */
+function refuseStatedLength(request: Request): void {
+  if (Number(request.headers.get("content-length") ?? 0) <= LIMITS.datasetBytes) return;
+  const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
+  throw new Refusal({ code: "too_large", message, param: null });
+}
+
+function requireJsonLines({ headers }: Request): void {
+  if (["application/jsonl", "application/x-ndjson"].includes(mediaTypeOf(headers.get("content-type")))) return;
+  const message = "send the rows as content-type: application/jsonl (or application/x-ndjson)";
+  throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
+}
+
+function argsOf(environment: string | undefined, text: string | undefined): JsonObject {
+  if (text === undefined) return {};
+  const param = "environment_args";
+  if (environment !== undefined) return objectOf(text, param);
+  const message = `${param}: say which environment they are for`;
+  throw new Refusal({ code: "invalid_request", message, param });
+}
+
+async function readRows(context: ApiContext): Promise<Response> {
+  const { after = null, limit } = readQuery(context, RowQuery);
+  return await linesReply(context, async () => {
+    const { lines, next } = await ask(context, context.var.services.readDatasetRows, { after, limit });
+    return { rows: lines, next };
+  });
+}

@@ -1,0 +1,63 @@
+/**
+ * Refusals, and their one way to the wire.
+ *
+ * Invariants. Every reply that is not a success has the body `{error: {code, message, param, type}}`, all four members.
+ * The status follows from the code by a total table; a route may narrow it (405, 415). What we did not foresee is
+ * `internal` with a fixed message: nothing of an exception reaches a caller.
+ */
+import type * as z from "zod";
+import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
+import { saidBack } from "../../contract/shown-text.ts";
+import { saidIssue } from "../../core/schema/issues.ts";
+import type { Refusal as Failure, Result } from "../messages/refusal.ts";
+
+/** Seconds a caller should wait before asking again, for the codes where waiting helps. */
+const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
+
+const MESSAGE_CHARACTERS = 1000;
+const PARAM_CHARACTERS = 300;
+
+/** Thrown by whatever reads a request; the app turns it into a reply. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly failure: Failure;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(failure: Failure, narrower: { status?: number; headers?: Readonly<Record<string, string>> } = {}) {
+    super(failure.message);
+    this.failure = failure;
+    this.status = narrower.status ?? STATUS_OF[failure.code][0];
+    this.headers = narrower.headers ?? {};
+  }
+}
+
+/** The value, or a refusal saying why there is none. */
+export function unwrap<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  throw new Refusal(result.error);
+}
+
+export function refusalReply({ failure, status, headers }: Refusal): Response {
+  const { code, param: named, details } = failure;
+  // Either may repeat what was sent.
+  const message = saidBack(failure.message, MESSAGE_CHARACTERS);
+  const param = named === null ? null : saidBack(named, PARAM_CHARACTERS);
+  const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
+  const wait = RETRY_AFTER_S[code];
+  return Response.json(body, {
+    status,
+    headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
+  });
+}
+
+/** The reply to anything we did not foresee. */
+export function internalReply(): Response {
+  const message = "Something failed on our side. Quote the x-request-id of this reply.";
+  return refusalReply(new Refusal({ code: "internal", message, param: null }));
+}
+
+/** What zod found, as one refusal. */
+export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
+  return new Refusal(saidIssue(error, value));
+}

@@ -1,0 +1,148 @@
+/**
+ * A run's events as server-sent events.
+ *
+ * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) goes on where a stream broke off. A
+ * stream that is quiet says so every 15 s. It ends after the run's last event; or after 5 minutes, or too many reads,
+ * or a failed one, with a `retry:` line that makes the client come back. It ends within 5 s for a caller who is let in no
+ * longer. Organisations share the streams that a process has. Once nothing will ever follow, the answer is 204, which tells a browser's EventSource to stop asking.
+ */
+import * as z from "zod";
+import { LIMITS } from "../../contract/limits.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import { RunEvent } from "../../contract/run-events.ts";
+import { type Place, Places } from "../kit/places.ts";
+import { pulledStream } from "../kit/pulled-stream.ts";
+import type { StoredEvent } from "../messages/run-records.ts";
+import { readQuery } from "./answer.ts";
+import { Refusal, unwrap } from "./errors.ts";
+import { headerAs } from "./input.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+import { sharerOf } from "./strangers.ts";
+
+const QUIET_MS = 15_000;
+const STREAM_MS = 5 * 60_000;
+/** Between two looks at whether the caller may still follow. */
+const LOOK_MS = 2500;
+const COME_BACK = "retry: 1000\n\n";
+const STILL_HERE = ": still here\n\n";
+const TOO_MANY = "too many streams of events are open here: ask again";
+
+/** Shared by organisation. A quiet stream is heard of every `QUIET_MS`. */
+const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
+
+export const EventId = wholeNumber(0);
+const EventQuery = z.strictObject({
+  after: EventId.default(0).describe(
+    "id of the last event seen, or the run's last_event to begin at the present; the Last-Event-ID header counts before it",
+  ),
+});
+
+interface Batch {
+  readonly events: readonly StoredEvent[];
+  readonly ended: boolean;
+}
+
+export interface EventFeed {
+  /** Waits at most `waitMs` for events after `after`. */
+  readonly read: (after: number, waitMs: number) => Promise<Batch>;
+  /** Whether whoever follows would still be let in. */
+  readonly allowed: () => Promise<boolean>;
+  readonly now: () => number;
+  readonly report: (error: unknown) => void;
+}
+
+export const eventOperations: readonly Operation[] = [
+  {
+    id: "streamEvents",
+    route: "GET /v1/runs/{id}/events",
+    permission: "runs:read",
+    summary: "Follow a run",
+    query: EventQuery,
+    headers: { "Last-Event-ID": "id of the last event seen" },
+    reply: {
+      description: "Server-sent events, ending with run.completed, run.failed or run.cancelled",
+      contentType: "text/event-stream",
+      schema: RunEvent,
+      empty: "Nothing will ever follow: the run has ended and the last event was already seen",
+    },
+    handle: streamEvents,
+  },
+];
+
+/** The frames that follow `first`, until the run or the stream is over. */
+export async function* framesOf(feed: EventFeed, first: Batch, start: number): AsyncGenerator<string, void> {
+  const until = feed.now() + STREAM_MS;
+  let [batch, after, quietUntil] = [first, start, feed.now()];
+  // Each read is one call to the run's object, and an invocation has only so many.
+  for (let reads = 1; reads < LIMITS.subrequests; reads += 1) {
+    after = batch.events.at(-1)?.id ?? after;
+    const frames = batch.events.map(frameOf).join("");
+    if (frames !== "") yield frames;
+    if (batch.ended) return;
+    const now = feed.now();
+    if (frames === "" && now >= quietUntil) yield STILL_HERE;
+    if (frames !== "" || now >= quietUntil) quietUntil = now + QUIET_MS;
+    const next = await readOn(feed, after, Math.min(quietUntil, until) - now);
+    if (next === null) break;
+    batch = next;
+  }
+  yield COME_BACK;
+}
+
+/** Null once the stream is over: its time, its caller's right, or a read that failed. */
+async function readOn(feed: EventFeed, after: number, leftMs: number): Promise<Batch | null> {
+  if (leftMs <= 0) return null;
+  try {
+    const batch = await feed.read(after, Math.min(LOOK_MS, leftMs));
+    return (await feed.allowed()) ? batch : null;
+  } catch (error) {
+    // Whoever deletes a run ends its streams: who comes back is told that it is not there.
+    if (!(error instanceof Refusal && error.failure.code === "not_found")) feed.report(error);
+    return null;
+  }
+}
+
+function frameOf({ id, event, data }: StoredEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+async function streamEvents(context: ApiContext): Promise<Response> {
+  const { services, now, report, stillAllowed } = context.var;
+  const after = startOf(context);
+  const id = pathParam(context, "id");
+  const feed: EventFeed = {
+    read: async (seen, waitMs) => unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
+    allowed: stillAllowed,
+    now,
+    report: (error) => report(error, context.var.requestId),
+  };
+  // Read once before answering: a run that is not there must be a 404, not a stream that breaks.
+  const first = await feed.read(after, 0);
+  if (first.ended && first.events.length === 0) return context.body(null, 204);
+  const place = streams.take(sharerOf(context), now());
+  if (place === null) throw new Refusal({ code: "rate_limited", message: TOO_MANY, param: null });
+  return context.body(streamOf(framesOf(feed, first, after), place, now), 200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+  });
+}
+
+function streamOf(frames: AsyncGenerator<string, void>, place: Place, now: () => number): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return pulledStream({
+    next: async () => {
+      place.stay(now());
+      const frame = await frames.next();
+      return frame.done ? null : encoder.encode(frame.value);
+    },
+    end: async () => {
+      place.leave();
+      await frames.return();
+    },
+  });
+}
+
+function startOf(context: ApiContext): number {
+  const { after } = readQuery(context, EventQuery);
+  return headerAs(EventId, context.req.raw, "Last-Event-ID") ?? after;
+}

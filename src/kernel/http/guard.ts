@@ -1,0 +1,119 @@
+/**
+ * Whether whoever asks may. Who that is the slice that has accounts says (`Authentication`).
+ *
+ * Invariants. A request that lasts longer than what was found of its caller is remembered is asked again before it is
+ * answered. A trainer's token is good for what is marked as a trainer's, of its own run; anything else of that run is
+ * forbidden to it, and another run does not exist.
+ */
+import type { MiddlewareHandler } from "hono";
+import { DEFAULT_PROJECT } from "../../contract/accounts.ts";
+import { type Caller, permits } from "../../contract/identity.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { readId } from "../kit/secrets.ts";
+import { withAudit } from "./audit.ts";
+import { unauthorized } from "./bearer.ts";
+import { Refusal } from "./errors.ts";
+import {
+  type ApiContext,
+  type ApiTypes,
+  type Authentication,
+  type Operation,
+  pathParam,
+  REMEMBERED_MS,
+} from "./operation.ts";
+import { keepPace } from "./pace.ts";
+
+/** CPU of a request whose operation states no `costMs`, in milliseconds. */
+const ORDINARY_MS = 4;
+/** What a project is known by: an id of ours, or a name. */
+const NAME_OR_ID = /^[\w.-]{1,200}$/;
+export const PROJECT_HEADER = "rollcall-project";
+
+/** What guards operations. All of them share what the authentication remembers. */
+export class Guard {
+  readonly #now: () => number;
+  readonly #authentication: Authentication;
+
+  constructor(now: () => number, authentication: Authentication) {
+    this.#now = now;
+    this.#authentication = authentication;
+  }
+
+  /** Lets a request in that may do what the operation is, with its caller and its project; refuses any other. */
+  of(operation: Operation): MiddlewareHandler<ApiTypes> {
+    return async (context, next) => {
+      const begun = this.#now();
+      const caller = await this.#authentication.callerOf(context);
+      await this.#authentication.count(context, caller);
+      if (operation.urgent !== true) await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS);
+      const scope = await this.#admit(context, caller, operation);
+      context.set("caller", caller);
+      if (scope !== null) context.set("scope", scope);
+      const stillAllowed = () => this.#stillAllowed(context, operation, scope);
+      context.set("stillAllowed", stillAllowed);
+      await withAudit(context, operation, next);
+      if (this.#now() - begun < REMEMBERED_MS || (await stillAllowed())) return;
+      await context.res.body?.cancel();
+      // Nothing of the reply goes out, its headers neither.
+      context.res = undefined;
+      throw unauthorized("this key lost its right while the request was waiting");
+    };
+  }
+
+  /** The project of an operation that is about one. */
+  async #admit(context: ApiContext, caller: Caller, operation: Operation): Promise<Scope | null> {
+    allow(context, caller, operation);
+    return operation.reach === "organization" ? null : await this.#scope(context, caller);
+  }
+
+  /** True while the same request would be let in to the same project. */
+  async #stillAllowed(context: ApiContext, operation: Operation, scope: Scope | null): Promise<boolean> {
+    try {
+      const now = await this.#admit(context, await this.#authentication.callerOf(context), operation);
+      return now?.projectId === scope?.projectId;
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return false;
+      throw thrown;
+    }
+  }
+
+  /** The project that the key is for, or that the request names. */
+  async #scope(context: ApiContext, { orgId, projectId }: Caller): Promise<Scope> {
+    const given = context.req.header(PROJECT_HEADER);
+    if (projectId !== null && (given === undefined || given === projectId)) return { orgId, projectId };
+    const named = given ?? DEFAULT_PROJECT;
+    // Of any other text nothing is remembered, and nobody is asked.
+    const found = NAME_OR_ID.test(named) ? await this.#authentication.projectId(context.env, orgId, named) : null;
+    if (found !== null && (projectId === null || projectId === found)) return { orgId, projectId: found };
+    if (given !== undefined) {
+      throw new Refusal({ code: "not_found", message: `no project ${named}`, param: "Rollcall-Project" });
+    }
+    const message = "this key is for a whole organisation: name a project in the header Rollcall-Project";
+    throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Project" });
+  }
+}
+
+function allow(context: ApiContext, caller: Caller, { permission, trainer, whole }: Operation): void {
+  if (caller.runId !== null) {
+    allowTrainer(context, caller.runId, trainer === true);
+    return;
+  }
+  if (permission === "caller" || permission === "anybody") return;
+  const needed = [permission].flat();
+  const permitted = needed.some((one) => permits(caller.permissions, one));
+  if (permitted && !(whole === true && caller.projectId !== null)) return;
+  const lacks = `this key lacks the scope ${needed.join(" or ")}`;
+  const message = permitted ? "this key is for one project, and this takes a key of the whole organisation" : lacks;
+  throw new Refusal({ code: "forbidden", message, param: null });
+}
+
+function allowTrainer(context: ApiContext, runId: string, trainer: boolean): void {
+  if (!trainer) {
+    const message = "a trainer's token is for the trainer of its run: send an API key";
+    throw new Refusal({ code: "forbidden", message, param: null });
+  }
+  const id = pathParam(context, "id");
+  const parsed = readId(context.env, id);
+  const named = parsed?.kind === "lease" ? parsed.runId : id;
+  if (named !== runId) throw new Refusal({ code: "not_found", message: `no ${id}`, param: "id" });
+}

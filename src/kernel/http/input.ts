@@ -1,0 +1,281 @@
+/**
+ * Reading what a caller sent: the body, the query, the idempotency key. Each gives a parsed value or throws a Refusal
+ * that names the field; nothing past this file sees unparsed input.
+ */
+import * as z from "zod";
+import { findOddity, type Json, type JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { findLost } from "../../contract/lost-json.ts";
+import { mediaTypeOf } from "../../contract/media-type.ts";
+import { holdsMore } from "../../core/schema/bounded-lists.ts";
+import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { type Place, Places, waitFor } from "../kit/places.ts";
+import { Refusal, refusalOfIssues } from "./errors.ts";
+import type { ApiContext } from "./operation.ts";
+import { sharerOf } from "./strangers.ts";
+
+/** As long as a column of most databases. */
+export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
+  error: "must be 1 to 255 printable ASCII characters",
+});
+
+/** The value as the schema makes it; the issues zod finds become one refusal. */
+export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw refusalOfIssues(parsed.error, value);
+}
+
+/** The query as an object. `metadata[branch]=main` becomes `{metadata: {branch: "main"}}`. */
+export function queryOf(url: string): Record<string, string | Record<string, string>> {
+  const plain: Record<string, string> = {};
+  const groups: Record<string, Record<string, string>> = {};
+  const seen = new Set<string>();
+  for (const [name, value] of new URL(url).searchParams) {
+    if (name.includes("__proto__")) throw notAName(name);
+    // Which of the two was meant nobody can know.
+    if (seen.has(name)) throw refusedParameter(name, "is given more than once");
+    seen.add(name);
+    const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
+    if (group !== undefined && key !== undefined) {
+      groups[group] = { ...groups[group], [key]: value };
+      continue;
+    }
+    // Read as a number it would be 0: a page after nothing is not the page after row 0.
+    if (value === "") throw refusedParameter(name, "give it a value, or leave it out");
+    plain[name] = value;
+  }
+  return { ...plain, ...groups };
+}
+
+function refusedParameter(param: string, why: string): Refusal {
+  return new Refusal({ code: "invalid_request", message: `${param}: ${why}`, param });
+}
+
+/** A query parameter that holds a JSON object, as text. */
+export function objectOf(text: string, param: string): JsonObject {
+  const value = jsonOf(text, param);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    const message = `${param}: must be a JSON object`;
+    throw new Refusal({ code: "invalid_request", message, param });
+  }
+  refuseOddities(value, param);
+  return value as JsonObject;
+}
+
+function jsonOf(text: string, param: string): Json {
+  try {
+    const value: Json = JSON.parse(text);
+    refuseLost(text, value, param);
+    return value;
+  } catch (thrown) {
+    if (thrown instanceof Refusal) throw thrown;
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const message = `${param}: is not valid JSON: ${unquoted(reason)}`;
+    throw new Refusal({ code: "invalid_request", message, param });
+  }
+}
+
+/** A number that would become another one is refused, and so are two members of one name. */
+function refuseLost(text: string, value: Json, name: string): void {
+  const lost = findLost(text, value, name);
+  if (lost === null) return;
+  throw new Refusal({ code: "invalid_request", message: lost.message, param: lost.path === "" ? null : lost.path });
+}
+
+/**
+ * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
+ * text in a way of its own, and throws a SyntaxError as `JSON.parse` does.
+ */
+export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
+  refuseOtherTypes(context.req.raw);
+  const bytes = await readBytes(context.req.raw, sharerOf(context));
+  await refuseWhoLostTheRight(context);
+  // A small body is parsed at once.
+  if (bytes.byteLength > FIRST_BYTES) await PROCESS_TURNS.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
+  const { text, body } = parseJson(bytes, parse ?? JSON.parse);
+  if (holdsMore(body, LIMITS.valuesPerRequest)) {
+    const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
+    throw new Refusal({ code: "invalid_request", message, param: null });
+  }
+  refuseOddities(body, "");
+  if (parse === undefined) refuseLost(text, body, "");
+  return body;
+}
+
+/** A body may take half an hour to come: who was let in at its begin may be nobody by now. */
+async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
+  const { stillAllowed }: Partial<ApiContext["var"]> = context.var;
+  if (stillAllowed === undefined || (await stillAllowed())) return;
+  const message = "this key lost its right while the body came";
+  throw new Refusal({ code: "unauthorized", message, param: null });
+}
+
+/**
+ * The same body as the text that was sent, to the last character: its sender signed that. `org`: whose share of the
+ * process it takes.
+ */
+export async function readText(request: Request, org: string): Promise<string> {
+  refuseOtherTypes(request);
+  const bytes = await readBytes(request, org);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Refusal({ code: "invalid_request", message: "the body is not UTF-8 text", param: null });
+  }
+}
+
+function refuseOtherTypes(request: Request): void {
+  if (mediaTypeOf(request.headers.get("content-type")) !== "application/json") {
+    const message = "send the body as content-type: application/json";
+    throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });
+  }
+  refuseEncoded(request);
+}
+
+/** Bodies come as they are: what a compressed one would grow to nobody knows before it is read. */
+export function refuseEncoded({ headers }: Request): void {
+  const encoding = headers.get("content-encoding") ?? "";
+  if (/^(identity)?$/i.test(encoding.trim())) return;
+  const message = "send the body uncompressed, without content-encoding";
+  throw new Refusal(
+    { code: "invalid_request", message, param: null },
+    { status: 415, headers: { "accept-encoding": "identity" } },
+  );
+}
+
+function parseJson(bytes: Uint8Array, parse: (text: string) => Json): { text: string; body: Json } {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    return { text, body: parse(text) };
+  } catch (thrown) {
+    const reason = thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
+    const message = `the body is not valid JSON: ${reason}`;
+    throw new Refusal({ code: "invalid_request", message, param: null });
+  }
+}
+
+/** Without the piece of the text that the parser quotes at its end: a key may stand in it, and errors end up in logs. */
+function unquoted(reason: string): string {
+  return reason.replace(/, (\.\.\.)?".*$/s, "");
+}
+
+function refuseOddities(value: Json, name: string): void {
+  const found = findOddity(value, name);
+  if (found === null) return;
+  const { path, oddity, message } = found;
+  if (oddity === "no_name") throw notAName(path);
+  const code = "invalid_request";
+  throw new Refusal({ code, message: `${path}: ${message}`, param: path });
+}
+
+function notAName(param: string): Refusal {
+  return new Refusal({ code: "unknown_field", message: `${param}: is not a name`, param });
+}
+
+/** The request's `Idempotency-Key`, or null without one. */
+export function idempotencyKeyOf(request: Request): string | null {
+  return headerAs(IdempotencyKey, request, "Idempotency-Key");
+}
+
+/** A header as its schema makes it; null without one. */
+export function headerAs<Schema extends z.ZodType>(
+  schema: Schema,
+  { headers }: Request,
+  name: string,
+): z.output<Schema> | null {
+  const value = headers.get(name);
+  if (value === null) return null;
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw refusedParameter(name, parsed.error.issues[0]?.message ?? "invalid");
+}
+
+const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
+/**
+ * Memory for bodies on their way in: those of one organisation leave room for those of others. The first bytes of each
+ * have room of their own. So small ones, by which people sign in, never wait for large ones.
+ */
+const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
+const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
+/** For parsing a body as JSON and checking it against its schema. */
+const STEPS_PER_BYTE = 1;
+/** What a body's memory begins with: most are over before it is full. */
+const FIRST_BYTES = 4096;
+
+/** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */
+async function readBytes(request: Request, org: string): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
+  if (request.body === null) return new Uint8Array(0);
+  const beginning = await waitFor((now) => beginnings.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
+  if (beginning === null) throw tooManyBodies();
+  const place = withRest(beginning, org);
+  try {
+    return await receive(request.body, place);
+  } catch (thrown) {
+    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
+  } finally {
+    place.leave();
+  }
+}
+
+/** A place that grows in the room for all that is more than a beginning. */
+function withRest(beginning: Place, org: string): Place {
+  let rest: Place | null = null;
+  return {
+    stay: (now) => {
+      beginning.stay(now);
+      rest?.stay(now);
+    },
+    grow: (by, now) => {
+      if (rest !== null) return rest.grow(by, now);
+      rest = bodies.take(org, now, by);
+      return rest !== null;
+    },
+    leave: () => {
+      beginning.leave();
+      rest?.leave();
+    },
+  };
+}
+
+async function receive(body: ReadableStream<Uint8Array>, place: Place): Promise<Uint8Array> {
+  let bytes = new Uint8Array(FIRST_BYTES);
+  let length = 0;
+  for await (const chunk of receivedChunks(body)) {
+    const after = length + chunk.byteLength;
+    if (after > LIMITS.requestBodyBytes) throw tooLarge();
+    if (after > bytes.byteLength) bytes = await grown(bytes, after, place);
+    place.stay(Date.now());
+    bytes.set(chunk, length);
+    length = after;
+  }
+  return bytes.subarray(0, length);
+}
+
+async function grown(bytes: Uint8Array, least: number, place: Place): Promise<Uint8Array<ArrayBuffer>> {
+  const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
+  const by = larger.byteLength - bytes.byteLength;
+  if ((await waitFor((now) => place.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
+  larger.set(bytes);
+  return larger;
+}
+
+/** As a refusal: 408 where too little of it came. */
+export function brokenBody({ message, slow }: BrokenBodyError): Refusal {
+  return new Refusal({ code: "invalid_request", message, param: null }, slow ? { status: 408 } : {});
+}
+
+function tooManyBodies(): Refusal {
+  const message = "too many bodies are on their way here: send it again";
+  return new Refusal({ code: "rate_limited", message, param: null });
+}
+
+function tooLarge(): Refusal {
+  return new Refusal({
+    code: "too_large",
+    message: `the body is over ${LIMITS.requestBodyBytes} bytes`,
+    param: null,
+  });
+}

@@ -1,0 +1,79 @@
+/**
+ * Pages of JSON lines, each of which may be of many megabytes.
+ *
+ * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
+ * page that is made waits for its reader in room of its own, so that whoever reads slowly keeps no other from being answered.
+ * Organisations share both (src/kernel/kit/places.ts).
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { Places, UnreadPages } from "../kit/places.ts";
+import { pulledStream } from "../kit/pulled-stream.ts";
+import { Refusal } from "./errors.ts";
+import type { ApiContext } from "./operation.ts";
+import { linkToNext } from "./page.ts";
+import { sharerOf } from "./strangers.ts";
+
+export interface Lines {
+  /** A text is a line as it is, or several, with their ends. */
+  readonly rows: readonly (object | string)[];
+  /** What the next page comes after; null on the last. */
+  readonly next: number | string | null;
+}
+
+const making = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
+const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
+/** Sent at once. */
+const PIECE_BYTES = 64 * 1024;
+const ENCODER = new TextEncoder();
+
+/** What `make` gives as a reply: `Link` where there is more. Throws Refusal where too many pages are being made or read. */
+export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
+  const org = sharerOf(context);
+  const place = await making.wait(org, LIMITS.pageWaitMs);
+  if (place === null) throw tooMany();
+  try {
+    const { rows, next } = await make();
+    const { now } = context.var;
+    const page = await unread.wait(org, await piecesOf(org, rows), LIMITS.pageWaitMs, { now });
+    if (page === null) throw tooMany();
+    if (next !== null) context.header("link", linkToNext(context.req.url, next));
+    return context.body(pulledStream({ next: () => page.next(), end: () => page.drop() }), 200, {
+      "content-type": "application/jsonl",
+    });
+  } finally {
+    place.leave();
+  }
+}
+
+function tooMany(): Refusal {
+  const message = "too many pages are being read here: ask again";
+  return new Refusal({ code: "rate_limited", message, param: null });
+}
+
+/** Copies: a piece that is sent must not keep the others. */
+export async function piecesOf(
+  org: string,
+  rows: Lines["rows"],
+  turns: FairTurns = PROCESS_TURNS,
+): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for (const text of textsOf(rows)) {
+    await turns.spend(org, stepsOfText(text.length));
+    const bytes = ENCODER.encode(text);
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) pieces.push(bytes.slice(at, at + PIECE_BYTES));
+  }
+  return pieces;
+}
+
+/** Lines, several short ones at once. */
+function* textsOf(rows: Lines["rows"]): Generator<string> {
+  let text = "";
+  for (const row of rows) {
+    text += typeof row === "string" ? row : `${JSON.stringify(row)}\n`;
+    if (text.length < PIECE_BYTES) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
+}

@@ -1,0 +1,258 @@
+/** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
+import * as z from "zod";
+import { RunAudit } from "../../contract/audit.ts";
+import { Metadata } from "../../contract/eval-request.ts";
+import { EXAMPLE } from "../../contract/primitives.ts";
+import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../../contract/run.ts";
+import { RescoreRequest, RetryRequest, RunPatch } from "../../contract/run-control.ts";
+import { RunPreview } from "../../contract/run-preview.ts";
+import { getRun, listRuns, runViewOf } from "../db/runs.ts";
+import {
+  answer,
+  ask,
+  CREATED_HEADERS,
+  creationReply,
+  IDEMPOTENCY_HEADER,
+  readBody,
+  readCreation,
+  readQuery,
+} from "./answer.ts";
+import { unwrap } from "./errors.ts";
+import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
+import { RUN_COST_MS } from "./pace.ts";
+import { PageQuery, pageOf, positionOf } from "./page.ts";
+
+/** Why a run cannot begin for want of money. */
+export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
+export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
+const CreateRun = RunRequest.meta({ id: "RunRequest" });
+const CREATE_ERRORS = [
+  "conflict",
+  ...(["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const),
+  ...(["max_tokens_required", "prices_required"] as const),
+] as const;
+const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
+
+const RunQuery = z.strictObject({
+  kind: z.enum(RUN_KINDS).optional(),
+  status: z.enum(RUN_STATUSES).optional(),
+  environment: z
+    .string()
+    .regex(/^[^@%]+(@[\w.+-]+)?$/, { error: "must be an id or id@version" })
+    .optional()
+    .describe("id, or id@version; version 1 includes 1.0.2")
+    .meta({ example: "gsm8k@1" }),
+  metadata: Metadata.optional()
+    .describe("metadata[key]=value, once per pair that must be there")
+    .meta({ example: { branch: "main" } }),
+  ...PageQuery.shape,
+});
+
+/** CPU of an audit of a run of 20,000 rollouts, in milliseconds. */
+const AUDIT_COST_MS = 40;
+
+export const runOperations: readonly Operation[] = [
+  {
+    id: "createRun",
+    route: "POST /v1/runs",
+    costMs: RUN_COST_MS,
+    permission: "runs:write",
+    summary: "Start a run",
+    headers: IDEMPOTENCY_HEADER,
+    description:
+      "`kind: eval` (the default) plays and scores so many tasks; `kind: training` goes on handing scored batches to a trainer. The reply to the latter holds the trainer's token and push secret, once.",
+    body: { schema: CreateRun },
+    reply: {
+      status: 202,
+      description: "Accepted; the run goes on by itself",
+      schema: CreatedRun,
+      example: {
+        ...{ kind: "training", name: null, status: "queued", environment: { id: "calculator" } },
+        ...{ rollouts_per_example: 8, min_scored: 0, metadata: {}, training: {} },
+        trainer: { token: "rct_4kq0w7m2h9e3x5c1v8b6n0t2" },
+      },
+      headers: CREATED_HEADERS,
+    },
+    errors: [...CREATE_ERRORS, "idempotency_conflict", ...UNPAID],
+    handle: createRun,
+  },
+  {
+    id: "previewRun",
+    route: "POST /v1/runs/preview",
+    permission: "runs:write",
+    summary: "Tell what a run would probably cost; nothing is begun",
+    description:
+      "The body is that of `POST /v1/runs`, and what would be refused there is refused here. What is expected comes from runs of the project that have ended, so it is null before the first.",
+    headers: NOT_NEEDED,
+    body: { schema: CreateRun },
+    reply: { description: "What is expected", schema: RunPreview },
+    errors: CREATE_ERRORS,
+    handle: previewOne,
+  },
+  {
+    id: "listRuns",
+    route: "GET /v1/runs",
+    permission: "runs:read",
+    summary: "List runs; what they count may lag a few seconds behind",
+    query: RunQuery,
+    reply: { description: "One page of runs", schema: RunList },
+    handle: listRunPage,
+  },
+  {
+    id: "getRun",
+    route: "GET /v1/runs/{id}",
+    permission: "runs:read",
+    summary: "Read a run",
+    reply: { description: "The run with its counts and its report so far", schema: RunView },
+    handle: (context) => answer(context, context.var.services.readRun),
+  },
+  {
+    id: "cancelRun",
+    urgent: true,
+    route: "POST /v1/runs/{id}/cancel",
+    permission: "runs:write",
+    summary: "End a run early; asking again changes nothing",
+    headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
+    reply: {
+      description: "The run; calls in flight are aborted and still report their usage",
+      schema: RunView,
+      example: { status: "cancelled", flow: null },
+    },
+    handle: (context) => answer(context, context.var.services.cancelRun),
+  },
+  {
+    id: "updateRun",
+    route: "PATCH /v1/runs/{id}",
+    permission: "runs:write",
+    summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
+    body: { schema: RunPatch.meta({ id: "RunPatch" }) },
+    reply: theRun("The run with what was changed; max_concurrent counts from now on", { max_concurrent: 64 }),
+    handle: async (context) => answer(context, context.var.services.changeRun, await readBody(context, RunPatch)),
+  },
+  {
+    id: "pauseRun",
+    route: "POST /v1/runs/{id}/pause",
+    permission: "runs:write",
+    summary: "Dispatch nothing more until the run is resumed",
+    description: "What runs finishes. An ended run stays as it is.",
+    headers: NOT_NEEDED,
+    reply: theRun("The run", { status: "paused", flow: { state: "paused", reason: "user" } }),
+    handle: (context) => answer(context, context.var.services.pauseRun),
+  },
+  {
+    id: "resumeRun",
+    route: "POST /v1/runs/{id}/resume",
+    permission: "runs:write",
+    summary: "Go on with a paused run",
+    headers: NOT_NEEDED,
+    reply: theRun("The run"),
+    handle: (context) => answer(context, context.var.services.resumeRun),
+  },
+  {
+    id: "retryRun",
+    route: "POST /v1/runs/{id}/retry",
+    costMs: RUN_COST_MS,
+    permission: "runs:write",
+    summary: "Try again what failed or has no score",
+    description:
+      "Each gets another attempt in its slot, a rollout of its own; the one before keeps how it ended and counts no more in the report. An ended run goes on, with what it had not dispatched; a cancelled one stays so.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: RetryRequest.meta({ id: "RetryRequest" }) },
+    reply: theRun("The run; planned has grown by the attempts to come"),
+    errors: ["conflict", "in_progress", "idempotency_conflict"],
+    handle: async (context) => {
+      const { request, options } = await readCreation(context, RetryRequest);
+      return answer(context, context.var.services.retryRun, request, options);
+    },
+  },
+  {
+    id: "releaseLostCalls",
+    route: "POST /v1/runs/{id}/release-lost-calls",
+    permission: "billing:write",
+    whole: true,
+    summary: "Release what a run's cap holds for lost calls: an owner says that they cost nothing",
+    description:
+      "For a key of the whole organisation. What is held for rollouts and judges that have ended counts against `max_cost_micros` no more; what is under way keeps what it was let out. The audit log says who released how much. A run that its cap ended may be retried afterwards. If it turns out later what such a call took, that counts as spent, even beyond the cap, and nothing more begins.",
+    headers: NOT_NEEDED,
+    reply: theRun("The run; with nothing held it stays as it is"),
+    handle: releaseOne,
+  },
+  {
+    id: "rescoreRun",
+    route: "POST /v1/runs/{id}/rescore",
+    costMs: RUN_COST_MS,
+    permission: "runs:write",
+    summary: "Score what an ended run left behind with another rubric, in a run of its own",
+    description:
+      "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: RescoreRequest.meta({ id: "RescoreRequest" }) },
+    reply: {
+      status: 202,
+      description: "The new run; it goes on by itself",
+      schema: RunView,
+      example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
+      headers: CREATED_HEADERS,
+    },
+    errors: ["conflict", "unmet_need", "url_not_allowed", "missing_judge", "idempotency_conflict", ...UNPAID],
+    handle: rescoreOne,
+  },
+  {
+    id: "auditRun",
+    route: "GET /v1/runs/{id}/audit",
+    costMs: AUDIT_COST_MS,
+    permission: "runs:read",
+    summary: "Compare what four records say of a run, and name what differs",
+    description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
+    reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
+    handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
+  },
+];
+
+/** The run as it is now. */
+function theRun(description: string, example: Partial<RunView> = {}): SuccessReply {
+  return { description, schema: RunView, example };
+}
+
+async function createRun(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, CreateRun);
+  const accepted = await context.var.services.acceptRun(context.env, context.var.scope, request, options);
+  const { run, replayed } = unwrap(accepted);
+  return creationReply(context, CREATED_RUN, run, replayed);
+}
+
+async function previewOne(context: ApiContext): Promise<Response> {
+  const request = await readBody(context, CreateRun);
+  const { services, scope, now } = context.var;
+  return context.json(unwrap(await services.previewRun(context.env, scope, request, now())));
+}
+
+async function listRunPage(context: ApiContext): Promise<Response> {
+  const query = readQuery(context, RunQuery);
+  const [database, scope] = [context.env.DB, context.var.scope];
+  const [id, version] = query.environment?.split("@") ?? [];
+  const records = await listRuns(database, scope, {
+    kind: query.kind ?? null,
+    status: query.status ?? null,
+    environment: id === undefined ? null : { id, version: version ?? null },
+    metadata: query.metadata ?? {},
+    after: await positionOf(query.after, "a run", async (after) => {
+      return (await getRun(database, scope, after))?.run ?? null;
+    }),
+    limit: query.limit + 1,
+    order: query.order,
+  });
+  return context.json(pageOf(records.map(runViewOf), query.limit));
+}
+
+async function releaseOne(context: ApiContext): Promise<Response> {
+  const { auditEntry: entry } = context.var;
+  if (entry === null) throw new Error("a release has an entry in the audit log");
+  return await answer(context, context.var.services.releaseLostCalls, entry);
+}
+
+async function rescoreOne(context: ApiContext): Promise<Response> {
+  const { request, options } = await readCreation(context, RescoreRequest);
+  const { run, replayed } = await ask(context, context.var.services.rescoreRun, request, options);
+  return creationReply(context, CREATED_RUN, run, replayed);
+}

@@ -1,0 +1,42 @@
+/** Secrets of environments: a value goes in and never comes out. */
+import { SecretList, SecretPatch, SecretRequest, SecretView } from "../../contract/endpoint.ts";
+import { EXAMPLE } from "../../contract/primitives.ts";
+import { deleteSecret, findSecret, listSecrets, secretViewOf } from "../db/secrets.ts";
+import { resourceOperations } from "./resource.ts";
+
+const WITHOUT_VALUE = { description: "The secret, without its value" };
+
+export const secretOperations = resourceOperations({
+  noun: "secret",
+  path: "/v1/secrets",
+  permissions: { read: "secrets:read", write: "secrets:write" },
+  schema: SecretView,
+  example: EXAMPLE.secret,
+  find: ({ env, var: { scope } }, nameOrId) => findSecret(env.DB, scope, nameOrId),
+  show: (_, secrets) => secrets.map(secretViewOf),
+  create: {
+    summary: "Store a value for environments that need secret:NAME",
+    body: { schema: SecretRequest, example: { name: "SEARCH_KEY", value: "ab12cd34ef56" } },
+    reply: WITHOUT_VALUE,
+    run: ({ env, var: { scope, services } }, request, options) => services.createSecret(env, scope, request, options),
+  },
+  list: {
+    summary: "List secrets by name",
+    reply: { description: "One page of secrets, without their values", schema: SecretList },
+    run: ({ env, var: { scope } }, page) => listSecrets(env.DB, scope, page),
+  },
+  get: { summary: "Read when a secret was set, by id or name", reply: WITHOUT_VALUE },
+  update: {
+    summary: "Set another value, by id or name",
+    description: "Rollouts under way know it after 5 seconds at the latest.",
+    body: { schema: SecretPatch, example: { value: "gh78ij90kl12" } },
+    reply: WITHOUT_VALUE,
+    run: ({ env, var: { scope, services, now } }, secret, { value }) =>
+      services.changeSecret(env, scope, secret, value, now()),
+  },
+  delete: {
+    summary: "Delete a secret, by id or name",
+    description: "A rollout that asks for it from then on (after 5 seconds at the latest) fails: environment.",
+    run: async ({ env, var: { scope } }, { id }) => ({ ok: true, value: await deleteSecret(env.DB, scope, id) }),
+  },
+});

@@ -1,0 +1,250 @@
+/** The trainer of a training run: registration, leases, weight versions, its token. docs/training.md tells the whole contract. */
+import * as z from "zod";
+import { permits } from "../../contract/identity.ts";
+import type { Json } from "../../contract/json.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import {
+  Acked,
+  AckRequest,
+  HeartbeatRequest,
+  Leased,
+  LeaseRequest,
+  NackRequest,
+  Registered,
+  RegisterRequest,
+  WeightVersionReport,
+  WeightVersions,
+} from "../../contract/trainer-wire.ts";
+import { TrainerSecrets } from "../../contract/training-view.ts";
+import { readMetrics } from "../../core/training/read-metrics.ts";
+import { readId } from "../kit/secrets.ts";
+import type { Answer, TrainerRpc } from "../messages/training-wire.ts";
+import { answer, ask, readBody, readQuery } from "./answer.ts";
+import { Refusal, unwrap } from "./errors.ts";
+import { type ApiContext, type Operation, pathParam } from "./operation.ts";
+
+const ONE = "/v1/leases/{id}";
+const FOLDER = "/v1/runs/{id}/weight-versions";
+const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
+const NO_HARM = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
+const Kept = z.object({ expires_at: z.int().meta({ example: 1_795_303_800 }) });
+/** In seconds; a day at most. */
+const RotateTokenQuery = z.strictObject({
+  overlap_s: wholeNumber(0, 86_400).default(3600).describe("how long the token before this one still works"),
+});
+const GivenBack = z.object({ state: z.enum(["ready", "dead"]) });
+
+export const trainerOperations: readonly Operation[] = [
+  {
+    id: "registerTrainer",
+    unlogged: true,
+    route: "POST /v1/runs/{id}/trainer/register",
+    permission: "trainer",
+    trainer: true,
+    summary: "Begin to train a run, or come back with a checkpoint",
+    description:
+      "Each registration has an epoch of its own, and calls with an earlier one get `epoch_fenced`. `last_acked` counts as acknowledged, should its ack have been lost. With weights older than those published it is a `conflict` that names `published`, until `reset_to` says that everything sampled since is to be void.",
+    headers: NO_HARM,
+    body: { schema: RegisterRequest },
+    reply: { description: "The epoch every later call names, and the step to ask for", schema: Registered },
+    errors: ["version_ahead", "conflict", "run_finished"],
+    handle: (context) =>
+      askTrainer(context, RegisterRequest, (trainer, { protocol: _, ...asked }) => trainer.register(asked)),
+  },
+  {
+    id: "leaseBatch",
+    unlogged: true,
+    route: "POST /v1/runs/{id}/trainer/lease",
+    permission: "trainer",
+    trainer: true,
+    summary: "Take the next batch; the request waits until there is one",
+    description:
+      "Batches come in the order of their steps, one at a time. Asked again by the same trainer while it has the lease, it is the same lease.",
+    headers: NO_HARM,
+    body: { schema: LeaseRequest },
+    reply: {
+      description: "The batch, until the lease ends",
+      schema: Leased,
+      empty:
+        "There is none yet: `x-queue-state` says why (`waiting_for_rollouts`, `paused`, `draining`), `retry-after` when to ask again",
+    },
+    errors: ["epoch_fenced", "step_mismatch", "conflict", "run_finished"],
+    handle: leaseOne,
+  },
+  {
+    id: "rotateTrainerToken",
+    urgent: true,
+    route: "POST /v1/runs/{id}/trainer/token",
+    permission: "runs:write",
+    summary: "Make another token for the run's trainer",
+    description:
+      "The one before works for another hour, or as `overlap_s` says: 0 ends it within 5 s. Those before that end at once. Asked twice, it makes two.",
+    query: RotateTokenQuery,
+    headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
+    reply: {
+      description: "The token, shown this once; what offers are signed by stays as it is",
+      schema: TrainerSecrets,
+    },
+    handle: (context) => {
+      const { overlap_s } = readQuery(context, RotateTokenQuery);
+      return answer(context, context.var.services.rotateTrainerToken, context.var.now(), overlap_s * 1000);
+    },
+  },
+  {
+    id: "heartbeatLease",
+    unlogged: true,
+    route: `POST ${ONE}/heartbeat`,
+    permission: "trainer",
+    trainer: true,
+    summary: "Keep a lease: the trainer is at work on its batch",
+    headers: AGAIN,
+    body: { schema: HeartbeatRequest },
+    reply: { description: "When it ends without another heartbeat", schema: Kept },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "run_finished"],
+    handle: (context) =>
+      askLease(context, HeartbeatRequest, (trainer, lease, asked) => trainer.heartbeat(lease, asked)),
+  },
+  {
+    id: "ackLease",
+    unlogged: true,
+    route: `POST ${ONE}/ack`,
+    permission: "trainer",
+    trainer: true,
+    summary: "Say that the batch is trained, and in the checkpoint",
+    description:
+      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`; a bare NaN or Infinity is null there, and named in `not_finite`.",
+    headers: AGAIN,
+    body: { schema: AckRequest },
+    reply: { description: "The step to ask for next", schema: Acked },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "wrong_batch", "conflict"],
+    handle: ackOne,
+  },
+  {
+    id: "nackLease",
+    unlogged: true,
+    route: `POST ${ONE}/nack`,
+    permission: "trainer",
+    trainer: true,
+    summary: "Give a batch back untrained",
+    description:
+      "It is handed out again, with `attempt` one higher (`shutdown` costs none). After `max_attempts`, or when not `retryable`, it is dead and the run pauses with the reason.",
+    headers: AGAIN,
+    body: { schema: NackRequest },
+    reply: { description: "What became of the batch", schema: GivenBack },
+    errors: ["epoch_fenced", "lease_lost", "wrong_lease_token"],
+    handle: (context) => askLease(context, NackRequest, (trainer, lease, asked) => trainer.nack(lease, asked)),
+  },
+];
+
+/** Weight versions: what a trainer reports, and who serves what. The weights themselves never pass through here. */
+export const weightOperations: readonly Operation[] = [
+  {
+    id: "reportWeightVersion",
+    unlogged: true,
+    route: `POST ${FOLDER}`,
+    permission: ["trainer", "engine"],
+    trainer: true,
+    summary: "Tell what became of a weight version",
+    description:
+      "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. `pending` and `failed` are only kept. Versions grow within an epoch; saying the same again changes nothing.",
+    headers: AGAIN,
+    body: { schema: WeightVersionReport },
+    reply: { description: "The versions after it", schema: WeightVersions },
+    errors: ["epoch_fenced", "version_ahead", "conflict"],
+    handle: reportWeights,
+  },
+  {
+    id: "listWeightVersions",
+    route: `GET ${FOLDER}`,
+    permission: ["trainer", "engine", "runs:read"],
+    trainer: true,
+    summary: "Read which weight versions there are, and which replica serves which",
+    reply: { description: "The versions", schema: WeightVersions },
+    handle: (context) => answer(context, context.var.services.readWeightVersions),
+  },
+];
+
+/** What the run's trainer says to a body of this schema. */
+async function askTrainer<Schema extends z.ZodType, T>(
+  context: ApiContext,
+  schema: Schema,
+  call: (trainer: TrainerRpc, asked: z.output<Schema>) => Promise<Answer<T>>,
+): Promise<Response> {
+  const asked = await readBody(context, schema);
+  return Response.json(await tell(context, pathParam(context, "id"), (trainer) => call(trainer, asked)));
+}
+
+async function tell<T>(
+  context: ApiContext,
+  runId: string,
+  call: (trainer: TrainerRpc) => Promise<Answer<T>>,
+): Promise<T> {
+  return unwrap(await context.var.services.askTrainer(context.env, context.var.scope, runId, call));
+}
+
+/** Who serves weights says what it serves; that there are new ones is for the trainer to say. */
+async function reportWeights(context: ApiContext): Promise<Response> {
+  const asked = await readBody(context, WeightVersionReport);
+  if (!permits(context.var.caller.permissions, "trainer")) await allowEngine(context, asked);
+  return Response.json(await tell(context, pathParam(context, "id"), (trainer) => trainer.report(asked)));
+}
+
+async function allowEngine(
+  context: ApiContext,
+  { state, replica, version }: z.output<typeof WeightVersionReport>,
+): Promise<void> {
+  const served = state === "applied" || state === "failed";
+  if (!served || replica === undefined) {
+    const message =
+      "a key without the scope trainer reports what a replica serves: state applied or failed, and replica";
+    throw new Refusal({ code: "forbidden", message, param: served ? "replica" : "state" });
+  }
+  const { published } = await ask(context, context.var.services.readWeightVersions);
+  if (version <= published) return;
+  const message = `version ${version} is not published yet: the trainer says so first`;
+  throw new Refusal({ code: "version_ahead", message, param: "version" });
+}
+
+async function leaseOne(context: ApiContext): Promise<Response> {
+  const asked = await readBody(context, LeaseRequest);
+  const answered = await tell(context, pathParam(context, "id"), (trainer) => trainer.lease(asked));
+  if (!("waiting" in answered)) return context.json(answered);
+  return context.body(null, 204, {
+    "x-queue-state": answered.waiting,
+    "retry-after": String(answered.retry_after_s),
+  });
+}
+
+/** The same of the run that the id of a lease names. */
+async function askLease<Schema extends z.ZodType, T>(
+  context: ApiContext,
+  schema: Schema,
+  call: (trainer: TrainerRpc, lease: string, asked: z.output<Schema>) => Promise<Answer<T>>,
+  parse?: (text: string) => Json,
+): Promise<Response> {
+  const asked = await readBody(context, schema, parse);
+  const id = pathParam(context, "id");
+  const parsed = readId(context.env, id);
+  const none = { code: "not_found", message: `no lease ${id}`, param: "id" } as const;
+  if (parsed?.kind !== "lease") throw new Refusal(none);
+  const { env, scope, services } = { env: context.env, ...context.var };
+  const answered = await services.askTrainer(env, scope, parsed.runId, (trainer) => call(trainer, id, asked));
+  // Whoever has no part in the run is not told its id.
+  if (!answered.ok && answered.error.code === "not_found") throw new Refusal(none);
+  return Response.json(unwrap(answered));
+}
+
+async function ackOne(context: ApiContext): Promise<Response> {
+  let not_finite: readonly string[] = [];
+  const parse = (text: string): Json => {
+    const read = readMetrics(text);
+    not_finite = read.not_finite;
+    return read.body;
+  };
+  return await askLease(
+    context,
+    AckRequest,
+    (trainer, lease, asked) => trainer.ack(lease, { ...asked, not_finite }),
+    parse,
+  );
+}

@@ -1,0 +1,99 @@
+/** One rollout a piece at a time: its head, its turns by pages, an outline of them, one turn whole, its tokens. */
+import * as z from "zod";
+import { LIMITS } from "../../contract/limits.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import { Outline, RolloutHead, TurnPage, TurnTokenPage, WholeTurn } from "../../contract/turns.ts";
+import { answer, readQuery } from "./answer.ts";
+import { type Operation, pathParam } from "./operation.ts";
+
+/** No rollout has so many turns. */
+const MOST_TURNS = 1_000_000_000;
+const After = wholeNumber(0, MOST_TURNS).optional().describe("turns behind this one; default: from the first");
+
+const TurnsQuery = z.strictObject({
+  after: After,
+  before: wholeNumber(0, MOST_TURNS)
+    .optional()
+    .describe(
+      "turns before this one; without `after` the last of them, and `has_more` says whether there are any before these",
+    )
+    .meta({ example: 40 }),
+  limit: wholeNumber(1, LIMITS.turnsPerPage).default(20),
+});
+const OutlineQuery = z.strictObject({
+  after: After,
+  limit: wholeNumber(1, LIMITS.outlinePerPage).default(1000),
+});
+const TokensQuery = z.strictObject({
+  after: wholeNumber(0, LIMITS.tokensPerCall).default(0).describe("sampled ids that are passed over"),
+  prompt_after: wholeNumber(0, LIMITS.tokensPerCall)
+    .default(0)
+    .describe("ids of the prompt's suffix that are passed over"),
+  limit: wholeNumber(1, LIMITS.tokensPerPage).default(2000).describe("of each"),
+});
+
+const CUT =
+  "Of each text there are the first 10,000 UTF-16 units and the `length` of the whole, of each list in a turn the first 100; `GET …/turns/{turn}` has all of one.";
+
+export const turnOperations: readonly Operation[] = [
+  {
+    id: "getRolloutHead",
+    route: "GET /v1/rollouts/{id}/head",
+    permission: "rollouts:read",
+    summary: "Read a rollout without its texts: outcome, scores, errors, usage, how many turns",
+    reply: {
+      description: "All of the rollout but prompt, completion, turns and state",
+      schema: RolloutHead,
+    },
+    handle: (context) => answer(context, context.var.services.readRolloutHead),
+  },
+  {
+    id: "listTurns",
+    route: "GET /v1/rollouts/{id}/turns",
+    permission: "rollouts:read",
+    summary: "Read a rollout's turns by pages, from the first or from the last",
+    description: `${CUT} A page has no more than 4 MiB of storage, but one turn at least. \`?before=\` with a number that is large enough gives the last page. Before the rollout is done, you read what is stored of it so far.`,
+    query: TurnsQuery,
+    reply: { description: "One page of turns, the first one first", schema: TurnPage },
+    handle: (context) => {
+      const { after = null, before = null, limit } = readQuery(context, TurnsQuery);
+      return answer(context, context.var.services.readTurns, { after, before, limit });
+    },
+  },
+  {
+    id: "getTurn",
+    route: "GET /v1/rollouts/{id}/turns/{turn}",
+    permission: "rollouts:read",
+    summary: "Read one turn whole, with the environment's state after it",
+    reply: { description: "The turn, by its number from 0", schema: WholeTurn },
+    handle: (context) => answer(context, context.var.services.readTurn, pathParam(context, "turn")),
+  },
+  {
+    id: "getTurnTokens",
+    route: "GET /v1/rollouts/{id}/turns/{turn}/tokens",
+    permission: "rollouts:read",
+    summary: "Read the tokens of one turn: sampled ids, logprobs, mask, version of the weights",
+    description:
+      "Ids and logprobs are the engine's, verbatim. The platform knows no engine's vocabulary, so there are no texts. `mask` is what training would make of the turn by what is known now: all of a rollout trains or nothing does, and `untrainable` says why nothing. `conflict`: the engine sent no token ids.",
+    query: TokensQuery,
+    reply: { description: "One page of its tokens", schema: TurnTokenPage },
+    errors: ["conflict"],
+    handle: (context) => {
+      const ask = readQuery(context, TokensQuery);
+      return answer(context, context.var.services.readTurnTokens, pathParam(context, "turn"), ask);
+    },
+  },
+  {
+    id: "getOutline",
+    route: "GET /v1/rollouts/{id}/outline",
+    permission: "rollouts:read",
+    summary: "Read a rollout's turns without their texts: when, how long, which tools",
+    description: "A page has what 8 MiB of stored turns come to, but one turn at least.",
+    query: OutlineQuery,
+    reply: { description: "One page of turns, the first one first", schema: Outline },
+    handle: (context) => {
+      const { after = null, limit } = readQuery(context, OutlineQuery);
+      return answer(context, context.var.services.readOutline, { after, limit });
+    },
+  },
+];

@@ -1,0 +1,98 @@
+/**
+ * `can.fetch`: where environment code may call. It runs in the platform's network, so an address must be a public one
+ * unless the deployment says that its own network is meant. A redirect is an error that says where it leads. A reply is read
+ * up to a limit: what a server sends must not fill the isolate.
+ */
+
+import { EnvError, InfraError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
+import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
+import { AddressRefused, type Send } from "../clients/outgoing.ts";
+import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
+import { signedHeaders } from "./sign-webhook.ts";
+
+const REDIRECTS = [301, 302, 303, 307, 308];
+
+export interface FetchMeans {
+  /** What the organisation allows; asked for each call, and never throws (`openAllowedHosts`). */
+  readonly hosts: () => Promise<AllowedHosts>;
+  readonly now: () => number;
+  readonly secret: Capabilities["secret"];
+  /** Makes a call when it is its turn; default: at once. */
+  readonly turn?: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Ends calls that nobody waits for any more; asked for each call. */
+  readonly signal?: () => AbortSignal;
+  /** The network to send by, replaced by tests. */
+  readonly send?: Send;
+}
+
+export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"] {
+  const { turn = (call) => call() } = means;
+  // Deadline and signature count from the moment the call leaves.
+  return async (url, options = {}) => await turn(() => fetchOnce(env, url, options, means));
+}
+
+async function fetchOnce(
+  env: Env,
+  url: string,
+  { sign, timeoutMs, until, ...init }: FetchOptions,
+  { hosts: ask, now, secret, signal: given, send }: FetchMeans,
+): ReturnType<Capabilities["fetch"]> {
+  const hosts = await ask();
+  const refused = refusedUrl(env, hosts, url);
+  if (refused !== null) throw notAllowed(refused);
+  const signed = sign && signedHeaders(secret(sign.secret), sign.id, init.body ?? "", now());
+  const waitMs = Math.min(timeoutMs ?? LIMITS.fetchMs, LIMITS.fetchMs);
+  const controller = new AbortController();
+  const hungUp = given?.();
+  const { signal } = controller;
+  const hangUp = () => controller.abort();
+  hungUp?.addEventListener("abort", hangUp);
+  if (hungUp?.aborted) hangUp();
+  const sent = { ...init, headers: { ...init.headers, ...signed }, signal };
+  const timer = setTimeout(() => controller.abort(), waitMs);
+  try {
+    const reply = await wayOut(env, hosts, send)(new URL(url), sent);
+    await refuseRedirect(reply, url);
+    const { status, headers } = reply;
+    const enough = (piece: string) => until?.(piece, { status, headers }) ?? false;
+    const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
+    return { status, headers, text: async () => text };
+  } catch (thrown) {
+    if (hungUp?.aborted) throw new InfraError(`nobody waits for ${url} any more`);
+    if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
+    throw faultOf(thrown, url);
+  } finally {
+    clearTimeout(timer);
+    hungUp?.removeEventListener("abort", hangUp);
+  }
+}
+
+function faultOf(thrown: unknown, url: string): unknown {
+  if (thrown instanceof AddressRefused) return notAllowed(thrown.message);
+  if (thrown instanceof LongBodyError) return new EnvError(`${url} answered with ${thrown.message}`);
+  if (thrown instanceof PausedBodyError) return new InfraError(`${url}: ${thrown.message}`);
+  return thrown;
+}
+
+function notAllowed(why: string): EnvError {
+  return new EnvError(`fetch: url_not_allowed: ${why}`);
+}
+
+/** A reply that leads elsewhere is none: nobody has checked, or named, where it leads. */
+async function refuseRedirect(reply: Response, url: string): Promise<void> {
+  const to = reply.headers.get("location");
+  if (!REDIRECTS.includes(reply.status) || to === null) return;
+  await reply.body?.cancel();
+  throw new EnvError(
+    `${nameOf(url)} answered ${reply.status} and leads to ${nameOf(to, url)}: no redirect is followed. ` +
+      "Call that address itself, and name it where this one is named (an argument, needs)",
+  );
+}
+
+/** Scheme, server and path: what follows may hold what is nobody else's to read. */
+function nameOf(url: string, base?: string): string {
+  const parsed = URL.parse(url, base);
+  return parsed === null ? "no address" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+}

@@ -1,0 +1,210 @@
+/**
+ * Everything made from ROLLCALL_SECRET: the MAC that ids end in, the seal on endpoint keys and secrets, the hash that
+ * requests are known again by, and the tokens of leases.
+ *
+ * Invariants. Each purpose has a key of its own, derived by HKDF, so that one never stands in for another. What is new is
+ * made under the current secret; what was made under one of ROLLCALL_SECRETS_BEFORE is still known. What is inside a run
+ * is made under the secret of the run's own id, so that it stays the same when the secret changes while the run goes on.
+ */
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { Scope } from "../../contract/scope.ts";
+import { type Mac, type Minting, type ParsedId, parseId, type TokenKind, tokenKind } from "../../core/ids.ts";
+import type { EndpointRow } from "../db/schema.ts";
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+const MAC_CHARACTERS = 8;
+const SEAL_KEY_ID_CHARACTERS = 8;
+const IV_BYTES = 12;
+const SECRET = /^[0-9a-f]{64}$/;
+const MOST_BEFORE = 4;
+
+const derived = new Map<string, Buffer>();
+
+/** Where a deployment's secrets stand. */
+export type SecretsEnv = Pick<Env, "ROLLCALL_SECRET" | "ROLLCALL_SECRETS_BEFORE">;
+
+/** The current secret, under which everything new is made, and those before it. Throws where one of them is malformed. */
+function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: SecretsEnv): [string, ...string[]] {
+  if (!SECRET.test(current)) {
+    throw new Error("ROLLCALL_SECRET must be 64 hex digits: wrangler secret put ROLLCALL_SECRET");
+  }
+  const before = ROLLCALL_SECRETS_BEFORE.split(/[\s,]+/).filter((text) => text !== "");
+  if (before.length > MOST_BEFORE || !before.every((secret) => SECRET.test(secret))) {
+    throw new Error(
+      `ROLLCALL_SECRETS_BEFORE must be at most ${MOST_BEFORE} secrets of 64 hex digits, with commas between them: ` +
+        "wrangler secret put ROLLCALL_SECRETS_BEFORE",
+    );
+  }
+  // Between the steps of a rotation the secret in use stands there as well, and is not behind itself.
+  return [current, ...before.filter((secret) => secret !== current)];
+}
+
+/** What an id stands for that this deployment minted, under whichever of its secrets; null for anything else. */
+export function readId(env: SecretsEnv, text: string): ParsedId | null {
+  return firstOf(env, (secret) => parseId(text, idMac(secret)));
+}
+
+/** The kind of a token that this deployment minted, under whichever of its secrets; null for anything else. */
+export function readTokenKind(env: SecretsEnv, token: string): TokenKind | null {
+  return firstOf(env, (secret) => tokenKind(token, idMac(secret)));
+}
+
+function firstOf<T>(env: SecretsEnv, read: (secret: string) => T | null): T | null {
+  for (const secret of secretsOf(env)) {
+    const found = read(secret);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Signs ids of what is inside a run. Throws where the run was minted under a secret that is gone. */
+export function macWithin(env: SecretsEnv, runId: string): Mac {
+  return idMac(secretOfRun(env, runId));
+}
+
+/** The secret that the run's id was minted under. */
+function secretOfRun(env: SecretsEnv, runId: string): string {
+  const secret = secretsOf(env).find((one) => parseId(runId, idMac(one))?.kind === "run");
+  if (secret !== undefined) return secret;
+  throw new Error(
+    `${runId} was made under a ROLLCALL_SECRET that this deployment does not hold: put it into ROLLCALL_SECRETS_BEFORE`,
+  );
+}
+
+/** Signs an id's text; the result is 8 base32 characters (40 bits). */
+export function idMac(secret: string): (text: string) => string {
+  const key = deriveKey(secret, "ids");
+  return (text) => base32(createHmac("sha256", key).update(text).digest(), MAC_CHARACTERS);
+}
+
+/** AES-256-GCM. `context` is bound to the sealed text: a seal moved to another row does not open. */
+export async function seal(env: SecretsEnv, text: string, context: string): Promise<string> {
+  const [secret] = secretsOf(env);
+  const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
+  const sealed = await crypto.subtle.encrypt(
+    { name: "AES-GCM", iv, additionalData: utf8(context) },
+    await sealKey(secret),
+    utf8(text),
+  );
+  return [sealKeyId(secret), base64(iv), base64(new Uint8Array(sealed))].join(".");
+}
+
+/** The sealed text, or an error when key, context or text do not belong together. */
+export async function unseal(env: SecretsEnv, sealed: string, context: string): Promise<string> {
+  const [keyId, iv, text] = sealed.split(".");
+  const secret = secretsOf(env).find((one) => sealKeyId(one) === keyId);
+  if (secret === undefined || iv === undefined || text === undefined) {
+    throw new Error(
+      `it was sealed under a ROLLCALL_SECRET (key ${keyId}) that this deployment does not hold: ` +
+        "put that into ROLLCALL_SECRETS_BEFORE, or set the value again",
+    );
+  }
+  const opened = await crypto.subtle.decrypt(
+    { name: "AES-GCM", iv: Buffer.from(iv, "base64"), additionalData: utf8(context) },
+    await sealKey(secret),
+    Buffer.from(text, "base64"),
+  );
+  return new TextDecoder().decode(opened);
+}
+
+/** What seals begin with, up to a dot: those of the current secret, then those before. */
+export function sealKeyIds(env: SecretsEnv): [current: string, ...before: string[]] {
+  const [current, ...before] = secretsOf(env);
+  return [sealKeyId(current), ...before.map(sealKeyId)];
+}
+
+/** Tells secrets apart, and nothing of them. */
+function sealKeyId(secret: string): string {
+  return deriveKey(secret, "seal-key-id").toString("hex").slice(0, SEAL_KEY_ID_CHARACTERS);
+}
+
+/** What a seal is bound to: organisation, project and row. */
+export function sealContext(scope: Scope, id: string): string {
+  return `${scope.orgId}/${scope.projectId}/${id}`;
+}
+
+/**
+ * Of a request that may hold a secret: a plain hash would let one try out guesses. First the one to keep; the others are
+ * what the same request was kept as under the secrets before.
+ */
+export function keyedHashes(env: SecretsEnv, text: string): [current: string, ...before: string[]] {
+  const [current, ...before] = secretsOf(env);
+  const hash = (secret: string) => createHmac("sha256", deriveKey(secret, "requests")).update(text).digest("hex");
+  return [hash(current), ...before.map(hash)];
+}
+
+/** What a lease of the run is proved by: made anew whenever it is asked, so it is kept nowhere. */
+export function leaseToken(env: SecretsEnv, runId: string, leaseId: string): string {
+  const key = deriveKey(secretOfRun(env, runId), "leases");
+  return createHmac("sha256", key).update(leaseId).digest("base64url");
+}
+
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+/** Whether two texts are the same, without telling by its time how much of them is. */
+export function isSameText(one: string, other: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+function sealKey(secret: string): Promise<CryptoKey> {
+  const key = deriveKey(secret, "endpoint-keys");
+  return crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
+}
+
+function deriveKey(secret: string, purpose: string): Buffer {
+  const name = `${secret}/${purpose}`;
+  const known = derived.get(name);
+  if (known !== undefined) return known;
+  const key = Buffer.from(hkdfSync("sha256", Buffer.from(secret, "hex"), "", purpose, 32));
+  derived.set(name, key);
+  return key;
+}
+
+function base32(data: Uint8Array, characters: number): string {
+  let word = 0;
+  let bits = 0;
+  let text = "";
+  for (const byte of data) {
+    word = ((word << 8) | byte) & 0xffff;
+    bits += 8;
+    while (bits >= 5 && text.length < characters) {
+      bits -= 5;
+      text += BASE32.charAt((word >> bits) & 31);
+    }
+  }
+  return text;
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function base64(data: Uint8Array): string {
+  return Buffer.from(data).toString("base64");
+}
+
+/** What making ids takes: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. */
+export function minting(env: Env, now: number): Minting {
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  return { now, random, mac: idMac(secretsOf(env)[0]) };
+}
+
+/** An endpoint's key as it is stored: sealed, beside what may be shown of it. */
+export async function sealedKey(
+  env: Env,
+  scope: Scope,
+  endpointId: string,
+  key: string | null,
+): Promise<Pick<EndpointRow, "sealed_key" | "api_key_last4">> {
+  if (key === null) return { sealed_key: null, api_key_last4: null };
+  const sealed_key = await seal(env, key, sealContext(scope, endpointId));
+  return { sealed_key, api_key_last4: last4Of(key) };
+}
+
+/** Enough to recognise a key by; nothing of one so short that four characters would give it away. */
+function last4Of(key: string): string | null {
+  return key.length < 12 ? null : key.slice(-4);
+}

@@ -1,0 +1,116 @@
+/**
+ * What came of a model call, and what becomes of its rollout by it: the one place where a call's retry is decided.
+ * Pure.
+ */
+import { ModelError, serializeError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { seededRandom } from "../../contract/random.ts";
+import { shortText } from "../../contract/shown-text.ts";
+import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
+import { backoffMs } from "../kit/backoff.ts";
+import type { Held, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
+import type { RolloutSpec } from "../messages/wire.ts";
+
+/** A call that waits for its fleet asks again after this at the soonest, and those that wait do not all ask at once. */
+const HELD_LEAST_MS = 500;
+const HELD_SPREAD_MS = 500;
+/** Of a failed call's message; the rollout's own error has the whole. */
+const MESSAGE_CHARACTERS = 300;
+
+type Failed = Omit<Extract<TurnOutcome, { kind: "failed" }>, "kind"> & {
+  readonly failure: "provider" | "timeout";
+};
+
+interface Circumstances {
+  readonly spec: RolloutSpec;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** When the step began that made the call. */
+  readonly began: number;
+}
+
+type Came = TurnOutcome | Unasked | Held;
+
+export function afterCall(rollout: Rollout, outcome: Came, around: Circumstances): Rollout {
+  const refusals = "refusals" in outcome ? (outcome.refusals ?? []) : [];
+  const noted = refusals.map((refusal): Event => {
+    const as = failedAs({ failure: "provider", ...refusal }, around.at);
+    return { type: "call_failed", not_before: around.at, as, free: true };
+  });
+  return [...noted, ...eventsOf(rollout, outcome, around)].reduce(advance, rollout);
+}
+
+type Noted = Pick<Failed, "failure" | "error" | "status" | "replica">;
+
+function failedAs({ failure, error, status, replica }: Noted, at: number) {
+  const message = shortText(error.message, MESSAGE_CHARACTERS);
+  return { at, failure, error: error.error, message, ...(status && { status }), ...(replica && { replica }) };
+}
+
+function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): readonly Event[] {
+  switch (outcome.kind) {
+    case "answered": {
+      const { policy_version: dispatch_version } = around.spec;
+      const { response, fleet_call } = outcome;
+      const platform_ms = Math.max(0, around.at - around.began - response.latency_ms);
+      const answered = { type: "answered", response, platform_ms, at: around.at } as const;
+      const called = fleet_call === undefined ? {} : { fleet_call };
+      return [{ ...answered, ...called, ...(dispatch_version !== undefined && { dispatch_version }) }];
+    }
+    case "held":
+      return heldCall(rollout, outcome, around);
+    case "prompt_too_long":
+      return [{ type: "prompt_too_long" }];
+    case "aborted": {
+      const limit = around.spec.limits.call_timeout_s;
+      const error = serializeError(new ModelError(`the model did not answer within ${limit} s`));
+      const late = { failure: "timeout", error, retryable: true, retry_after_ms: null } as const;
+      return failedCall(rollout, { ...late, ...(outcome.replica && { replica: outcome.replica }) }, around);
+    }
+    case "unusable":
+      return [{ type: "failed", failure: "platform", error: outcome.error }];
+    case "unasked":
+      return [{ type: "failed", failure: "environment", error: outcome.error }];
+    case "failed":
+      return failedCall(rollout, { ...outcome, failure: "provider" }, around);
+  }
+}
+
+/**
+ * No replica of its fleet takes the call: it waits, and spends no try, for as long as a call waits for an endpoint that is
+ * down, and as an update of a replica may take beside. From then on each time is a failed try.
+ */
+function heldCall(
+  rollout: Rollout,
+  { again_at, reason, update_ms = 0 }: Held,
+  around: Circumstances,
+): readonly Event[] {
+  const { at, spec } = around;
+  const until = rollout.intent?.held_until ?? at + LIMITS.endpointWaitMs + update_ms;
+  if (at < until) {
+    const spread = Math.round(HELD_SPREAD_MS * seededRandom("held", spec.rollout_id)());
+    return [{ type: "held", not_before: Math.max(again_at, at + HELD_LEAST_MS) + spread, until }];
+  }
+  const error = serializeError(new ModelError(`no replica of the fleet takes calls: ${reason}`));
+  return failedCall(rollout, { failure: "provider", error, retryable: true, retry_after_ms: null }, around);
+}
+
+/** Noted on the rollout, and then tried again or the end of it. */
+function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstances): Event[] {
+  const { failure, retryable, free = false, retry_after_ms, usage, unmetered } = failed;
+  // What another call may cure another attempt may, too; the endpoint's circuit counts by it.
+  const error = { ...failed.error, retryable };
+  const took = unmetered === true ? null : usage;
+  const failures = rollout.intent?.failures ?? 0;
+  const seed = `${spec.rollout_id}:${rollout.turns.length}`;
+  const not_before = free ? at : at + backoffMs(failures, retry_after_ms, seed);
+  const noted: Event = {
+    type: "call_failed",
+    not_before,
+    as: failedAs(failed, at),
+    free,
+    ...(took !== undefined && { usage: took }),
+  };
+  if (free || (retryable && failures < spec.limits.max_retries)) return [noted];
+  return [noted, { type: "failed", failure, error }];
+}

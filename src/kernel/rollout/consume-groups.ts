@@ -1,0 +1,269 @@
+/**
+ * `rollout-groups`: starts rollouts, each with its task row frozen in. Nothing here waits for a rollout. A message that
+ * arrives twice, late, or after its run was cancelled starts nothing: the run says what is still to be started.
+ */
+
+import { EnvError, serializeError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { baseCost, policyCosts } from "../../core/costs/run-costs.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { RoutedRow } from "../../core/environments/contract.ts";
+import type { ForkPoint } from "../../core/rollout/fork.ts";
+import { buildTask, type RowError, taskKey } from "../../core/rollout/task.ts";
+import { charactersOf, sizeOf } from "../../core/size.ts";
+import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.ts";
+import { RowsMissing } from "../dataset/rows.ts";
+import { pinnedEnvironment } from "../environment/environments.ts";
+import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { PROCESS_TURNS, stepsOfTask } from "../kit/fair-turns.ts";
+import { idsOf } from "../kit/log.ts";
+import { rolloutHost, runObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import {
+  type GroupsMessage,
+  type RolloutReport,
+  type RolloutSpec,
+  type RunSpec,
+  START_MESSAGE_LIFE_MS,
+  type Starter,
+} from "../messages/wire.ts";
+import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.ts";
+import { isScoredInPlace } from "../scoring/score-in-place.ts";
+import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
+
+/** Gives the steps of counted work that it took. */
+export async function startGroups(
+  env: Env,
+  message: GroupsMessage,
+  now: number,
+  subrequests: Subrequests,
+): Promise<number> {
+  // The sweep has long sent a newer one; a storage freed since must not run the rollout again.
+  if (now - message.sent_at > START_MESSAGE_LIFE_MS) return 0;
+  const run = runObject(env, message.scope, message.run_id);
+  const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
+  const admission = await subrequests.object(() => run.admit(places));
+  if (admission === null || admission.admitted.length === 0) return 0;
+  const { spec } = admission;
+  const carried = admission.admitted.filter((member) => isCarried(spec, member));
+  if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
+  const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
+  const free = admitted.filter(({ suspect }) => suspect !== true);
+  const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
+  let steps = free.length > 0 ? await besideSuspects(() => begin(free)) : 0;
+  for (const member of admitted.filter(({ suspect }) => suspect === true)) {
+    const { group, slot, attempt } = member;
+    const asked = () => runObject(env, message.scope, message.run_id);
+    const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
+    // All of it: the row is read, and then its task is made.
+    const begun = await suspect.run(() => suspect.computing(() => begin([member])));
+    if (begun !== GIVEN_UP) steps += begun;
+    await suspect.end();
+  }
+  return steps;
+}
+
+async function beginRollouts(
+  env: Env,
+  spec: RunSpec,
+  admitted: readonly Starter[],
+  sentAt: number,
+  subrequests: Subrequests,
+): Promise<number> {
+  const run = runObject(env, spec.scope, spec.run_id);
+  const environment = await pinnedEnvironment(spec);
+  const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
+  const orders: RolloutSpec[] = [];
+  const failures: RolloutReport[] = [];
+  let steps = 0;
+  for (const member of admitted) {
+    const order = await orderOf(spec, environment, member, stored);
+    const row = "row" in order ? JSON.stringify(order.row) : "";
+    const { characters = row.length } = "row" in order ? order : {};
+    // What it begins with beside its row: its prompt, or the turns of another rollout.
+    const made = stepsOfTask(row, characters - row.length);
+    await PROCESS_TURNS.spend(spec.scope.orgId, made);
+    steps += made;
+    if ("failure" in order) failures.push(order);
+    else orders.push(order);
+  }
+  if (failures.length > 0) await subrequests.object(() => run.answered(failures));
+  await subrequests.objectAll(startsOf(orders), async ({ host, of }) => {
+    await rolloutHost(env, spec.scope, spec.run_id, host, spec.fleet).start(of, sentAt);
+  });
+  return steps;
+}
+
+/** Calls that start the rollouts: an object's together, as many as fit in one call. */
+function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; readonly of: readonly RolloutSpec[] }[] {
+  return [...Map.groupBy(orders, ({ host }) => host)].flatMap(([host, members]) => {
+    const starts: RolloutSpec[][] = [];
+    let characters = Number.POSITIVE_INFINITY;
+    for (const order of members) {
+      const size = sizeOf(order);
+      characters += size;
+      if (characters > LIMITS.rolloutCharacters / 2) {
+        starts.push([]);
+        characters = size;
+      }
+      starts.at(-1)?.push(order);
+    }
+    return starts.map((of) => ({ host, of }));
+  });
+}
+
+/** Of a training run: the task of each example, or why it has none. */
+interface TrainingTasks {
+  readonly tasks: ReadonlyMap<number, KeyedExample | RowError | HeldOut>;
+}
+/** What rollouts are made of: rows of the run's dataset, or the turns a forked run goes on behind. */
+type Stored = RowTexts | ForkPoint | TrainingTasks;
+
+/** What is gone ends the run's rollouts with that reason: it will not come back. */
+async function storedOrMissing(
+  env: Env,
+  spec: RunSpec,
+  environment: AnyEnvironment | null,
+  admitted: readonly Starter[],
+  subrequests: Subrequests,
+): Promise<Stored | RowsMissing> {
+  const { fork } = spec;
+  const groups = admitted.map(({ group }) => group);
+  try {
+    if (spec.training !== undefined) {
+      if (environment === null) return { tasks: new Map() };
+      const examples = admitted.map(exampleOf);
+      return { tasks: await trainingTasks(env, spec, environment, examples, subrequests) };
+    }
+    return fork === undefined
+      ? await storedRows(env, spec, groups, subrequests)
+      : await readForkPoint(env, fork, subrequests);
+  } catch (thrown) {
+    if (thrown instanceof RowsMissing) return thrown;
+    throw thrown;
+  }
+}
+
+/** What the rollout is started with; a report of its failure when it cannot be. */
+async function orderOf(
+  spec: RunSpec,
+  environment: AnyEnvironment | null,
+  member: Starter,
+  stored: Stored | RowsMissing,
+): Promise<RolloutSpec | RolloutReport> {
+  const { group, slot, attempt, rollout_id, host } = member;
+  const { id, version } = spec.environment;
+  if (host === null) throw new TypeError(`${rollout_id} has no object that could play it`);
+  if (environment === null) {
+    const gone = new EnvError(`${id}@${version} is not in this deployment with the pinned code`);
+    return failedAtStart(member, "environment_changed", gone, "environment_changed");
+  }
+  if (stored instanceof RowsMissing) {
+    return failedAtStart(member, "environment", stored, "dataset_missing");
+  }
+  try {
+    const task = await taskOf(spec, environment, member, stored);
+    const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
+    const pinned = { environment: spec.environment, environment_args };
+    const call = { model, endpoint_id, ...(spec.fleet && { fleet: spec.fleet }), sampling, limits, seed };
+    const place = { group, slot, attempt, rollout_id, host };
+    const { policy_version, policy_generation = 0 } = member;
+    const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
+    const scored_in_place = isScoredInPlace(spec, environment);
+    const address = spec.money?.addresses?.policy ?? null;
+    const paid = { ...call, ...(address !== null && { address }), ...budgetOf(spec, member) };
+    return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place };
+  } catch (thrown) {
+    if (!isAboutTheRow(thrown)) throw thrown;
+    return failedAtStart(member, "environment", thrown);
+  }
+}
+
+function budgetOf(spec: RunSpec, { ceiling }: Starter): Pick<RolloutSpec, "budget"> {
+  if (ceiling === undefined) return {};
+  return { budget: { ceiling, base: baseCost(spec, false), prices: policyCosts(spec) } };
+}
+
+function isAboutTheRow(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && (thrown.name === "RowError" || thrown instanceof HeldOut);
+}
+
+/** The task of a group, its row frozen in; in a forked run that of the rollout it was forked from, with its turns. */
+async function taskOf(
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  member: Starter,
+  stored: Stored,
+): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member" | "characters">> {
+  if ("turn" in stored) {
+    const { example_id, task_key, task } = stored;
+    const whose = memberOf(environment, { task, info: task["info"] ?? {} });
+    return { example_id, task_key, row: task, from: stored, characters: sizeOf(stored), ...whose };
+  }
+  if ("tasks" in stored) {
+    const example = stored.tasks.get(exampleOf(member));
+    if (example === undefined || example instanceof Error) throw example ?? new HeldOut(member.group);
+    const built = buildTask(environment, example.row, example.example_id);
+    const characters = sizeOf(example.row) + charactersOf(built.prompt);
+    return { ...example, example_id: built.example_id, characters, ...memberOf(environment, built) };
+  }
+  const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
+  // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
+  const built = buildTask(environment, row, example_id);
+  return {
+    example_id: built.example_id,
+    row,
+    characters: sizeOf(row) + charactersOf(built.prompt),
+    task_key: await taskKey(row, async (text) => sha256Hex(text)),
+    ...memberOf(environment, built),
+  };
+}
+
+/** Nothing for a row that is nobody's: what plays it will say so. */
+function memberOf(environment: AnyEnvironment, row: RoutedRow): Pick<RolloutSpec, "member"> {
+  try {
+    const { member } = environment.route(row);
+    return member === null ? {} : { member };
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return {};
+    throw thrown;
+  }
+}
+
+function exampleOf({ example_index, group }: Starter): number {
+  return example_index ?? group;
+}
+
+/** A rollout that ends before it was begun in an object: it has no task. `stops`: nor would any other of the run. */
+function failedAtStart(
+  { group, slot, attempt, rollout_id }: Starter,
+  failure: "environment" | "environment_changed",
+  error: Error,
+  stops: string | null = null,
+): RolloutReport {
+  const now = Date.now();
+  const serialized = serializeError(error);
+  return {
+    group,
+    slot,
+    attempt,
+    rollout_id,
+    example_id: group,
+    task_key: "",
+    failure,
+    cancelled: null,
+    error: serialized,
+    stop_run: stops === null ? null : { code: stops, message: serialized.message },
+    digest: null,
+    bytes: 0,
+    trajectory: null,
+    stop_condition: "has_error",
+    is_truncated: false,
+    turns: 0,
+    calls: 0,
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    started_at: now,
+    ended_at: now,
+  };
+}

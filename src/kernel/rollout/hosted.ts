@@ -1,0 +1,400 @@
+/**
+ * One rollout, in the object that plays it (object.ts).
+ *
+ * Invariants. Playing it never throws: whatever goes wrong ends this rollout or is tried again later, and leaves those
+ * beside it alone. The final report is repeated until the run acknowledges it. What can never be stored or reported for
+ * what it is ends the rollout instead, with a report that can.
+ */
+
+import {
+  type CancelReason,
+  EnvError,
+  type FailureClass,
+  RolloutError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { forkedRollout } from "../../core/rollout/fork.ts";
+import { openHarness } from "../../core/rollout/harness.ts";
+import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
+import { buildTask } from "../../core/rollout/task.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { callHolder, endpointOpener } from "../endpoint/call.ts";
+import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
+import { pinnedEnvironment } from "../environment/environments.ts";
+import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
+import type { Suspect } from "../environment/suspects.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { fleets } from "../kit/slice-hooks.ts";
+import { RefusedValueError } from "../kit/storage-faults.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import { Turns, unlessAborted } from "../kit/turns.ts";
+import type { Reach } from "../messages/endpoint-wire.ts";
+import type { Answered } from "../messages/rpc.ts";
+import type { AllowanceAsk, AllowanceReply, RolloutReport, RolloutSpec } from "../messages/wire.ts";
+import { scoreInPlace } from "../scoring/score-in-place.ts";
+import {
+  bareReport,
+  finishedTrajectory,
+  NOTHING_LEFT,
+  reportOf,
+  storableTrajectory,
+} from "../trajectory/rollout-report.ts";
+import { storeTrajectory } from "../trajectory/store.ts";
+import { type Allowance, endedWithoutHooks, RolloutDriver } from "./driver.ts";
+import type { FactsTable } from "./facts.ts";
+import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
+import { callSizer, endpointReach, modelCaller } from "./model-call.ts";
+import { spendingOf, withoutRest } from "./purse.ts";
+import { rehearse, rolloutSuspect } from "./rehearsal.ts";
+import { ASK_AGAIN_MS, Room, sizeInMemory } from "./room.ts";
+import { dropDatabase, sqlOf } from "./sql-object.ts";
+import { RolloutStore } from "./store.ts";
+
+/** What a rollout has of the object that plays it. */
+export interface Host {
+  readonly ctx: DurableObjectState;
+  readonly env: Env;
+  readonly now: () => number;
+  readonly table: FactsTable;
+  /** All calls of the object go through it: those of one rollout wait for those of others. */
+  readonly calls: Subrequests;
+  /** How many of its connections a rollout's hooks may have at once. */
+  readonly share: () => number;
+  /** Whether a step of so many milliseconds at most may begin: not once the object hands over to its next alarm. */
+  readonly mayBegin: (longestMs: number) => boolean;
+  /** Lets the rollout go on at once. */
+  readonly wake: () => Promise<void>;
+  /** Asks the run for more than a rollout may spend so far. */
+  readonly allow: (spec: RolloutSpec, ask: AllowanceAsk) => Promise<AllowanceReply>;
+  /** Hands the final report to the run. */
+  readonly report: (spec: RolloutSpec, report: RolloutReport) => Promise<Answered>;
+}
+
+export class HostedRollout {
+  readonly #host: Host;
+  readonly #store: RolloutStore;
+  readonly #room: Room;
+  #longestMs: number | null = null;
+  #driver: RolloutDriver | null = null;
+  #clock: StageClock | null = null;
+  #playing = false;
+  /** Its alarm was begun before, and its process ended. */
+  #again = false;
+  #ownsDatabase = false;
+  /** Calls of its hooks. */
+  readonly #ownCalls: Turns;
+
+  /** One that was begun, or is about to be. */
+  constructor(host: Host, id: string) {
+    this.#host = host;
+    this.#store = new RolloutStore(host.table, id);
+    this.#room = new Room(host.now);
+    this.#ownCalls = new Turns(host.share);
+  }
+
+  begin(spec: RolloutSpec): void {
+    this.#store.begin(spec);
+  }
+
+  /** True once the run has acknowledged its report. */
+  get over(): boolean {
+    return this.#store.acknowledged();
+  }
+
+  /** True once it was told to stop. */
+  get cancelled(): boolean {
+    return this.#store.cancelRequest() !== null;
+  }
+
+  /** Milliseconds that its next step may take, whatever that is; closing, which has its own limit, is not counted. */
+  get longestMs(): number {
+    this.#longestMs ??= this.#looked(() => longestStepMs(this.#store.spec().limits));
+    return this.#longestMs;
+  }
+
+  /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
+  get nextEventAt(): number | null {
+    return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;
+  }
+
+  /** As it is on disk once this is answered. */
+  read(): Rollout | null {
+    this.#store.keepAnswer();
+    return this.#looked(() => this.#store.load());
+  }
+
+  /** What was read to answer one question is not kept. */
+  #looked<T>(look: () => T): T {
+    const seen = look();
+    if (!this.#room.isHeld) this.#store.letGo();
+    return seen;
+  }
+
+  /** What was answered is on disk once this is. */
+  keepAnswer(): void {
+    this.#store.keepAnswer();
+  }
+
+  async cancel(reason: CancelReason): Promise<void> {
+    if (this.over) return;
+    this.#store.requestCancel(reason);
+    this.#driver?.cancel(reason);
+    // One that sleeps until its next try must hear of it now, and so must one that is about to.
+    await this.#host.wake();
+  }
+
+  /** It waits for what is left of its run's cap no longer; one that waits for anything else goes on waiting. */
+  async askAgain(first: boolean): Promise<void> {
+    const purse = this.#looked(() => this.#store.purse());
+    if (first) this.#store.setPurse(withoutRest(purse));
+    if (first || purse.again_at <= this.#host.now()) return;
+    this.#store.setPurse({ ...purse, again_at: 0 });
+    await this.#host.wake();
+  }
+
+  /**
+   * Goes on with it until it is over or must wait: then until when, in epoch milliseconds. `again`: the alarm was begun
+   * before, and its process ended. Throws only where what is stored of it cannot be read.
+   */
+  async play(again: boolean): Promise<number | null> {
+    const { until = 0 } = this.#store.failedTries();
+    // The wait of an instance before this one, which those beside it have woken.
+    if (until > this.#host.now() && !this.cancelled) return until;
+    this.#playing = true;
+    this.#again ||= again;
+    try {
+      if (!(await this.#hasRoom())) return this.#host.now() + ASK_AGAIN_MS;
+      await this.#room.turn();
+      const wakeAt = await this.#run(this.#store.spec(), again);
+      this.#noteTries(NO_TRIES);
+      return wakeAt;
+    } catch (thrown) {
+      return await this.#failedWith(this.#store.spec(), thrown);
+    } finally {
+      this.#room.leave();
+      this.#store.letGo();
+      this.#playing = false;
+      this.#driver = null;
+      this.#clock?.close();
+      this.#clock = null;
+    }
+  }
+
+  /** One that waits for room holds nothing of its row: it is read again behind the wait. */
+  #hasRoom(): Promise<boolean> {
+    const { scope, characters = 0 } = this.#store.spec();
+    const mayWait = () => this.#host.mayBegin(this.longestMs);
+    return this.#room.enter(scope.orgId, characters, mayWait, () => this.#store.letGo());
+  }
+
+  /** What passes is waited for; what does not ends the rollout. */
+  async #failedWith(spec: RolloutSpec, thrown: unknown): Promise<number | null> {
+    const tries = withFailed(this.#store.failedTries(), thrown);
+    try {
+      this.#store.keepAnswer();
+      if (await this.#endedBy(spec, faultOf(thrown, tries))) {
+        logError("rollout ended", idsOf(spec), thrown);
+        return null;
+      }
+    } catch (again) {
+      logError("rollout cannot be ended", idsOf(spec), again);
+    }
+    // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
+    logError("rollout waits for the platform", idsOf(spec), thrown);
+    const until = this.#host.now() + platformWaitMs(tries.failed);
+    this.#noteTries({ ...tries, until });
+    return until;
+  }
+
+  async #endedBy(spec: RolloutSpec, fault: RolloutFault): Promise<boolean> {
+    if (fault.kind === "waits") return false;
+    const stored = this.#store.load();
+    if (fault.kind === "environment") {
+      const rollout = this.#ended(spec, stored, "environment", fault.error);
+      this.#store.save(rollout);
+      await this.#report(spec, rollout);
+    } else {
+      const report = reportOf(spec, stored ?? this.#bareRollout(spec), NOTHING_LEFT, null);
+      await this.#tell(spec, bareReport(report, fault.why));
+    }
+    return true;
+  }
+
+  #noteTries(tries: FailedTries): void {
+    try {
+      this.#store.noteTries(tries);
+    } catch (thrown) {
+      logError("tries are counted in memory", idsOf(this.#store.spec()), thrown);
+    }
+  }
+
+  /** `again`: this alarm was begun before, and its process ended. */
+  async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
+    const stored = this.#store.load();
+    const bare = () => stored ?? this.#bareRollout(spec);
+    const ended = await rehearse(this.#host.env, spec, this.#isSuspect(again), stored, bare, this.#host.now);
+    if (ended !== null) return await this.#report(spec, ended, trajectoryOf(ended));
+    if (stored?.phase === "done") return await this.#report(spec, stored);
+    const begun = await this.#begin(spec, stored, again);
+    if (begun.rollout.phase === "done" || begun.driver === null) {
+      return await this.#report(spec, begun.rollout);
+    }
+    this.#driver = begun.driver;
+    const drive = await begun.driver.drive(begun.rollout);
+    return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
+  }
+
+  async #begin(
+    spec: RolloutSpec,
+    stored: Rollout | null,
+    again: boolean,
+  ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
+    const environment = await pinnedEnvironment(spec);
+    if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
+    const { rollout_id: id, task_key } = spec;
+    const rollout =
+      stored ??
+      (spec.from && forkedRollout(id, spec.from, this.#host.now())) ??
+      newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.#host.now());
+    const suspect = await rolloutSuspect(this.#host.env, spec, this.#isSuspect(again));
+    return { rollout, driver: await this.#driverOf(spec, environment, rollout, suspect) };
+  }
+
+  async #driverOf(
+    spec: RolloutSpec,
+    environment: AnyEnvironment,
+    rollout: Rollout,
+    suspect: Suspect | null,
+  ): Promise<RolloutDriver> {
+    const { ctx, env, now, calls, mayBegin } = this.#host;
+    const { scope, limits } = spec;
+    const opened = await calls.inTurn(() => openMeans(env, scope, environment.needs, now()));
+    const deadline = rollout.started_at + rolloutTimeMs(limits, environment.route(rollout).environment.timeoutMs);
+    const clock = new StageClock({ times: stageTimes(limits), deadline, now });
+    this.#clock = clock;
+    const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
+    this.#ownsDatabase = environment.needs.includes("sql");
+    const sql = sqlOf(ctx, spec, this.#store, clock);
+    const reach = reachOf(env, spec, calls, now);
+    const harness = openHarness(environment, rollout, {
+      rolloutId: spec.rollout_id,
+      signal: clock.signal,
+      limit: clock.limit,
+      unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
+      capabilities: suspect?.watchedCapabilities(capabilities) ?? capabilities,
+      sql: suspect?.watchedSql(sql) ?? sql,
+      secrets: [...opened.secrets.values()],
+      seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
+    });
+    return new RolloutDriver({
+      spec,
+      store: this.#store,
+      harness,
+      callModel: modelCaller(spec, environment, reach, calls, () => this.#room.turn()),
+      hold: spec.fleet === undefined ? callHolder(env, spec, now) : async (rollout) => rollout,
+      allowance: this.#allowanceOf(spec, environment),
+      now,
+      clock,
+      deadline,
+      mayBegin,
+      fits: (grown) => this.#room.grow(sizeInMemory(spec, grown)),
+      onDisk: () => ctx.storage.sync(),
+      suspect,
+    });
+  }
+
+  #allowanceOf(spec: RolloutSpec, environment: AnyEnvironment): Allowance | null {
+    if (spec.budget === undefined) return null;
+    const { group, slot, attempt, budget } = spec;
+    return {
+      prices: budget.prices,
+      sizeOf: callSizer(spec, environment),
+      ask: (ask) => this.#host.allow(spec, { group, slot, attempt, ...ask }),
+    };
+  }
+
+  /**
+   * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
+   * waits untimed for those that others hold, and on its own time behind its own calls.
+   */
+  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
+    return {
+      signal: () => clock.callSignal,
+      turn: (call) => {
+        this.#store.keepAnswer();
+        const signal = clock.callSignal;
+        const leave = () => this.#host.calls.inTurn(call, (wait) => clock.untimed(unlessAborted(wait, signal)));
+        return this.#ownCalls.run(leave, (wait) => unlessAborted(wait, signal));
+      },
+    };
+  }
+
+  /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
+  #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
+    return { resumed: !this.#store.ranHere(), again };
+  }
+
+  /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
+  #changed(spec: RolloutSpec, stored: Rollout | null): Rollout {
+    const { id, version } = spec.environment;
+    const error = serializeError(
+      new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
+    );
+    return this.#ended(spec, stored, "environment_changed", error);
+  }
+
+  #ended(spec: RolloutSpec, stored: Rollout | null, failure: FailureClass, error: SerializedError): Rollout {
+    const from = stored ?? this.#bareRollout(spec);
+    return endedWithoutHooks(from, { failure, error }, this.#host.now());
+  }
+
+  /** One that has nothing but its row. */
+  #bareRollout({ rollout_id, task_key, example_id, row }: RolloutSpec): Rollout {
+    const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
+    return newRollout({ id: rollout_id, task_key, ...bare }, this.#host.now());
+  }
+
+  /** The trajectory to R2, then the report to the run; both may be repeated. */
+  async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
+    const { env, calls } = this.#host;
+    await this.#room.turn(sizeInMemory(spec, rollout));
+    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
+    const { digest, text } = trajectory;
+    const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
+    const report = reportOf(spec, rollout, trajectory, inline);
+    const record = await this.#scored(spec, report);
+    await this.#tell(spec, record === null ? report : { ...report, record });
+    return null;
+  }
+
+  /** Only what went with the report is scored here, and nothing that may have ended the process before. */
+  async #scored(spec: RolloutSpec, { failure, cancelled, trajectory }: RolloutReport): Promise<ScoreRecord | null> {
+    const endedWell = failure === null && cancelled === null;
+    if (spec.scored_in_place !== true || !endedWell || trajectory === null || this.#again) return null;
+    try {
+      return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
+    } catch (thrown) {
+      // The rollout ended well, whatever keeps it from being scored here: the consumer meets it, and deals with it.
+      logError("rollout is left to be scored", idsOf(spec), thrown);
+      return null;
+    }
+  }
+
+  async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {
+    const spent = spendingOf(this.#store.purse(), spec.budget);
+    const { known, refused } = await this.#host.report(spec, { ...report, spent });
+    if (refused !== undefined) throw new RefusedValueError(refused);
+    if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
+    this.#store.acknowledge();
+    if (this.#ownsDatabase) dropDatabase(this.#host.ctx, spec);
+  }
+}
+
+/** A fleet says itself of each call whether it waits; whether an endpoint is down is asked before a call is tried again. */
+function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
+  if (spec.fleet !== undefined) return fleets().reach(env, spec, calls, now);
+  return endpointReach(endpointOpener(env, spec.scope, spec, now));
+}

@@ -1,0 +1,337 @@
+/**
+ * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerHost` at a time: they share its storage, its alarm,
+ * its connections and the calls that start them and report them. Each keeps its own rows, deadline, tries and end.
+ *
+ * Invariants. The constructor writes nothing; the first `start` makes the table, and any other call about a rollout that
+ * was never started answers `unknown` and writes nothing. All rollouts are played inside `alarm()`, which the runtime
+ * repeats after a crash, so nothing here arms a far alarm before the handler ends, and a fresh instance goes on with every
+ * rollout that is not over. One that is due goes on whatever those beside it wait for, until the handler hands over to
+ * its next one: no step begins that could end later than `ALARM_MS` after the handler began, since the platform would end
+ * it. Only a rollout that was told to stop closes all the same.
+ */
+
+import { DurableObject } from "cloudflare:workers";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+import { retiresAtOnce } from "../environment/live-objects.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { type LogIds, logError } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import { readId } from "../kit/secrets.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
+import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
+import {
+  type AllowanceAsk,
+  type AllowanceReply,
+  type RolloutReport,
+  type RolloutSpec,
+  type RolloutStanding,
+  START_MESSAGE_LIFE_MS,
+} from "../messages/wire.ts";
+import { FactsTable } from "./facts.ts";
+import { Gathered } from "./gathered.ts";
+import { HostedRollout } from "./hosted.ts";
+import { restOf, turnSlice } from "./turn-slice.ts";
+
+/** The platform ends an alarm after 15 minutes. */
+const ALARM_MS = 14 * 60_000;
+/** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
+const ALARM_CALLS = 4000;
+/** One that could not even say why it failed is tried again after this. */
+const BROKEN_RETRY_MS = 30_000;
+/** After its last use, where objects are retired at once: long enough for the run's next rollouts to come. */
+const RETIRE_AFTER_MS = 1000;
+
+/** What a rollout tells or asks its run. */
+interface Sent<What> {
+  readonly spec: RolloutSpec;
+  readonly what: What;
+}
+
+export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  /** How long one alarm goes on; tests shrink it. */
+  alarmMs = ALARM_MS;
+  readonly #table: FactsTable;
+  readonly #calls = new Subrequests(Number.POSITIVE_INFINITY);
+  /** Every rollout that was begun here; true for those that are over. Read once. */
+  #begun: Map<string, boolean> | null = null;
+  /** Those that are not over, once they were looked at. */
+  readonly #rollouts = new Map<string, HostedRollout>();
+  readonly #playing = new Set<string>();
+  /** When those that wait go on, in epoch milliseconds. One that is neither here nor played is due. */
+  readonly #wakeAt = new Map<string, number>();
+  /** The alarm under way: when its last step may begin, in milliseconds and in calls. */
+  #alarm: { readonly until: number; readonly calls: number } | null = null;
+  /** Those of which what is stored could not be read when they were last looked at. */
+  readonly #unreadable = new Set<string>();
+  #changed: () => void = () => undefined;
+  readonly #reports: Gathered<Sent<RolloutReport>, Answered>;
+  readonly #asks: Gathered<Sent<AllowanceAsk>, AllowanceReply>;
+  #retireLater: ReturnType<typeof setTimeout> | undefined;
+  /** Requests while they are served. */
+  #attending = 0;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#table = new FactsTable(ctx.storage.sql);
+    const most = () => this.#playing.size;
+    const unknown = { known: false };
+    this.#reports = new Gathered((sent) => this.#run(sent).answered(sent.map(({ what }) => what)), most, unknown);
+    const over = { ceiling: null, over: true };
+    this.#asks = new Gathered((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
+  }
+
+  async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {
+    const late = this.now() - sentAt > START_MESSAGE_LIFE_MS;
+    const fresh = late ? [] : specs.filter(({ rollout_id }) => !this.#isBegun(rollout_id));
+    try {
+      for (const spec of fresh) {
+        this.#rollout(spec.rollout_id).begin(spec);
+        this.#all().set(spec.rollout_id, false);
+      }
+    } finally {
+      // Also for those that were begun before one that could not be.
+      if (fresh.length > 0) await this.#attend(() => this.#wake());
+    }
+    const standing = ({ rollout_id }: RolloutSpec): Promise<RolloutStanding> | RolloutStanding =>
+      late && !this.#isBegun(rollout_id) ? { state: "expired" } : this.#standing(rollout_id);
+    return await Promise.all(specs.map(standing));
+  }
+
+  async ask(ids: readonly string[]): Promise<RolloutStanding[]> {
+    const standings = await Promise.all(ids.map((id) => this.#standing(id)));
+    this.#retireSoon();
+    return standings;
+  }
+
+  async cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]> {
+    for (const { rollout_id, reason } of orders) {
+      if (this.#isUnderWay(rollout_id) && this.#isReadable(rollout_id)) await this.#rollout(rollout_id).cancel(reason);
+    }
+    return await this.ask(orders.map(({ rollout_id }) => rollout_id));
+  }
+
+  async askAgain(ids: readonly string[], first = false): Promise<void> {
+    for (const id of ids) {
+      if (this.#isUnderWay(id) && this.#isReadable(id)) await this.#rollout(id).askAgain(first);
+    }
+    this.#retireSoon();
+  }
+
+  read(id: string): Rollout | null {
+    this.#retireSoon();
+    return this.#isBegun(id) ? this.#rollout(id).read() : null;
+  }
+
+  turns(id: string, ask: TurnsAsk): TurnSlice | null {
+    this.#retireSoon();
+    this.#rollouts.get(id)?.keepAnswer();
+    return turnSlice(this.#table, id, ask);
+  }
+
+  rest(id: string) {
+    const rollout = this.read(id);
+    return rollout === null ? null : restOf(rollout);
+  }
+
+  /** The trajectories stay in R2. */
+  async free(): Promise<boolean> {
+    if (this.#underWay().some((id) => this.#isReadable(id))) return false;
+    if (this.#all().size > 0) {
+      await this.ctx.storage.deleteAll();
+      this.#table.forget();
+      this.#begun = null;
+    }
+    this.#retireSoon();
+    return true;
+  }
+
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    if (this.#alarm !== null) {
+      this.#changed();
+      return;
+    }
+    this.#alarm = { until: this.now() + this.alarmMs, calls: this.#calls.count + ALARM_CALLS };
+    try {
+      // However short its time, what is due has one step.
+      this.#begin(info?.isRetry ?? false, () => true);
+      while (this.#playing.size > 0) {
+        await this.#change();
+        this.#begin(false, (rollout) => this.#mayGoOn(rollout));
+      }
+    } finally {
+      this.#alarm = null;
+    }
+    if (this.#underWay().length > 0) await this.ctx.storage.setAlarm(this.#nextWake());
+    this.#retireSoon();
+  }
+
+  /** Plays what is due. `again`: this alarm was begun before, and its process ended. */
+  #begin(again: boolean, may: (rollout: HostedRollout) => boolean): void {
+    const now = this.now();
+    for (const id of this.#underWay()) {
+      if (this.#playing.has(id) || (this.#wakeAt.get(id) ?? 0) > now) continue;
+      if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
+      else if (may(this.#rollout(id))) this.#play(id, again);
+    }
+  }
+
+  #mayGoOn(rollout: HostedRollout): boolean {
+    return rollout.cancelled || this.#mayBegin(rollout.longestMs);
+  }
+
+  #mayBegin(longestMs: number): boolean {
+    if (this.#alarm === null) return false;
+    return this.now() + longestMs <= this.#alarm.until && this.#calls.count <= this.#alarm.calls;
+  }
+
+  /** Looks at what is stored of it, unless it was looked at before. */
+  #isReadable(id: string): boolean {
+    try {
+      void this.#rollout(id).cancelled;
+      this.#unreadable.delete(id);
+    } catch (thrown) {
+      logError("rollout cannot be read", this.#idsOf(id), thrown);
+      this.#unreadable.add(id);
+      this.#rollouts.delete(id);
+    }
+    return !this.#unreadable.has(id);
+  }
+
+  /** One that cannot be read says nothing of itself; its id names the run. */
+  #idsOf(rollout_id: string): LogIds {
+    const read = readId(this.env, rollout_id);
+    return { rollout_id, ...(read?.kind === "rollout" && { run_id: read.runId }) };
+  }
+
+  #play(id: string, again: boolean): void {
+    this.#wakeAt.delete(id);
+    this.#playing.add(id);
+    const rollout = this.#rollout(id);
+    const played = rollout.play(again).catch((thrown: unknown) => {
+      logError("rollout cannot be played", this.#idsOf(id), thrown);
+      return this.now() + BROKEN_RETRY_MS;
+    });
+    void played.then((wakeAt) => {
+      this.#playing.delete(id);
+      if (wakeAt === null) this.#end(id);
+      // What was heard meanwhile may have asked for an earlier time.
+      else this.#wakeAt.set(id, Math.min(wakeAt, this.#wakeAt.get(id) ?? wakeAt));
+      this.#changed();
+    });
+  }
+
+  #end(id: string): void {
+    this.#all().set(id, true);
+    this.#rollouts.delete(id);
+    this.#wakeAt.delete(id);
+  }
+
+  /** Resolves when a rollout came or stopped, or the next one is due. */
+  async #change(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#changed = resolve;
+    const next = this.#nextWake((id) => !this.#unreadable.has(id) && this.#mayGoOn(this.#rollout(id)));
+    const timer = Number.isFinite(next) ? setTimeout(resolve, Math.max(0, next - this.now())) : undefined;
+    await promise;
+    clearTimeout(timer);
+  }
+
+  /** The earliest time at which one of these that is not played is due. */
+  #nextWake(of: (id: string) => boolean = () => true): number {
+    const idle = this.#underWay().filter((id) => !this.#playing.has(id) && of(id));
+    return idle.reduce((first, id) => Math.min(first, this.#wakeAt.get(id) ?? this.now()), Number.POSITIVE_INFINITY);
+  }
+
+  /** Lets whatever is due go on. An alarm under way sees to it, and needs none behind it: a crash repeats it. */
+  async #wake(): Promise<void> {
+    if (this.#alarm === null) await this.ctx.storage.setAlarm(this.now());
+    this.#changed();
+  }
+
+  async #standing(id: string): Promise<RolloutStanding> {
+    const over = this.#all().get(id);
+    if (over === undefined) return { state: "unknown" };
+    if (over) return { state: "answered" };
+    if (!this.#isReadable(id)) return { state: "unreadable" };
+    const at = this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
+    if (this.#alarm !== null) return { state: "running", next_event_at: at ?? this.now() };
+    const alarm = await this.ctx.storage.getAlarm();
+    // Neither played nor to be: it was lost, and is woken.
+    if (alarm === null) await this.#wake();
+    return { state: "running", next_event_at: alarm === null ? this.now() : (at ?? alarm) };
+  }
+
+  #all(): Map<string, boolean> {
+    this.#begun ??= this.#table.rollouts();
+    return this.#begun;
+  }
+
+  #underWay(): string[] {
+    return [...this.#all()].flatMap(([id, over]) => (over ? [] : [id]));
+  }
+
+  #isBegun(id: string): boolean {
+    return this.#all().has(id);
+  }
+
+  #isUnderWay(id: string): boolean {
+    return this.#all().get(id) === false;
+  }
+
+  #rollout(id: string): HostedRollout {
+    const known = this.#rollouts.get(id);
+    if (known !== undefined) return known;
+    const rollout = new HostedRollout(
+      {
+        ctx: this.ctx,
+        env: this.env,
+        now: () => this.now(),
+        table: this.#table,
+        calls: this.#calls,
+        share: () => Math.max(1, Math.floor(LIMITS.parallelFetches / this.#playing.size)),
+        mayBegin: (longestMs) => this.#mayBegin(longestMs),
+        wake: async () => {
+          this.#wakeAt.set(id, this.now());
+          await this.#wake();
+        },
+        allow: (spec, ask) => this.#asks.add({ spec, what: ask }),
+        report: (spec, report) => this.#reports.add({ spec, what: report }),
+      },
+      id,
+    );
+    if (this.#all().get(id) !== true) this.#rollouts.set(id, rollout);
+    return rollout;
+  }
+
+  /** All rollouts here are of one run. */
+  #run([first]: readonly Sent<unknown>[]): RunRpc {
+    if (first === undefined) throw new TypeError("nothing was sent to the run");
+    return runObject(this.env, first.spec.scope, first.spec.run_id);
+  }
+
+  async #attend<T>(work: () => Promise<T>): Promise<T> {
+    this.#attending += 1;
+    try {
+      return await work();
+    } finally {
+      this.#attending -= 1;
+      this.#retireSoon();
+    }
+  }
+
+  /** Local only: takes an idle object out of memory, which frees its file descriptors. Storage and alarm stay. */
+  #retireSoon(): void {
+    if (!retiresAtOnce(this.env)) return;
+    clearTimeout(this.#retireLater);
+    this.#retireLater = setTimeout(() => {
+      const idle = this.#alarm === null && this.#attending === 0;
+      const soon = this.now() + RETIRE_AFTER_MS;
+      if (idle && [...this.#wakeAt.values()].every((at) => at > soon)) this.ctx.abort("retired");
+    }, RETIRE_AFTER_MS);
+  }
+}

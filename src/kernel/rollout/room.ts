@@ -1,0 +1,83 @@
+/**
+ * Bounds the memory that all running rollouts of a process use together: one may have megabytes, and thousands run at once.
+ *
+ * Invariants. A rollout is in memory only while it has room. A rollout without room waits and holds none meanwhile, so
+ * rollouts with room never wait for each other. Growth is counted before the next call; if it does not fit, the rollout is
+ * stored, gives its room back, and waits for all that it needs. One rollout never needs more than one organisation may have.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Rollout } from "../../core/rollout/rollout.ts";
+import { turnOfLarge } from "../kit/fair-turns.ts";
+import { type Place, Places, waitFor } from "../kit/places.ts";
+import type { RolloutSpec } from "../messages/wire.ts";
+
+/** Longer than any step: a call, a hook, a close. */
+const SILENCE_MS = 3 * LIMITS.closingMs;
+/** Between two tries to get room. */
+export const ASK_AGAIN_MS = 500;
+
+/** Of all objects of this process, in characters. */
+export const ROLLOUTS_HELD = new Places(LIMITS.heldCharacters, SILENCE_MS);
+
+/** Of one rollout. */
+export class Room {
+  readonly #now: () => number;
+  #org = "";
+  #place: Place | null = null;
+  #size = 0;
+  /** What it needs at least, as far as it is known. */
+  #needed = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get isHeld(): boolean {
+    return this.#place !== null;
+  }
+
+  /** False once `mayWait` is, and there is no room yet. `letGo`: called before it waits. */
+  async enter(org: string, characters: number, mayWait: () => boolean, letGo: () => void): Promise<boolean> {
+    this.#org = org;
+    this.#needed = Math.max(this.#needed, needOf(characters));
+    if (this.#take(this.#now())) return true;
+    letGo();
+    const take = (now: number) => this.#take(now) || (mayWait() ? null : false);
+    const pause = () => scheduler.wait(ASK_AGAIN_MS);
+    return (await waitFor(take, Number.POSITIVE_INFINITY, { now: this.#now, pause })) ?? false;
+  }
+
+  /** It is so large by now. False where there is no room for that. */
+  grow(characters: number): boolean {
+    this.#needed = Math.max(this.#needed, needOf(characters));
+    if (this.#place === null) return false;
+    const fits = this.#place.grow(this.#needed - this.#size, this.#now());
+    if (fits) this.#size = this.#needed;
+    return fits;
+  }
+
+  /** Resolves when a large one may be read, called for or stored; null for any other, which waits for nobody. */
+  turn(characters = this.#needed): Promise<void> | null {
+    return turnOfLarge(this.#org, characters);
+  }
+
+  leave(): void {
+    this.#place?.leave();
+    this.#place = null;
+  }
+
+  #take(now: number): boolean {
+    this.#place ??= ROLLOUTS_HELD.take(this.#org, now, this.#needed);
+    this.#size = this.#needed;
+    return this.#place !== null;
+  }
+}
+
+/** Its row, its prompt, and its turns so far. */
+export function sizeInMemory({ characters = 0 }: RolloutSpec, { held = 0 }: Rollout): number {
+  return characters + held;
+}
+
+function needOf(characters: number): number {
+  return Math.min(characters, LIMITS.heldCharacters / 2);
+}

@@ -1,0 +1,144 @@
+/**
+ * The database of one rollout, for `can.sql`: a facet of the object that plays it. It has storage of its own, which
+ * nothing of the platform's and nothing of another rollout is in. It goes once the rollout is over, with the object's
+ * storage at the latest (`deleteAll` takes facets along).
+ *
+ * Invariants. A call's answer is in the journal in the transaction of what the call did, and leaves this object only when
+ * both are on disk; so a rollout never knows more than its database. The journal is in the key-value part of the
+ * storage, which SQLite's authorizer keeps out of reach of any query. It holds the calls of one hook: the next hook comes
+ * with another number of writes, which says that the outcome of the one before is stored. A call that runs keeps the
+ * process from anything else, so it waits for its organisation's turn; the calls of a rollout keep their order.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { EnvError, InfraError, SqlWorkError } from "../../contract/errors.ts";
+import {
+  errorOf,
+  RolloutSql,
+  type SqlEntry,
+  type SqlJournal,
+  type SqlOutcome,
+  type SqlPlace,
+  type SqlRunner,
+  type SqlValue,
+} from "../../core/environments/rollout-sql.ts";
+import type { SqlDatabase } from "../../core/sql/database.ts";
+import type { StageClock } from "../environment/stage-clock.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { Turns } from "../kit/turns.ts";
+import type { RolloutSqlRpc, Serves, SqlAnswer, SqlCaller } from "../messages/rpc.ts";
+import type { RolloutSlot, RolloutSpec } from "../messages/wire.ts";
+import type { RolloutStore } from "./store.ts";
+
+/** Rows read on of a query that gave too many: its tables stay locked until it has ended. */
+const READ_ON = 100_000;
+/** A step of a statement is some 10 ns, one of the process's turns some 50 ns. */
+const STEPS_PER_TURN_STEP = 5;
+
+export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
+  #writes: number | null = null;
+  readonly #calls = new Turns(() => 1);
+
+  async exec(
+    { org, writes }: SqlCaller,
+    place: SqlPlace,
+    query: string,
+    params: readonly SqlValue[],
+  ): Promise<SqlAnswer> {
+    return await this.#calls.run(async () => {
+      const came = Date.now();
+      const giveBack = await PROCESS_TURNS.take(org);
+      const waited_ms = Date.now() - came;
+      let steps = stepsOfText(query.length);
+      try {
+        const sql = new RolloutSql(rolloutDatabase(this.ctx.storage), this.#journal(writes));
+        const outcome = outcomeOf(sql, place, query, params);
+        steps += sql.stepsTaken / STEPS_PER_TURN_STEP;
+        return { outcome, waited_ms };
+      } finally {
+        giveBack(steps);
+      }
+    });
+  }
+
+  #journal(writes: number): SqlJournal {
+    const { kv } = this.ctx.storage;
+    const prefix = `call/${writes}/`;
+    const keyOf = ({ effect, call }: SqlPlace) => `${prefix}${effect}/${call}`;
+    if (this.#writes !== writes) {
+      for (const [key] of kv.list({ prefix: "call/" })) {
+        if (!key.startsWith(prefix)) kv.delete(key);
+      }
+      this.#writes = writes;
+    }
+    return {
+      find: (place) => kv.get<SqlEntry>(keyOf(place)) ?? null,
+      add: (entry) => kv.put(keyOf(entry), entry),
+    };
+  }
+}
+
+function outcomeOf(sql: RolloutSql, place: SqlPlace, query: string, params: readonly SqlValue[]): SqlOutcome {
+  try {
+    return { rows: sql.exec(place, query, params) };
+  } catch (thrown) {
+    if (thrown instanceof SqlWorkError) return { error: thrown.message, work: true };
+    if (thrown instanceof EnvError) return { error: thrown.message };
+    throw thrown;
+  }
+}
+
+/** Every facet of an object has a name, and each of its rollouts a facet. */
+function facetOf({ group, slot, attempt }: RolloutSlot): string {
+  return `sql/${group}/${slot}/${attempt}`;
+}
+
+/** The rollout is over: nobody asks its database any more. */
+export function dropDatabase(ctx: DurableObjectState, place: RolloutSlot): void {
+  ctx.facets.delete(facetOf(place));
+}
+
+/** For the hooks of one rollout of the object. */
+export function sqlOf(
+  ctx: DurableObjectState,
+  spec: RolloutSlot & Pick<RolloutSpec, "scope">,
+  store: Pick<RolloutStore, "writes" | "noteSql">,
+  clock: Pick<StageClock, "excuse">,
+): SqlRunner {
+  const database = (): RolloutSqlRpc => {
+    const stub: unknown = ctx.facets.get(facetOf(spec), () => ({ class: ctx.exports.RolloutSqlObject }));
+    return stub as RolloutSqlRpc;
+  };
+  return {
+    async exec(place, query, params) {
+      store.noteSql();
+      const { outcome, waited_ms } = await database()
+        .exec({ org: spec.scope.orgId, writes: store.writes() }, place, query, params)
+        .catch((cause: unknown) => {
+          throw new InfraError("the rollout's database did not answer", { cause });
+        });
+      clock.excuse(waited_ms);
+      if ("error" in outcome) throw errorOf(outcome);
+      return outcome.rows;
+    },
+  };
+}
+
+/** The SQLite of an object, as `can.sql` needs it. */
+export function rolloutDatabase(storage: DurableObjectStorage): SqlDatabase {
+  return {
+    rows: (query, params) => rowsOf(storage.sql, query, params),
+    atomically: (run) => storage.transactionSync(run),
+    sizeBytes: () => storage.sql.databaseSize,
+  };
+}
+
+function* rowsOf(sql: SqlStorage, query: string, params: readonly SqlValue[]) {
+  const cursor = sql.exec(query, ...params);
+  try {
+    for (let row = cursor.next(); row.done !== true; row = cursor.next()) yield row.value;
+  } finally {
+    // Nothing commits while a statement that writes is left unfinished. Its writes are done before its first row.
+    let left = cursor.rowsWritten > 0 ? Number.POSITIVE_INFINITY : READ_ON;
+    while (left > 0 && cursor.next().done !== true) left -= 1;
+  }
+}

@@ -1,0 +1,397 @@
+/**
+ * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction. What judging
+ * and training make of an end (`AccountingHooks`) is part of the transaction that it is written in.
+ *
+ * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
+ * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
+ * numbered without gaps, and each leaves one `rollout.finished` event.
+ */
+import {
+  type CancelReason,
+  type FailureClass,
+  InfraError,
+  serializeError,
+  type UnscoredCause,
+} from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Outcome, RolloutFinished } from "../../contract/run.ts";
+import { letOut } from "../../core/costs/allowance.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
+import { addCounted } from "../messages/latency.ts";
+import type { Answered } from "../messages/rpc.ts";
+import type { Ending, RolloutEntry } from "../messages/run-records.ts";
+import type { GroupSamples } from "../messages/training-wire.ts";
+import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../messages/wire.ts";
+import { ceilingAtStart, closeRollout, takeLate } from "./cap.ts";
+import { chargedBy } from "./charged.ts";
+import { nameOfRollout } from "./lost-holds.ts";
+import { afterReport } from "./refusals.ts";
+import type { RunHead } from "./schema.ts";
+import { appendEvent, settle } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+
+/** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
+export const FIRST_ASK_MS = 5000;
+/** A unit sent for scoring is sent again when its scores have not come by then. */
+export const SCORING_DEADLINE_MS = 30_000;
+/** A reader holds up to ten segments at once. */
+const SEGMENT_BYTES = 2 * 1024 * 1024;
+
+/** Dispatches the next `count` rollouts, retries first, then group by group, and says which. */
+export function dispatch(
+  store: RunStore,
+  spec: RunSpec,
+  count: number,
+  idOf: (place: RolloutSlot) => string,
+  now: number,
+): RolloutSlot[] {
+  return store.transaction(() => {
+    const retries = dispatchRetries(store, spec, count, idOf);
+    const head = store.head();
+    const first = head.dispatched - head.retries_dispatched;
+    const firsts = Array.from({ length: count - retries.length }, (_, index) => {
+      const position = first + index;
+      return {
+        group: Math.floor(position / spec.rollouts_per_example),
+        slot: position % spec.rollouts_per_example,
+        attempt: 0,
+      };
+    });
+    const askAt = now + FIRST_ASK_MS;
+    let { hosts } = head;
+    const hostOf = (carries: number | null) => {
+      if (spec.rescore !== undefined || carries !== null) return null;
+      return store.hosts.take(() => {
+        hosts += 1;
+        return hosts;
+      });
+    };
+    let out = 0;
+    for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
+      const host = hostOf(carries);
+      const ceiling = ceilingAtStart(store, spec, host === null, count);
+      out += ceiling;
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host, ceiling });
+    }
+    store.saveHead({
+      ...head,
+      hosts,
+      dispatched: head.dispatched + count,
+      retries_dispatched: head.retries_dispatched + retries.length,
+      in_flight: head.in_flight + count,
+      running: head.running + count,
+      gate: afterDispatch(head.gate, count, now),
+      cap: { ...head.cap, ...letOut(head.cap, out) },
+      row_current: false,
+    });
+    return [...retries.map(({ place }) => place), ...firsts];
+  });
+}
+
+/** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
+function dispatchRetries(
+  store: RunStore,
+  { whole_groups }: RunSpec,
+  count: number,
+  idOf: (place: RolloutSlot) => string,
+): { readonly place: RolloutSlot; readonly carries: number | null }[] {
+  if (store.head().retried === store.head().retries_dispatched) return [];
+  const before = store.retries.first(count);
+  const next = before.map((row) => {
+    const place = { group: row.group_index, slot: row.slot, attempt: row.attempt + 1 };
+    return { row, place, carries: isAnswered(row) ? row.seq : null };
+  });
+  for (const { row, place } of next) {
+    store.setRollout(row.seq, { superseded_by: idOf(place) });
+    store.retries.drop(row.seq);
+    // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
+    if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
+  }
+  return next;
+}
+
+/** What ended well and wants a score, or another, is scored as it stands: nothing is sampled again. */
+function isAnswered({ outcome, digest }: RolloutEntry): boolean {
+  return (outcome === "scored" || outcome === "unscored") && digest !== null;
+}
+
+/** What came of a report: the unit that is now complete, if any. */
+type Taken = Answered & { readonly unit?: number | null };
+
+/** What the platform added to the turns of all that has answered. */
+function withPlatform(head: RunHead, { latencies }: RolloutReport): Pick<RunHead, "platform"> {
+  const platform = addCounted(head.platform, latencies?.platform);
+  return platform === undefined ? {} : { platform };
+}
+
+/** Final reports. One that cannot be stored for what it is is refused by itself. */
+export function answerAll(
+  store: RunStore,
+  spec: RunSpec,
+  reports: readonly RolloutReport[],
+  now: number,
+): readonly Taken[] {
+  const together = orRefusal(() => store.transaction(() => reports.map((report) => answer(store, spec, report, now))));
+  if (!("refused" in together)) return together;
+  const [only, ...others] = reports;
+  if (others.length > 0) return reports.flatMap((report) => answerAll(store, spec, [report], now));
+  if (only?.record === undefined) return [{ known: true, ...together }];
+  // Its scores may be what is refused: whoever scores it again says so by name.
+  const { record: _, ...unscored } = only;
+  return answerAll(store, spec, [unscored], now);
+}
+
+/** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
+export function answer(
+  store: RunStore,
+  spec: RunSpec,
+  report: RolloutReport,
+  now: number,
+): { known: boolean; unit: number | null } {
+  return store.transaction(() => {
+    const row = store.rollout(report);
+    if (row === null) return { known: false, unit: null };
+    if (row.status !== "running") {
+      takeLate(store, nameOfRollout(row.seq), report.spent);
+      return { known: true, unit: null };
+    }
+    store.hosts.leave(row.host);
+    const columns = { ...columnsOf(report), ...closeRollout(store, spec, row, report.spent) };
+    const head = store.head();
+    store.saveHead({
+      ...head,
+      running: head.running - 1,
+      gate: afterEnd(head.gate, report, now),
+      refusals: afterReport(head.refusals, spec, row, report),
+      ...withPlatform(head, report),
+      stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
+    });
+    if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);
+    const ended = endOf(report);
+    if (ended === null && report.record !== undefined) {
+      end(store, row, columns, scoredEnd(report.record));
+      store.hooks.onGroupEnded(store, spec, row.group_index, null);
+    } else if (ended === null) {
+      const ask_at = now + SCORING_DEADLINE_MS;
+      store.setRollout(row.seq, { ...columns, status: "scoring", ask_at, asks: 0 });
+    } else {
+      end(store, row, columns, { ...ended, reward: null, record: null });
+      store.hooks.onGroupEnded(store, spec, row.group_index, null);
+    }
+    const unit = completedUnit(store, spec, row);
+    settle(store, spec, now);
+    return { known: true, unit };
+  });
+}
+
+/** Scores of units, and what whole groups gave to train on. The first complete record of a rollout wins. */
+export function score(
+  store: RunStore,
+  spec: RunSpec,
+  members: readonly ScoredMember[],
+  now: number,
+  samples: readonly GroupSamples[] = [],
+): void {
+  store.transaction(() => {
+    for (const member of members) scoreOne(store, member);
+    for (const group of new Set(members.map(({ group }) => group))) {
+      store.hooks.onGroupEnded(store, spec, group, samples.find((made) => made.group === group) ?? null);
+    }
+    settle(store, spec, now);
+  });
+}
+
+function scoreOne(store: RunStore, { record, ...place }: ScoredMember): void {
+  const row = store.rollout(place);
+  if (row === null || row.status !== "scoring") return;
+  end(store, row, {}, scoredEnd(record));
+}
+
+function scoredEnd(record: ScoreRecord): Parameters<typeof end>[3] {
+  const { reward, unscored } = record;
+  if (reward === null) return { outcome: "unscored", reason: unscored ?? "scorer", reward, record };
+  return { outcome: "scored", reason: null, reward, record };
+}
+
+/** How the platform ends a rollout it could not bring to an end of its own. */
+export type GivenUp = { readonly from: "running" | "scoring"; readonly message: string } & (
+  | { readonly outcome: "failed"; readonly reason: FailureClass }
+  | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
+  | { readonly outcome: "cancelled"; readonly reason: CancelReason }
+);
+
+/** Ends it with the reason on record, unless it has moved on from where it was given up. */
+export function giveUp(
+  store: RunStore,
+  spec: RunSpec,
+  row: RolloutEntry,
+  { from, message, outcome, reason }: GivenUp,
+  now: number,
+): number | null {
+  return store.transaction(() => {
+    const current = store.bySeq(row.seq);
+    if (current === null || current.status !== from) return null;
+    const closed = from === "running" ? closeRollout(store, spec, current, undefined) : {};
+    if (from === "running") {
+      store.hosts.drop(current.host);
+      const head = store.head();
+      store.saveHead({ ...head, running: head.running - 1 });
+    }
+    const ended_at = current.ended_at ?? now;
+    const failed = outcome === "failed" ? JSON.stringify(serializeError(new InfraError(message))) : null;
+    const scoring_errors = [{ function: "rubric", error: message, retryable: true }];
+    end(
+      store,
+      current,
+      { ...closed, ended_at, ...(failed === null ? {} : { error: failed }) },
+      { outcome, reason, reward: null, record: null },
+    );
+    if (outcome === "unscored") {
+      store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
+    }
+    store.hooks.onGroupEnded(store, spec, current.group_index, null);
+    const unit = completedUnit(store, spec, current);
+    settle(store, spec, now);
+    return unit;
+  });
+}
+
+/** Ends the run early: nothing more is dispatched, and what runs is to be told. */
+export function requestCancel(store: RunStore, spec: RunSpec, reason: "user" | "deadline", now: number): void {
+  store.transaction(() => {
+    const head = store.head();
+    if (head.settled_at !== null || head.stop !== null) return;
+    store.saveHead({ ...head, stop: { kind: "cancel", reason, at: now }, row_current: false });
+    settle(store, spec, now);
+  });
+}
+
+/** Notes where a segment is; the trajectories it covers are no longer held here. */
+export function fold(store: RunStore, segment: number, key: string): void {
+  store.transaction(() => {
+    const entry = store.segment(segment);
+    if (entry === null || entry.key !== null) return;
+    store.setSegment(segment, { key });
+    store.dropTrajectories(entry);
+  });
+}
+
+/** Cuts the next segment when enough has ended (or the run has); null when there is none to cut. */
+export function cutSegment(store: RunStore, now: number): number | null {
+  return store.transaction(() => {
+    const head = store.head();
+    const waiting = head.finished - head.segmented;
+    const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
+    if (waiting === 0 || !(full || head.settled_at !== null)) return null;
+    const { count, bytes } = segmentOf(store.ended.bytes(head.segmented, LIMITS.segmentRollouts));
+    const last = head.segmented + count;
+    const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
+    const unsegmented_bytes = head.unsegmented_bytes - bytes;
+    store.saveHead({ ...head, segmented: last, unsegmented_bytes });
+    return segment;
+  });
+}
+
+/** As many of these sizes as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
+function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
+  let [count, bytes] = [0, 0];
+  for (const size of sizes) {
+    if (count > 0 && bytes + size > SEGMENT_BYTES) break;
+    count += 1;
+    bytes += size;
+  }
+  return { count, bytes };
+}
+
+/** The unit this rollout belongs to, once all of it has answered and waits for scores: itself, or its group. */
+export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
+  if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
+  const members = store.groupRewards(row.group_index);
+  const whole = members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
+  const all = whole || store.head().stop !== null;
+  const silent = members.some(({ status }) => status === "running");
+  const waits = members.some(({ status }) => status === "scoring");
+  return all && !silent && waits ? row.group_index : null;
+}
+
+/** `columns`: what else became known with the end. */
+function end(
+  store: RunStore,
+  row: RolloutEntry,
+  columns: Partial<RolloutEntry>,
+  ending: Ending & { readonly reward: number | null; readonly record: ScoreRecord | null },
+): void {
+  const { outcome, reason, reward, record } = ending;
+  const head = store.head();
+  const known = { ...row, ...columns };
+  const { id, example_id, group_index, turns, stop_condition, bytes } = known;
+  const also = store.hooks.onEnded(store, known, ending);
+  store.setRollout(row.seq, {
+    ...columns,
+    ...also,
+    status: "done",
+    outcome,
+    reason,
+    reward,
+    scores: JSON.stringify(record?.scores ?? []),
+    scoring_errors: JSON.stringify(record?.scoring_errors ?? []),
+    steps: record?.steps === undefined ? null : JSON.stringify(record.steps),
+    finish_seq: head.finished + 1,
+  });
+  store.saveHead({
+    ...head,
+    ...countOutcome(head, outcome, reason),
+    in_flight: head.in_flight - 1,
+    finished: head.finished + 1,
+    unsegmented_bytes: head.unsegmented_bytes + bytes,
+    stored_bytes: head.stored_bytes + bytes,
+    books: { ...head.books, charged: head.books.charged + chargedBy(also) },
+    row_current: false,
+  });
+  appendEvent(store, "rollout.finished", {
+    rollout_id: id,
+    example_id: example_id ?? group_index,
+    outcome,
+    reason,
+    reward,
+    turns,
+    stop_condition,
+  } satisfies RolloutFinished);
+}
+
+function countOutcome(head: RunHead, outcome: Outcome, reason: string | null): Partial<RunHead> {
+  if (outcome === "scored") return { scored: head.scored + 1 };
+  const name = reason ?? "platform";
+  return { [outcome]: { ...head[outcome], [name]: (head[outcome][name] ?? 0) + 1 } };
+}
+
+function endOf(report: RolloutReport): { outcome: Outcome; reason: string } | null {
+  if (report.cancelled !== null) return { outcome: "cancelled", reason: report.cancelled };
+  if (report.failure !== null) return { outcome: "failed", reason: report.failure };
+  return report.digest === null ? { outcome: "failed", reason: "platform" } : null;
+}
+
+function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
+  return {
+    example_id: report.example_id,
+    task_key: report.task_key,
+    task_text: report.task_text ?? null,
+    member: report.member ?? null,
+    digest: report.digest,
+    said: report.said ?? null,
+    bytes: report.bytes,
+    stop_condition: report.stop_condition,
+    is_truncated: report.is_truncated ? 1 : 0,
+    turns: report.turns,
+    calls: report.calls,
+    prompt_tokens: report.usage.prompt_tokens,
+    completion_tokens: report.usage.completion_tokens,
+    cached_tokens: report.usage.cached_tokens ?? 0,
+    unmetered: report.unmetered ?? 0,
+    started_at: report.started_at,
+    ended_at: report.ended_at,
+    error: report.error === null ? null : JSON.stringify(report.error),
+  };
+}

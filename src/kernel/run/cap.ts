@@ -1,0 +1,225 @@
+/**
+ * `max_cost_micros` of a run: what it lets out to rollouts and to units whose judges are asked, what comes back, and its
+ * end once nothing more fits. Each change is part of the transaction that it belongs to; core/costs/allowance.ts has the
+ * rules.
+ *
+ * Invariants. Σ spent + Σ let out ≤ cap after every function, as long as no call takes more than its bound. A ceiling is
+ * written before whoever asked for it hears of it, and falls only to what a later ask says is spent. Whoever cannot be heard
+ * any more has spent all that it was let out. Who waits holds nothing back, so something always goes on or the run ends.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import { capRoom, ceilingFor, closeAllowance, letOut, replaceHold, type Spending } from "../../core/costs/allowance.ts";
+import { baseCost, capOf, policyCosts } from "../../core/costs/run-costs.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { rolloutHost } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { RolloutEntry } from "../messages/run-records.ts";
+import type { AllowanceAsk, AllowanceReply, RunSpec } from "../messages/wire.ts";
+import { nameOfRollout } from "./lost-holds.ts";
+import type { NeedyRollouts } from "./needy-rollouts.ts";
+import type { RunHead } from "./schema.ts";
+import { pendingOf, settle, trainsOn } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+
+/** Why a run waits whose cap is let out to others. */
+const SHORT = "what is left of max_cost_micros is let out to rollouts and judges that are under way";
+
+/** `onWait`: called where one of them is to wait. */
+export function takeAsks(
+  store: RunStore,
+  spec: RunSpec | null,
+  asks: readonly AllowanceAsk[],
+  onWait: (spec: RunSpec) => void = () => undefined,
+): AllowanceReply[] {
+  if (spec === null || capOf(spec) === null) return asks.map(() => ({ ceiling: null, over: true }));
+  const replies = store.transaction(() => asks.map((ask) => takeAsk(store, spec, ask)));
+  if (replies.some(({ ceiling }) => ceiling === null)) onWait(spec);
+  return replies;
+}
+
+function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceReply {
+  const row = store.rollout(ask);
+  if (row?.status !== "running") return { ceiling: null, over: true };
+  // It has asked since: nobody hears this answer.
+  if (ask.asks < row.asked) return { ceiling: null };
+  const head = store.head();
+  const room = roomForRollouts(store, spec);
+  const { ceiling, granted } = ceilingFor(room, row.ceiling, ask, head.running);
+  const first = ask.asks === 1 ? { need: ask.need, wish: ask.wish } : head.cap.first;
+  store.saveHead({ ...head, cap: { ...head.cap, ...letOut(head.cap, ceiling - row.ceiling), first } });
+  store.setRollout(row.seq, { ceiling, asked: ask.asks, needs: granted ? 0 : Math.max(1, ask.need) });
+  return { ceiling: granted ? ceiling : null };
+}
+
+/**
+ * What each of `count` rollouts may spend before it asks: as much as those before it asked for first, where that is there.
+ * One that takes over a trajectory spends nothing but what scoring it costs.
+ */
+export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean, count: number): number {
+  if (capOf(spec) === null) return 0;
+  const base = baseCost(spec, carried);
+  if (carried) return base;
+  const each = Math.floor(roomForRollouts(store, spec) / count) - base;
+  return base + Math.max(0, Math.min(store.head().cap.first?.wish ?? 0, each));
+}
+
+/**
+ * As many of these rollouts as may begin: none while others wait for what is left. Each is to have what several turns take,
+ * so that what is begun comes to an end; a few begin with less, while nobody knows what they take or little is left.
+ */
+export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
+  if (capOf(spec) === null || count === 0) return count;
+  if (store.needy.sum().count > 0 || roomOf(store, spec) < 0) return 0;
+  const { running, cap } = store.head();
+  const { input, output, call } = policyCosts(spec);
+  // Where its calls cost nothing, nobody ever asks.
+  const first = input + output + call === 0 ? { need: 0, wish: 0 } : cap.first;
+  const carried = spec.rescore !== undefined;
+  const base = baseCost(spec, carried);
+  const room = Math.max(0, roomForRollouts(store, spec));
+  const fitting = (more: number) => (base + more === 0 ? count : Math.floor(room / (base + more)));
+  if (carried) return Math.min(count, fitting(0));
+  const few = Math.max(0, Math.min(LIMITS.rolloutsPerHost - running, fitting(first?.need ?? 0)));
+  // What the others needed says little of this one: with nobody under way it is tried.
+  const tried = running === 0 && room >= base ? 1 : 0;
+  return Math.min(count, Math.max(first === null ? 0 : fitting(first.wish), few, tried));
+}
+
+/** The columns of a rollout that runs no more. `spent` undefined: nobody knows, so it is all that it was let out. */
+export function closeRollout(
+  store: RunStore,
+  spec: RunSpec,
+  { seq, ceiling }: RolloutEntry,
+  spent: Spending | undefined,
+): Partial<RolloutEntry> {
+  if (capOf(spec) === null) return { lost_calls: spent?.lost.calls ?? 0 };
+  const taken = spent ?? holdAll(store, nameOfRollout(seq), ceiling);
+  const { micros, lost } = taken;
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, taken) } });
+  return { ceiling: 0, needs: 0, spent_micros: micros, lost_calls: lost.calls, lost_micros: lost.micros };
+}
+
+/** Of whoever was let out so much, and cannot say what became of it: all is held under this name until it does. */
+export function holdAll(store: RunStore, name: string, micros: number): Spending {
+  const lost = { calls: micros > 0 ? 1 : 0, micros };
+  if (micros > 0) store.lostHolds.add(name, lost);
+  return { micros, lost };
+}
+
+/** Whoever could not be heard says after all what was spent: it counts in place of what is held. Told twice, once. */
+export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
+  const hold = spent === undefined ? null : store.lostHolds.take(name);
+  if (spent === undefined || hold === null) return;
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...replaceHold(head.cap, hold, spent) }, row_current: false });
+}
+
+/** What is left to be let out; infinity in a run without a cap. */
+export function roomOf(store: RunStore, spec: RunSpec): number {
+  const cap = capOf(spec);
+  return cap === null ? Number.POSITIVE_INFINITY : capRoom(cap, store.head().cap);
+}
+
+/** What is left when every unit that waits for its judges is let out what it needs: what was answered is scored first. */
+function roomForRollouts(store: RunStore, spec: RunSpec): number {
+  return roomOf(store, spec) - store.judging.neededByUnclaimed();
+}
+
+/**
+ * Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. Where
+ * more is let out than there is, those that do not wait are to ask before their next call.
+ */
+export class Wakes {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  /** The ask after which it was told, by `seq`. */
+  readonly #told = new Map<number, number>();
+
+  constructor(env: Env, store: RunStore) {
+    this.#env = env;
+    this.#store = store;
+  }
+
+  /** One that cannot be told asks again by itself. Never throws. */
+  async send(spec: RunSpec): Promise<void> {
+    if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
+    const over = roomOf(this.#store, spec) < 0;
+    const rows = over ? this.#holding() : this.#due(roomForRollouts(this.#store, spec));
+    await new Subrequests().objectAll([...Map.groupBy(rows, ({ host }) => host ?? 0)], async ([host, of]) => {
+      try {
+        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(
+          of.map(({ id }) => id),
+          over,
+        );
+      } catch (thrown) {
+        logError("rollouts that wait do not hear", idsOf(spec), thrown);
+      }
+    });
+  }
+
+  #holding(): ReturnType<NeedyRollouts["holding"]> {
+    const rows = this.#store.needy
+      .holding(LIMITS.sliceObjects)
+      .filter(({ seq, asked }) => this.#told.get(seq) !== asked);
+    for (const { seq, asked } of rows) this.#told.set(seq, asked);
+    return rows;
+  }
+
+  #due(room: number): ReturnType<NeedyRollouts["first"]> {
+    let left = room;
+    return this.#store.needy.first(LIMITS.sliceObjects).filter(({ seq, asked, needs }) => {
+      if (needs > left) return false;
+      left -= needs;
+      if (this.#told.get(seq) === asked) return false;
+      this.#told.set(seq, asked);
+      return true;
+    });
+  }
+}
+
+/** Why rollouts wait; null where they do not. */
+export function capFlow(
+  store: RunStore,
+  spec: RunSpec,
+): { readonly state: "over_budget"; readonly reason: string } | null {
+  if (capOf(spec) === null || store.needy.sum().count === 0) return null;
+  return { state: "over_budget", reason: SHORT };
+}
+
+/**
+ * Ends what can never go on: nothing is under way that could give anything back, and no next step fits into what is left.
+ * Units that wait for judges in vain are ended by whoever knows them. True: they are to be ended.
+ */
+export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
+  const cap = capOf(spec);
+  const head = store.head();
+  if (cap === null || head.settled_at !== null || isCancelled(head)) return false;
+  const room = capRoom(cap, head.cap);
+  const rollouts = store.needy.sum();
+  const units = store.judging.waitingForMoney();
+  // Somebody may still give something back.
+  if (head.running > rollouts.count || units.under_way > 0) return false;
+  // Or takes the next step with what is left: units first, since rollouts leave them what they need.
+  const least = units.least ?? rollouts.least;
+  if (least !== null && least <= room) return false;
+  const more = pendingOf(spec, head) > 0 || trainsOn(spec, head);
+  const begins = head.stop === null && !head.paused && more;
+  if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
+  store.transaction(() => {
+    if (head.stop === null) {
+      const cap = { ...head.cap, reopens: false };
+      store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
+    } else if (head.stop.kind === "fail") {
+      // Those of a run that fails go on till then: nobody else has told them to stop.
+      for (const { seq } of store.needy.going(LIMITS.maxConcurrent))
+        store.setRollout(seq, { cancel: "budget", told: 0 });
+    }
+    settle(store, spec, now);
+  });
+  return units.least !== null;
+}
+
+function isCancelled({ stop }: RunHead): boolean {
+  return stop?.kind === "cancel" && stop.reason !== "budget";
+}

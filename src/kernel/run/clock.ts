@@ -1,0 +1,32 @@
+/** What the parts of a run wait for, put together: what it asks for, and when it must next look at itself. */
+import type { RunSpec } from "../messages/wire.ts";
+import type { RunClock } from "./alarm.ts";
+import type { RunChores } from "./chores.ts";
+import type { RunClosing } from "./closing.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Needs, RunLeases, Traffic } from "./leases.ts";
+
+export interface RunParts {
+  readonly chores: RunChores;
+  readonly dispatcher: Dispatcher;
+  readonly leases: RunLeases;
+  readonly judging: { traffic(spec: RunSpec): Traffic; nextAt(spec: RunSpec): number | null };
+  readonly training: { nextAt(spec: RunSpec): number | null };
+  readonly closing: RunClosing;
+}
+
+export function needsOf({ dispatcher, judging }: RunParts, spec: RunSpec): Needs {
+  return { permits: dispatcher.need(spec), traffic: dispatcher.traffic(spec), judging: judging.traffic(spec) };
+}
+
+export function clockOf(parts: RunParts, spec: RunSpec): RunClock {
+  const { chores, dispatcher, leases, judging, training, closing } = parts;
+  return {
+    ...chores.clock(spec),
+    untold: dispatcher.untold(),
+    canDispatch: dispatcher.room(spec) > 0,
+    endpointAt: leases.nextAt(spec, needsOf(parts, spec)),
+    judgeAt: judging.nextAt(spec),
+    trainingAt: closing.isClosed ? null : training.nextAt(spec),
+  };
+}

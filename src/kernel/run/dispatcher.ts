@@ -1,0 +1,346 @@
+/**
+ * What moves a run forward: dispatch into the window, sends to the queues, the slices of its alarm. Reads and writes the
+ * store; what it cannot do now (a queue that refuses, an object that does not answer) the next sweep does.
+ */
+import type { CancelReason } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RunView } from "../../contract/run.ts";
+import { rolloutId } from "../../core/ids.ts";
+import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { rolloutHost } from "../kit/names.ts";
+import { macWithin } from "../kit/secrets.ts";
+import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { Need } from "../messages/endpoint-wire.ts";
+import type { RolloutRpc } from "../messages/rpc.ts";
+import type { RolloutEntry } from "../messages/run-records.ts";
+import type { RolloutSlot, RolloutStanding, RunSpec } from "../messages/wire.ts";
+import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./accounting.ts";
+import { capFlow, startableWithin, Wakes } from "./cap.ts";
+import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
+import type { RunLeases, Traffic } from "./leases.ts";
+import { type JudgementOrder, Outbox } from "./outbox.ts";
+import { roomToBegin } from "./refusals.ts";
+import { pendingOf } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
+
+/** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
+const TELL_AGAIN_MS = 500;
+const MOST_TELLS = 2;
+/** One that does not answer may be running all the same: it is told for some minutes before it is given up. */
+const MOST_UNREACHABLE_TELLS = 12;
+const LONGEST_TELL_MS = 60_000;
+const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
+
+/** Groups beyond those that were planned: a training run opens them as it goes, any other opens none. */
+export interface Openings {
+  /** Rollouts of groups that may be opened now, a group's size at a time. */
+  openable(spec: RunSpec): number;
+  /** Opens as many groups as so many more rollouts need. Inside a transaction. */
+  open(spec: RunSpec, rollouts: number): void;
+  /** Whether more are to be expected soon: the run then keeps its permits while it has nothing to open. */
+  goOn(spec: RunSpec): boolean;
+}
+
+export class Dispatcher {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #openings: Openings;
+  readonly #leases: RunLeases;
+  readonly #outbox: Outbox;
+  readonly #wakes: Wakes;
+  /** Rollouts whose objects did not open when they were last asked, by `seq`. */
+  readonly #unreadable = new Map<number, string>();
+
+  constructor(env: Env, store: RunStore, now: () => number, openings: Openings, leases: RunLeases) {
+    this.#env = env;
+    this.#store = store;
+    this.#now = now;
+    this.#openings = openings;
+    this.#leases = leases;
+    this.#outbox = new Outbox(env, store, now);
+    this.#wakes = new Wakes(env, store);
+  }
+
+  toScore(unit: number | null): void {
+    if (unit !== null) this.#outbox.toScore([unit]);
+  }
+
+  toJudge(order: JudgementOrder): void {
+    this.#outbox.toJudge(order);
+  }
+
+  toFold(segment: number): void {
+    this.#outbox.toFold(segment);
+  }
+
+  /** The message that names these was taken out of its queue. True where something waited for that. */
+  started(places: readonly RolloutSlot[]): boolean {
+    return this.#outbox.started(places);
+  }
+
+  folded(segment: number): boolean {
+    return this.#outbox.folded(segment);
+  }
+
+  /** Rollouts that may be dispatched now. */
+  room(spec: RunSpec): number {
+    const startable = this.#startable(spec);
+    return startable === 0 ? 0 : Math.min(startable, this.#outbox.roomToStart(this.#leases.messages()));
+  }
+
+  /** Rollouts that could be dispatched now if their queue had room. */
+  #startable(spec: RunSpec): number {
+    const head = this.#store.head();
+    if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
+    const asked = maxConcurrentOf(spec, head);
+    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows, roomToBegin(spec, head));
+    if (spec.rescore !== undefined) {
+      // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
+      const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
+      return startableWithin(this.#store, spec, more);
+    }
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
+    const window = Math.min(asked, live);
+    const room = this.#leases.rolloutRoom();
+    const more = pendingOf(spec, head) + this.#openings.openable(spec);
+    const count = Math.max(0, Math.min(window - head.running, room, more, funded));
+    return startableWithin(this.#store, spec, count);
+  }
+
+  /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
+  traffic(spec: RunSpec): Traffic {
+    return { inQueue: this.#outbox.inQueue(), waiting: this.#outbox.waiting(spec, this.#startable(spec)) };
+  }
+
+  /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
+  hindrance(spec: RunSpec): RunView["flow"] {
+    if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
+    const head = this.#store.head();
+    const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
+      this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
+    );
+    if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
+    const capped = capFlow(this.#store, spec);
+    if (capped !== null) return capped;
+    if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
+    const unfunded = this.#leases.settling.flow(spec);
+    if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
+    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
+    if (head.running >= live && maxConcurrentOf(spec, head) > live) {
+      return { state: "over_limit", reason: ceilingReason(this.#env, live) };
+    }
+    return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
+  }
+
+  /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
+  need(spec: RunSpec): Need {
+    const head = this.#store.head();
+    const { running } = head;
+    if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
+    const closed = head.stop !== null || head.settled_at !== null || head.paused;
+    const pending = closed ? 0 : Math.min(this.#pending(spec), roomToBegin(spec, head));
+    const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
+    return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
+  }
+
+  /** Rollouts that are still to come. */
+  #pending(spec: RunSpec): number {
+    const head = this.#store.head();
+    const pending = pendingOf(spec, head);
+    return this.#openings.goOn(spec) ? Math.max(pending, maxConcurrentOf(spec, head) - head.running) : pending;
+  }
+
+  dispatch(spec: RunSpec): void {
+    const count = this.room(spec);
+    if (count === 0) return;
+    const mac = macWithin(this.#env, spec.run_id);
+    const idOf = (place: RolloutSlot) => rolloutId(spec.run_id, place, mac);
+    const places = this.#store.transaction(() => {
+      this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));
+      return dispatch(this.#store, spec, count, idOf, this.#now());
+    });
+    this.#outbox.toStart(places);
+  }
+
+  /** Cuts what has ended into segments, to be folded: before the run asks for what it needs, as each takes a message. */
+  cutSegments(): void {
+    for (;;) {
+      const segment = cutSegment(this.#store, this.#now());
+      if (segment === null) break;
+      this.toFold(segment);
+    }
+  }
+
+  /** How many live objects it has, for the local ceiling. */
+  noteRunning(spec: RunSpec): void {
+    const { running, settled_at } = this.#store.head();
+    const objects = settled_at === null && spec.rescore === undefined;
+    noteRunning(this.#env, spec, running, !objects, objectsEach(spec));
+  }
+
+  /** Sends what has gathered. */
+  async send(spec: RunSpec): Promise<void> {
+    await this.#outbox.send(spec, this.#leases.messages());
+  }
+
+  /** Lets rollouts ask again that wait for what is left of the run's cap. */
+  async wakeNeedy(spec: RunSpec): Promise<void> {
+    await this.#wakes.send(spec);
+  }
+
+  /** True while rollouts are to be told to stop. */
+  untold(): boolean {
+    return this.#store.untold(1, stopsAll(this.#store.head())).length > 0;
+  }
+
+  /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
+  async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
+    const standings = new Standings(this.#env, spec, subrequests);
+    const reasonOf = (row: RolloutEntry) => cancelReasonOf(this.#store.head(), row) ?? "user";
+    // All at once: they are awake, and each stops its call before any of them has ended.
+    const width = LIMITS.sliceObjects;
+    const tellThose = async ([host, of]: readonly [number | null, RolloutEntry[]]) => {
+      const orders = of.map((row) => ({ rollout_id: row.id, reason: reasonOf(row) }));
+      const heard = await standings.of(host, of, (rollouts) => rollouts.cancel(orders));
+      for (const [index, row] of of.entries()) {
+        this.#told(spec, this.#store.bySeq(row.seq), reasonOf(row), heard[index] ?? UNKNOWN);
+      }
+    };
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], tellThose, width);
+  }
+
+  /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
+  #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
+    if (row?.status !== "running") return;
+    const now = this.#now();
+    const away = heard.state === "unreachable";
+    if (heard.state === "running") {
+      this.#store.setRollout(row.seq, { told: 1, misses: 0 });
+    } else if (heard.state === "answered") {
+      this.toScore(heardFrom(this.#store, spec, row, heard, now).unit);
+    } else if (row.misses < (away ? MOST_UNREACHABLE_TELLS : MOST_TELLS)) {
+      const wait = away ? TELL_AGAIN_MS * 2 ** row.misses : TELL_AGAIN_MS;
+      const ask_at = now + Math.min(LONGEST_TELL_MS, wait);
+      this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
+    } else {
+      const gone = heard.state === "unreadable" ? UNREADABLE : "its object could not be reached";
+      const message = heard.state === "unknown" ? "cancelled before it began" : gone;
+      this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
+    }
+  }
+
+  /** One slice of asking whatever is silent. */
+  async sweep(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const now = this.#now();
+    const left = LIMITS.sliceObjects - subrequests.count;
+    const silent = this.#store.silent(now, left);
+    const scoring = silent.filter(({ status }) => status === "scoring");
+    const isUnsent = (unit: number) => this.#outbox.holds(unit);
+    this.#outbox.toScore(sweepScoring(this.#store, spec, scoring, now, isUnsent));
+    this.#sweepSegments(now);
+    const running = silent.filter(({ status }) => status === "running");
+    const head = this.#store.head();
+    const stopping = running.filter((row) => cancelReasonOf(head, row) !== null);
+    this.#tellAgain(stopping, now);
+    const going = running.filter((row) => !stopping.includes(row));
+    await this.#ask(spec, going, subrequests);
+  }
+
+  async #ask(spec: RunSpec, rows: readonly RolloutEntry[], subrequests: Subrequests): Promise<void> {
+    const standings = new Standings(this.#env, spec, subrequests);
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], async ([host, of]) => {
+      const ids = of.map(({ id }) => id);
+      const heard = await standings.of(host, of, (rollouts) => rollouts.ask(ids));
+      for (const [index, row] of of.entries()) this.#heard(spec, row, heard[index] ?? UNKNOWN);
+    });
+  }
+
+  #heard(spec: RunSpec, asked: RolloutEntry, heard: Heard): void {
+    if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
+    else this.#unreadable.delete(asked.seq);
+    const row = this.#store.bySeq(asked.seq);
+    const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+    this.toScore(unit);
+    if (resend && row !== null) this.#outbox.toStart([placeOf(row)]);
+  }
+
+  #sweepSegments(now: number): void {
+    for (const { segment, asks } of this.#store.silentSegments(now, LIMITS.sliceObjects)) {
+      const ask_at = now + SCORING_DEADLINE_MS * 2 ** Math.min(asks, 6);
+      this.#store.setSegment(segment, { asks: asks + 1, ask_at });
+      this.toFold(segment);
+    }
+  }
+
+  #tellAgain(rows: readonly RolloutEntry[], now: number): void {
+    for (const { seq } of rows) {
+      this.#store.setRollout(seq, { told: 0, ask_at: now + FIRST_ASK_MS });
+    }
+  }
+}
+
+export function placeOf(row: RolloutEntry): RolloutSlot {
+  return { group: row.group_index, slot: row.slot, attempt: row.attempt };
+}
+
+const UNKNOWN = { state: "unknown" } as const;
+/** No object has this number, and no rollout this id. */
+const NOBODY = { host: 0, id: "nobody" } as const;
+
+/**
+ * How rollouts stand that a run asks, one slice of them, an object's together. An object that fails says nothing about
+ * its rollouts, unless its storage is damaged: then it will never answer for any of them. A disk that is full, or files
+ * that run out, look the same from here but hit every object that is opened, so one that nobody ever used is opened
+ * first.
+ */
+class Standings {
+  readonly #env: Env;
+  readonly #spec: RunSpec;
+  readonly #subrequests: Subrequests;
+  #opens: Promise<boolean> | null = null;
+
+  constructor(env: Env, spec: RunSpec, subrequests: Subrequests) {
+    this.#env = env;
+    this.#spec = spec;
+    this.#subrequests = subrequests;
+  }
+
+  /** Of the rollouts of one object, in their order. */
+  async of(
+    host: number | null,
+    rows: readonly RolloutEntry[],
+    ask: (rollouts: RolloutRpc) => Promise<RolloutStanding[]>,
+  ): Promise<readonly Heard[]> {
+    // Those that take over others' trajectories have no object: whoever starts them reports for them.
+    if (host === null) return rows.map(() => UNKNOWN);
+    try {
+      return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host, this.#spec.fleet));
+    } catch (thrown) {
+      const first = rows[0] && { rollout_id: rows[0].id };
+      logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
+      const damaged = isUnreadable(thrown) && (await this.#othersOpen());
+      return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
+    }
+  }
+
+  #othersOpen(): Promise<boolean> {
+    this.#opens ??= this.#open();
+    return this.#opens;
+  }
+
+  async #open(): Promise<boolean> {
+    try {
+      const nobody = rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, NOBODY.host);
+      await this.#subrequests.object(() => nobody.read(NOBODY.id));
+      return true;
+    } catch (thrown) {
+      logError("no object opens", idsOf(this.#spec), thrown);
+      return false;
+    }
+  }
+}

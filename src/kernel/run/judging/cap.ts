@@ -1,0 +1,69 @@
+/**
+ * What judging takes out of a run's cap: each claim of a unit is let out the bound of what it may ask, all tries included,
+ * and gives back what its claimant says it has not spent. A claim that nobody closes has spent all of it.
+ */
+import { closeAllowance, letOut, type Spending, withCalls } from "../../../core/costs/allowance.ts";
+import { capOf } from "../../../core/costs/run-costs.ts";
+import type { RolloutEntry } from "../../messages/run-records.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import { holdAll, roomOf } from "../cap.ts";
+import type { JudgingEntry } from "../judging-store.ts";
+import { nameOfClaim } from "../lost-holds.ts";
+import type { RunStore } from "../store.ts";
+
+/** Whether what is left covers the next claim of a unit; those that are on their way to be claimed come first. */
+export function coversUnit(store: RunStore, spec: RunSpec, { needs }: JudgingEntry): boolean {
+  return capOf(spec) === null || needs <= roomOf(store, spec) - store.judging.neededBySent();
+}
+
+/** Lets out what a claim may ask; null where that is not there. What an earlier claim was let out is spent. */
+export function openClaim(store: RunStore, spec: RunSpec, entry: JudgingEntry): { readonly allowance: number } | null {
+  if (capOf(spec) === null) return { allowance: 0 };
+  closeClaim(store, entry, undefined);
+  const { needs } = entry;
+  if (needs > roomOf(store, spec)) return null;
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...letOut(head.cap, needs) } });
+  store.judging.setUnit(entry.unit, { allowance: needs });
+  return { allowance: needs };
+}
+
+/** `spent` undefined: nobody knows. */
+export function closeClaim(store: RunStore, { unit }: Pick<JudgingEntry, "unit">, spent: Spending | undefined): void {
+  const entry = store.judging.unit(unit);
+  if (entry === null || entry.allowance === 0) return;
+  const taken = spent ?? holdAll(store, nameOfClaim(unit, entry.claim), entry.allowance);
+  const lost = withCalls({ calls: entry.lost_calls, micros: entry.lost_micros }, taken.lost);
+  const head = store.head();
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, entry.allowance, taken) } });
+  store.judging.setUnit(unit, {
+    allowance: 0,
+    spent_micros: entry.spent_micros + taken.micros,
+    lost_calls: lost.calls,
+    lost_micros: lost.micros,
+  });
+}
+
+/** The unit waits for no judge any longer. What it spent, for the rollout that is its last to end. */
+export function dropUnit(
+  store: RunStore,
+  unit: number,
+): Pick<JudgingEntry, "spent_micros" | "lost_calls" | "lost_micros"> {
+  closeClaim(store, { unit }, undefined);
+  const { spent_micros = 0, lost_calls = 0, lost_micros = 0 } = store.judging.unit(unit) ?? {};
+  store.judging.dropUnit(unit);
+  return { spent_micros, lost_calls, lost_micros };
+}
+
+/** The columns of the rollout that ends a unit. */
+export function withUnitSpending(
+  row: RolloutEntry,
+  { spent_micros, lost_calls, lost_micros }: ReturnType<typeof dropUnit>,
+): Partial<RolloutEntry> {
+  if (spent_micros === 0 && lost_calls === 0) return {};
+  return {
+    spent_micros: row.spent_micros + spent_micros,
+    lost_calls: row.lost_calls + lost_calls,
+    lost_micros: row.lost_micros + lost_micros,
+  };
+}

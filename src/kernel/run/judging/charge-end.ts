@@ -1,0 +1,14 @@
+/** What stands on the row of a rollout as it ends: what its judges cost, and what the platform charges it. */
+import type { Ending, RolloutEntry } from "../../messages/run-records.ts";
+import { charges } from "../charges.ts";
+import type { RunStore } from "../store.ts";
+import { chargeJudges } from "./charge.ts";
+
+/** The columns of an ending rollout: what its judges cost, and what it is charged. */
+export function chargeEnd(store: RunStore, row: RolloutEntry, ending: Ending): Partial<RolloutEntry> {
+  const { columns, judged } = chargeJudges(store, row);
+  const spec = store.spec();
+  const prices = spec?.money?.prices ?? null;
+  if (spec === null || prices === null) return columns;
+  return { ...columns, charge: JSON.stringify(charges().chargeOf(prices, spec, row, { ...ending, judged })) };
+}

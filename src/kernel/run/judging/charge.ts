@@ -1,0 +1,86 @@
+/** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
+
+import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
+import { LIMITS } from "../../../contract/limits.ts";
+import type { JudgeResult } from "../../../core/rubrics/judges.ts";
+import type { RolloutEntry } from "../../messages/run-records.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { JudgedTokens } from "../charges.ts";
+import type { VerdictEntry } from "../judging-store.ts";
+import type { RunStore } from "../store.ts";
+import { dropUnit, withUnitSpending } from "./cap.ts";
+
+/**
+ * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
+ * They are not kept apart any longer, and with its last member the unit waits for no judge.
+ */
+export function chargeJudges(
+  store: RunStore,
+  row: RolloutEntry,
+): { readonly columns: Partial<RolloutEntry>; readonly judged: readonly JudgedTokens[] } {
+  const spec = store.spec();
+  const none = { columns: {}, judged: [] };
+  if (spec?.judges === undefined) return none;
+  const unit = spec.whole_groups ? row.group_index : row.seq;
+  const others = spec.whole_groups ? store.group(unit) : [];
+  const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
+  const spending = last ? withUnitSpending(row, dropUnit(store, unit)) : {};
+  const entries = store.judging.takeVerdicts(unit, row.id);
+  if (entries.length === 0) return { columns: spending, judged: [] };
+  const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
+  const columns = {
+    ...spending,
+    judge_calls: sum(({ calls }) => calls),
+    judge_prompt_tokens: sum(({ prompt_tokens }) => prompt_tokens),
+    judge_completion_tokens: sum(({ completion_tokens }) => completion_tokens),
+    judge_micros: sumOfCosts(entries.map((entry) => costOf(spec, entry))),
+    judgements: listText(entries.map((entry) => judgementOf(spec, entry))),
+  };
+  return { columns, judged: entries };
+}
+
+/** Nothing where nobody was asked; a call that was never answered counts for nothing either. */
+function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
+  if (entry.calls === 0) return 0;
+  return entry.unmetered > 0 ? null : tokenCost(judges?.[entry.judge]?.prices, entry);
+}
+
+/** UTF-16 units: half a row, at 3 bytes each in UTF-8. */
+const JUDGEMENTS_CHARACTERS = Math.floor(LIMITS.rowBytes / 6);
+
+/** As JSON, the first of them that fit: a row that is too large could never be written, and its rollout never end. */
+function listText(judgements: readonly Judgement[]): string {
+  let left = JUDGEMENTS_CHARACTERS;
+  const texts = judgements.map((judgement) => JSON.stringify(judgement));
+  const fitting = texts.filter((text) => {
+    left -= text.length + 1;
+    return left > 0;
+  });
+  return `[${fitting.join(",")}]`;
+}
+
+function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
+  const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens, cached_tokens } = entry;
+  const { value, ...said }: JudgeResult =
+    entry.verdict === null
+      ? { value: null, error: "it was not waited for", retryable: true }
+      : (JSON.parse(entry.verdict) as JudgeResult);
+  return {
+    judge,
+    model: spec.judges?.[judge]?.model ?? "",
+    verdict: value,
+    reason: "reason" in said ? said.reason : null,
+    error: "error" in said ? said.error : null,
+    key: entry.key,
+    pass,
+    seed,
+    left_out,
+    cached: cached === 1,
+    calls,
+    usage: {
+      ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+      ...(cached_tokens > 0 && { cached_tokens }),
+    },
+    cost_micros: costOf(spec, entry),
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * What moves a run's judging forward: permits of its judges' endpoints, dispatch within them, the sweep of what went
+ * silent. Judges are called by the consumer of `rollout-judgements`; a message holds a unit's number.
+ *
+ * Invariants. A unit is sent only while its endpoint grants permits for it and `max_concurrent` of the run leaves room:
+ * calls of judges at once are counted like rollouts at once, on an endpoint that is the policy's too as somebody else's.
+ */
+import { LIMITS } from "../../../contract/limits.ts";
+import type { RunView } from "../../../contract/run.ts";
+import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
+import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
+import type { Grantor } from "../../messages/rpc.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import { passCap } from "../cap.ts";
+import { maxConcurrentOf, stopsJudging } from "../control.ts";
+import type { EndpointLoad } from "../judging-store.ts";
+import type { RunLeases, Traffic } from "../leases.ts";
+import type { JudgementOrder } from "../outbox.ts";
+import type { RunStore } from "../store.ts";
+import { coversUnit } from "./cap.ts";
+import { isUnproven, paceOf } from "./pace.ts";
+import {
+  endCancelled,
+  endUnpaid,
+  judgeFlow,
+  judgeLeaseOf,
+  SENT_MS,
+  setJudgeLease,
+  sweepJudging,
+} from "./unit-state.ts";
+
+/** Of the run's share, what judges may have that do not answer. */
+const SILENT_SHARE = 1 / 4;
+
+export class RunJudging {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #keepers = new Map<string, LeaseKeeper>();
+
+  readonly #shares: RunLeases;
+
+  constructor(env: Env, store: RunStore, now: () => number, shares: RunLeases) {
+    this.#env = env;
+    this.#store = store;
+    this.#now = now;
+    this.#shares = shares;
+  }
+
+  /** One of its endpoints would grant something else now: each is asked. */
+  changed(by: Grantor): void {
+    if (by !== "endpoint") return;
+    for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
+      noteChanged(this.#slotOf(endpoint));
+    }
+  }
+
+  async renew(spec: RunSpec): Promise<void> {
+    for (const asker of this.#askers(spec)) {
+      const { endpoint_id } = asker;
+      await this.#keeperOf(endpoint_id).renewAt(this.#env, asker, this.#needed(spec, endpoint_id));
+    }
+  }
+
+  /** Units to be sent now. What is not to be asked for any more is ended. */
+  dispatch(spec: RunSpec): JudgementOrder[] {
+    if (spec.judges === undefined) return [];
+    endCancelled(this.#store, spec, this.#now(), LIMITS.sliceObjects);
+    return this.#askers(spec).flatMap(({ endpoint_id }) =>
+      this.#store.transaction(() => this.#dispatchTo(spec, endpoint_id)),
+    );
+  }
+
+  /** Ends what the run's cap does not cover: the run, and units that would wait for their judges for ever. */
+  passCap(spec: RunSpec): void {
+    if (passCap(this.#store, spec, this.#now())) endUnpaid(this.#store, spec, this.#now());
+  }
+
+  #dispatchTo(spec: RunSpec, endpoint_id: string): JudgementOrder[] {
+    const now = this.#now();
+    const { judging } = this.#store;
+    const most = maxConcurrentOf(spec, this.#store.head());
+    let { running } = judging.load(endpoint_id, now);
+    const places = this.#places(spec, endpoint_id);
+    const units: number[] = [];
+    for (const entry of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
+      const { unit, calls } = entry;
+      if (!coversUnit(this.#store, spec, entry)) continue;
+      const lease = judgeLeaseOf(this.#store, endpoint_id);
+      const room = Math.min(most - running, leaseRoom(lease, running, now));
+      if (room <= 0 || units.length >= places) break;
+      const lanes = Math.min(room, calls, LIMITS.parallelFetches);
+      judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
+      setJudgeLease(this.#store, endpoint_id, afterDispatch(lease, calls, now));
+      running += lanes;
+      units.push(unit);
+    }
+    return units.map((unit) => ({ unit, ...paceOf(this.#store.head(), endpoint_id) }));
+  }
+
+  /**
+   * Units that may be sent: as many as the run's share leaves. A judge of whom nobody knows how soon it answers gets one,
+   * and one that is silent no more than a part of the share, so that others of the organisation can be asked.
+   */
+  #places(spec: RunSpec, endpointId: string): number {
+    const head = this.#store.head();
+    const share = this.#shares.judgements();
+    const free = share - this.traffic(spec).inQueue;
+    const here = this.#store.judging.load(endpointId, this.#now()).under_way;
+    if (isUnproven(head, endpointId)) return Math.min(free, 1 - here);
+    const silent = paceOf(head, endpointId).pace === "silent";
+    return silent ? Math.min(free, Math.ceil(share * SILENT_SHARE) - here) : free;
+  }
+
+  /** Why verdicts wait; null when none does. */
+  flow(spec: RunSpec): RunView["flow"] {
+    const { inQueue, waiting } = this.traffic(spec);
+    const endpoint = judgeFlow(this.#store, spec, this.#now());
+    return endpoint ?? (waiting > 0 ? this.#shares.judgementFlow(inQueue) : null);
+  }
+
+  /** Units in the queues or being asked for, and those that could be sent. */
+  traffic(spec: RunSpec): Traffic {
+    if (spec.judges === undefined) return { inQueue: 0, waiting: 0 };
+    const { judging } = this.#store;
+    const loads = judging.endpoints().map((one) => judging.load(one, this.#now()));
+    const sum = (of: (load: EndpointLoad) => number) => loads.reduce((total, load) => total + of(load), 0);
+    return { inQueue: sum((load) => load.under_way), waiting: sum((load) => load.units) };
+  }
+
+  /** Units to be sent again. */
+  sweep(spec: RunSpec): JudgementOrder[] {
+    if (spec.judges === undefined) return [];
+    return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects).map(({ unit, endpoint_id }) => {
+      return { unit, ...paceOf(this.#store.head(), endpoint_id) };
+    });
+  }
+
+  /** Epoch milliseconds of what is next to be done; null for nothing. */
+  nextAt(spec: RunSpec): number | null {
+    if (spec.judges === undefined) return null;
+    const now = this.#now();
+    const cancelled = stopsJudging(this.#store.head());
+    const untold = cancelled && this.#store.judging.unclaimed(1).length > 0;
+    const due = this.#askers(spec).map(({ endpoint_id }) =>
+      this.#keeperOf(endpoint_id).nextAt([this.#needed(spec, endpoint_id)]),
+    );
+    const all = [untold ? now : null, this.#store.judging.nextAt(now), ...due];
+    const known = all.filter((at) => at !== null);
+    return known.length === 0 ? null : Math.min(...known);
+  }
+
+  /** Endpoints it uses, or holds permits of, and who it is there. */
+  #askers({ judges = {}, scope, run_id }: RunSpec): Asker[] {
+    const held = Object.keys(this.#store.head().judge_gates);
+    const used = new Set([...held, ...(Object.keys(judges).length === 0 ? [] : this.#store.judging.endpoints())]);
+    return [...used].map((endpoint_id) => {
+      const target = Object.values(judges).find((judge) => judge.endpoint_id === endpoint_id);
+      return { scope, endpoint_id, run_id: judgesOf(run_id), model: target?.model ?? "" };
+    });
+  }
+
+  #needed(spec: RunSpec, endpointId: string): Needed {
+    const { running, waiting } = this.#store.judging.load(endpointId, this.#now());
+    const most = maxConcurrentOf(spec, this.#store.head());
+    const wants = Math.max(running, Math.min(most, running + waiting));
+    return { slot: this.#slotOf(endpointId), need: { running, wants, more: waiting > 0 } };
+  }
+
+  #slotOf(endpointId: string): Needed["slot"] {
+    return {
+      read: () => judgeLeaseOf(this.#store, endpointId),
+      write: (lease) => setJudgeLease(this.#store, endpointId, lease),
+    };
+  }
+
+  #keeperOf(endpointId: string): LeaseKeeper {
+    const known = this.#keepers.get(endpointId);
+    if (known !== undefined) return known;
+    const made = new LeaseKeeper(this.#now);
+    this.#keepers.set(endpointId, made);
+    return made;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * What one call to a judge makes of one verdict: settled, or asked for again after a wait, and what it has cost. Pure.
+ *
+ * Invariant. How often a judge is asked for a verdict, and after which wait, stands here and nowhere else.
+ */
+import type { JudgeResult } from "../../../core/rubrics/judges.ts";
+import type { Met } from "../../endpoint/run-lease.ts";
+import { backoffMs } from "../../kit/backoff.ts";
+import type { AskOutcome, KnownResult, ToldOutcome } from "../../messages/judge-outcome.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { VerdictEntry } from "../judging-store.ts";
+
+/**
+ * Whether the call that this came of is on record: it is told again, or another claimant made it as well and was heard
+ * first. A call keeps its key until it has a reply, so it has one reply at most; calls without a reply that two made from the
+ * same record are one try.
+ */
+export function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
+  if (outcome.recorded === undefined) return false;
+  const { calls, replies } = outcome.recorded;
+  return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;
+}
+
+export const NEW_VERDICT = {
+  cached: 0,
+  tries: 0,
+  replies: 0,
+  next_at: 0,
+  verdict: null,
+  calls: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cached_tokens: 0,
+  unmetered: 0,
+};
+
+/** Settled, or to be asked again after a wait. */
+export function afterOutcome(
+  { run_id, limits }: RunSpec,
+  before: VerdictEntry,
+  outcome: AskOutcome,
+  now: number,
+): VerdictEntry {
+  const asked = outcome.kind === "failed" || outcome.cached !== true;
+  const spent = {
+    ...before,
+    calls: before.calls + (asked ? 1 : 0),
+    prompt_tokens: before.prompt_tokens + (outcome.usage?.prompt_tokens ?? 0),
+    completion_tokens: before.completion_tokens + (outcome.usage?.completion_tokens ?? 0),
+    cached_tokens: before.cached_tokens + (outcome.usage?.cached_tokens ?? 0),
+    unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
+  };
+  if (outcome.kind === "given") {
+    const { value, reason } = outcome;
+    return { ...spent, verdict: resultText({ value, reason }), cached: asked ? 0 : 1 };
+  }
+  const { error, retryable, free = false, retry_after_ms } = outcome;
+  if (free) return { ...spent, next_at: now };
+  const tries = before.tries + 1;
+  const replies = before.replies + (outcome.replied ? 1 : 0);
+  if (!retryable || before.tries >= limits.max_retries) {
+    return { ...spent, tries, replies, verdict: resultText({ value: null, error, retryable }) };
+  }
+  const seed = `${run_id}:${before.unit}:${before.key}`;
+  return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+}
+
+/** It replied, and did not say how much that was. */
+function isUnmetered(outcome: AskOutcome): boolean {
+  return hasReply(outcome) && outcome.usage === null;
+}
+
+/** The endpoint answered, with a verdict or not. */
+export function hasReply(outcome: AskOutcome): boolean {
+  return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
+}
+
+function resultText(verdict: JudgeResult): string {
+  return JSON.stringify(verdict);
+}
+
+/** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
+export function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
+  if (outcome.kind === "given") {
+    const turns = outcome.cached ? 0 : 1;
+    return { failure: null, error: null, turns, calls: turns };
+  }
+  const { error: message, retryable, status, replied } = outcome;
+  const met = { calls: 1, limited: status === 429 ? 1 : 0 };
+  if (replied) return { ...met, failure: null, error: null, turns: 1 };
+  const failure = verdict !== null && retryable ? "provider" : null;
+  return { ...met, failure, error: { message, retryable }, turns: 0 };
+}
+
+export function knownResult({ key, verdict }: VerdictEntry): KnownResult[] {
+  return verdict === null ? [] : [[key, JSON.parse(verdict) as JudgeResult]];
+}

@@ -1,0 +1,44 @@
+/**
+ * Texts that a filter searches beside a rollout's own row: of each group the beginning of its first prompt. They stand in
+ * trajectories, most of which are in R2; so whoever lists reads them there, a slice with each request that searches, in the
+ * order in which rollouts ended, and they are kept here: a row for each group, up to `LIMITS.searchedGroups`.
+ */
+import type { FilterTerm } from "../../../contract/filter.ts";
+import { LIMITS } from "../../../contract/limits.ts";
+import type { ListAnswer, ListAsk } from "../../messages/rpc.ts";
+import type { Listed } from "./listed.ts";
+
+const TABLES = [
+  "create table if not exists first_prompts (group_index integer primary key, text text not null)",
+  "create table if not exists listed_prompts (one integer primary key, upto integer not null, groups integer not null)",
+];
+
+/** The tables, where a term looks into them. */
+export function makeTexts(sql: SqlStorage, terms: readonly FilterTerm[]): void {
+  if (terms.some(({ kind }) => kind === "text")) for (const statement of TABLES) sql.exec(statement);
+}
+
+/** Keeps more of them, if they go on where those before ended, and says how far they are. */
+export function searchedTexts({ store, sql }: Listed, more: ListAsk<"searched">): ListAnswer<"searched"> {
+  for (const statement of TABLES) sql.exec(statement);
+  const known = stateOf(sql);
+  const of = store.head().finished;
+  if (more === null || more.after !== known.upto) return { upto: known.upto, of, open: isOpen(known.groups) };
+  const room = LIMITS.searchedGroups - known.groups;
+  const added = more.texts.slice(0, room);
+  for (const { group, text } of added) sql.exec("insert or ignore into first_prompts values (?, ?)", group, text);
+  const groups = sql.exec<{ n: number }>("select count(*) as n from first_prompts").one().n;
+  // What there was no room for is not covered, nor is what comes after it.
+  const upto = added.length < more.texts.length ? known.upto : more.upto;
+  sql.exec("insert or replace into listed_prompts values (1, ?, ?)", upto, groups);
+  return { upto, of, open: isOpen(groups) };
+}
+
+function stateOf(sql: SqlStorage): { upto: number; groups: number } {
+  const [state] = sql.exec<{ upto: number; groups: number }>("select upto, groups from listed_prompts").toArray();
+  return state ?? { upto: 0, groups: 0 };
+}
+
+function isOpen(groups: number): boolean {
+  return groups < LIMITS.searchedGroups;
+}

@@ -1,0 +1,357 @@
+/**
+ * One run, one object: the accounting of its rollouts and the clock that keeps them moving.
+ *
+ * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is asked for more
+ * about once in four turns; whoever asks judges calls it once for each result and for each look whether the unit goes on.
+ * What came in is on disk before anyone hears of it; what must be sent is sent after, and whatever a kill swallows the
+ * sweep sends again. A fresh instance asks everything in flight once. Calls that only change rows are answered at once; what
+ * follows from them is a round (`rounds.ts`).
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { ExportQuery } from "../../contract/export.ts";
+import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
+import type { Answered, Grantor, ListAsk, ListQuestion, RunRpc, Serves } from "../messages/rpc.ts";
+import type { KeyRange } from "../messages/run-records.ts";
+import type { GroupSamples, TrainerSnapshot } from "../messages/training-wire.ts";
+import type {
+  Delivery,
+  RetryOrder,
+  RetryRefusal,
+  RolloutReport,
+  RolloutSlot,
+  RunMessage,
+  RunSpec,
+  ScoredMember,
+  SourceSlot,
+  SuspectKey,
+} from "../messages/wire.ts";
+import { answerAll, fold, requestCancel } from "./accounting.ts";
+import { takeAsks } from "./cap.ts";
+import { RunChores } from "./chores.ts";
+import { RunClosing } from "./closing.ts";
+import { cancelOne, noteDeadLetter, retry, setMaxConcurrent, setPaused } from "./control.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { exportPage } from "./export-page.ts";
+import { chargeEnd } from "./judging/charge-end.ts";
+import { RunJudging } from "./judging/judging.ts";
+import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/unit-state.ts";
+import { RunLeases } from "./leases.ts";
+import { lookAt } from "./lists/look.ts";
+import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
+import { recordsOf } from "./records.ts";
+import { releaseLostCalls } from "./releases.ts";
+import { LiveViews } from "./report.ts";
+import { taskMeans } from "./report-sums.ts";
+import { RunRounds } from "./rounds.ts";
+import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
+import { type AccountingHooks, RunStore } from "./store.ts";
+import { RunSuspects } from "./suspects.ts";
+import { takeScores } from "./take-scores.ts";
+import type { AcceptEval } from "./training/evals.ts";
+import { closeGroup } from "./training/groups.ts";
+import { TrainingLoop } from "./training/loop.ts";
+import { GroupOpenings } from "./training/plan.ts";
+import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
+import { holdUnits, unitsWaiting } from "./units.ts";
+
+/** What judging, prices and training make of the ends of rollouts. */
+export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
+
+export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
+  /** How an eval of a training run begins; it is known where the whole platform is put together. */
+  protected abstract readonly acceptEval: AcceptEval;
+  /** The clock, replaced by tests. */
+  now: () => number = () => Date.now();
+  readonly #store: RunStore;
+  readonly #dispatcher: Dispatcher;
+  readonly #leases: RunLeases;
+  readonly #judging: RunJudging;
+  readonly #training: TrainingLoop;
+  readonly #views: LiveViews;
+  readonly #chores: RunChores;
+  readonly #suspects: RunSuspects;
+  readonly #closing: RunClosing;
+  readonly #rounds: RunRounds;
+  #asked = false;
+  readonly #readers = new WaitingReaders();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const now = () => this.now();
+    this.#store = new RunStore(ctx.storage, ACCOUNTING_HOOKS);
+    this.#leases = new RunLeases(env, this.#store, now);
+    this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store), this.#leases);
+    this.#judging = new RunJudging(env, this.#store, now, this.#leases);
+    this.#training = new TrainingLoop(env, this.#store, now, {
+      toScore: (unit) => this.#dispatcher.toScore(unit),
+      acceptEval: (...asked) => this.acceptEval(...asked),
+    });
+    this.#views = new LiveViews(this.#store, now, {
+      hindrance: (spec) => this.#dispatcher.hindrance(spec),
+      judgeFlow: (spec) => this.#judging.flow(spec),
+      trainingFlow: (spec) => trainingFlow(this.#store, spec),
+      training: (spec) => trainingView(this.#store, spec),
+    });
+    this.#chores = new RunChores(env, this.#store, this.#views, now);
+    this.#suspects = new RunSuspects(env, this.#store);
+    this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
+    const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
+    const parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
+    this.#rounds = new RunRounds(ctx, this.#store, now, {
+      ...parts,
+      onDispatched: (spec) => {
+        this.#views.noteProgress(spec);
+        this.#readers.wake();
+      },
+    });
+  }
+
+  async create(spec: RunSpec): Promise<void> {
+    if (this.#store.spec() !== null || this.#closing.isFreed) return;
+    this.#store.create(spec);
+    this.#asked = true;
+    // With the write itself: a kill while its endpoint is asked must find an alarm.
+    await this.#rounds.arm(spec);
+    await this.#rounds.play(spec);
+  }
+
+  async admit(places: readonly RolloutSlot[]) {
+    const spec = this.#readable();
+    if (spec === null) return null;
+    if (this.#dispatcher.started(places)) this.#rounds.soon(spec);
+    return { spec, admitted: startersIn(this.#store, spec, places, await this.#suspects.upTo()) };
+  }
+
+  answered(reports: readonly RolloutReport[]): Answered[] {
+    const spec = this.#open();
+    if (spec === null) return reports.map(() => ({ known: false }));
+    const taken = answerAll(this.#store, spec, reports, this.now());
+    for (const { unit = null } of taken) this.#dispatcher.toScore(unit);
+    this.#rounds.soon(spec);
+    return taken.map(({ unit: _, ...answered }) => answered);
+  }
+
+  allow(asks: Parameters<RunRpc["allow"]>[0]) {
+    // One that waits may have been the last that was under way.
+    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#rounds.soon(spec));
+  }
+
+  async unitsToScore(asked: readonly number[], hold = false) {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const units = unitsWaiting(this.#store, spec, asked, await this.#suspects.upTo());
+    if (hold) holdUnits(this.#store, units, this.now());
+    return { spec, units };
+  }
+
+  scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
+    this.#change((spec) => {
+      if (of !== undefined) endClaim(this.#store, of);
+      takeScores(this.#store, spec, members, this.now(), samples);
+    });
+  }
+
+  requestJudgements(requests: readonly JudgementRequest[]): void {
+    this.#change((spec) => requestJudgements(this.#store, spec, requests, this.now()));
+  }
+
+  async takeJudging(unit: number, by: Delivery) {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
+    // It may have to go to another queue.
+    if (taken === null) this.#rounds.soon(spec);
+    return taken;
+  }
+
+  accuse(key: SuspectKey, boot: string, died: boolean) {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
+    if (accused === null) this.#rounds.soon(spec);
+    return accused;
+  }
+
+  clear(key: SuspectKey, ended: boolean): void {
+    if (this.#open() !== null) this.#suspects.clear(key, ended);
+  }
+
+  judged(unit: number, claim: number, asks: readonly JudgedAsk[]) {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
+    // A look changes nothing that others wait for, unless it ended the unit.
+    if (asks.length > 0 || reply.over) this.#rounds.soon(spec);
+    return reply;
+  }
+
+  segmentRows(segment: number) {
+    return this.#read(() => unfoldedRows(this.#store, segment));
+  }
+
+  segmentTrace(segment: number) {
+    return this.#read((spec) => traceOf(this.#store, spec, segment));
+  }
+
+  folded(segment: number, key: string): void {
+    const spec = this.#open();
+    if (spec === null) return;
+    fold(this.#store, segment, key);
+    if (this.#dispatcher.folded(segment)) this.#rounds.soon(spec);
+  }
+
+  async cancel(): Promise<boolean> {
+    return (await this.#control((spec) => requestCancel(this.#store, spec, "user", this.now()))) !== null;
+  }
+
+  async close() {
+    const spec = this.#open();
+    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
+    const closing = await this.#closing.close(spec, this.now());
+    if (spec !== null) await this.#rounds.play(spec);
+    return closing;
+  }
+
+  free(): Promise<boolean> {
+    return this.#closing.free(this.now());
+  }
+
+  async pause(paused: boolean): Promise<boolean> {
+    return (await this.#control(() => setPaused(this.#store, paused, this.now()))) !== null;
+  }
+
+  async setMaxConcurrent(rollouts: number): Promise<void> {
+    await this.#control(() => setMaxConcurrent(this.#store, rollouts));
+  }
+
+  async retry(order: RetryOrder): Promise<RetryRefusal | null> {
+    // The database is told at once: it lets what an ended run names be deleted.
+    this.#chores.writeRowSoon();
+    if (this.#readable() === null) return "unknown";
+    return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
+  }
+
+  async releaseLostCalls(entry: number): Promise<boolean> {
+    if ((await this.#control(() => releaseLostCalls(this.#store, entry))) === null) return false;
+    const spec = this.#store.spec();
+    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
+    return true;
+  }
+
+  async cancelRollout(place: RolloutSlot): Promise<boolean> {
+    return (await this.#control(() => cancelOne(this.#store, place))) ?? false;
+  }
+
+  trainerChanged(snapshot: TrainerSnapshot): { acked_step: number } {
+    return this.#change((spec) => this.#training.changed(spec, snapshot)) ?? { acked_step: 0 };
+  }
+
+  stepMetrics(after: number, limit: number) {
+    return this.#read(() => stepsOf(this.#store, after, limit));
+  }
+
+  endpointChanged(by: Grantor = "endpoint"): void {
+    this.#change(() => [this.#leases.changed(by), this.#judging.changed(by)]);
+  }
+
+  auditRecords() {
+    return this.#read((spec) => recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords));
+  }
+
+  view() {
+    return this.#read((spec) => this.#views.of(spec));
+  }
+
+  taskMeans(metric: string | null, range: KeyRange) {
+    return this.#read(() => taskMeans(this.ctx.storage.sql, metric, range));
+  }
+
+  rollout(place: RolloutSlot) {
+    return this.#read((spec) => rolloutRecord(this.#store, spec, place));
+  }
+
+  look<Name extends ListQuestion>(question: Name, ask: ListAsk<Name>) {
+    return this.#read((spec) => lookAt({ store: this.#store, sql: this.ctx.storage.sql, spec }, question, ask));
+  }
+
+  segmentOf(finishSeq: number) {
+    return this.#read(() => segmentOf(this.#store, finishSeq));
+  }
+
+  sources(places: readonly SourceSlot[]) {
+    return this.#read(() => sourcesIn(this.#store, places));
+  }
+
+  finished(after: number, limit: number, outcome: string | null) {
+    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome));
+  }
+
+  exportPage(query: ExportQuery) {
+    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query));
+  }
+
+  async events(after: number, waitMs: number) {
+    if (this.#readable() === null) return null;
+    if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);
+    return this.#read((spec) => eventsAfter(this.#store, after, () => this.#views.of(spec)));
+  }
+
+  async deadLetter(queue: string, message: RunMessage): Promise<void> {
+    const spec = this.#open();
+    if (spec === null) return;
+    noteDeadLetter(this.#store, queue, message, this.now());
+    await this.#rounds.arm(spec);
+  }
+
+  override async alarm(): Promise<void> {
+    if (isAtRest(this.env)) await untilTheNextBoot();
+    if (await this.#closing.decay(this.now())) return;
+    const spec = this.#open();
+    if (spec === null) return;
+    await this.#rounds.sweep(spec);
+    await this.#rounds.play(spec);
+  }
+
+  /** The spec, and once per instance the duty to ask whatever is in flight. */
+  #open(): RunSpec | null {
+    const spec = this.#store.spec();
+    if (spec === null || this.#asked || isAtRest(this.env)) return spec;
+    this.#asked = true;
+    this.#suspects.resume();
+    if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
+    this.#rounds.soon(spec);
+    return spec;
+  }
+
+  /** The spec of a run that is not being deleted: of another nobody learns anything. */
+  #readable(): RunSpec | null {
+    const spec = this.#open();
+    return this.#closing.isClosed ? null : spec;
+  }
+
+  #read<T>(read: (spec: RunSpec) => T): T | null {
+    const spec = this.#readable();
+    return spec === null ? null : read(spec);
+  }
+
+  /** What somebody hands over, and soon what follows from it. Null for a run nobody created. */
+  #change<T>(change: (spec: RunSpec) => T): T | null {
+    const spec = this.#open();
+    if (spec === null) return null;
+    const result = change(spec);
+    this.#rounds.soon(spec);
+    return result;
+  }
+
+  /** A change somebody asked for, and at once what follows from it. Null for a run nobody created. */
+  async #control<T>(change: (spec: RunSpec) => T): Promise<T | null> {
+    const spec = this.#readable();
+    if (spec === null) return null;
+    const result = change(spec);
+    await this.#rounds.arm(spec);
+    await this.#rounds.play(spec);
+    return result;
+  }
+}

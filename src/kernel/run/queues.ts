@@ -1,0 +1,96 @@
+/** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
+
+import type { Subrequests } from "../kit/subrequests.ts";
+import type {
+  GroupsMessage,
+  JudgementMessage,
+  RolloutSlot,
+  RunMessage,
+  RunSpec,
+  ScoresMessage,
+} from "../messages/wire.ts";
+
+/** Places per message: about 12 bytes each. */
+export const PLACES_PER_MESSAGE = 25;
+const UNITS_PER_MESSAGE = 25;
+/** Whoever scores them reads each: within an invocation's subrequests. */
+const TRAJECTORIES_PER_MESSAGE = 400;
+const MESSAGES_PER_BATCH = 100;
+
+export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], sentAt: number): GroupsMessage[] {
+  return chunksOf(places, PLACES_PER_MESSAGE).map((chunk) => ({
+    kind: "groups",
+    scope: spec.scope,
+    run_id: spec.run_id,
+    sent_at: sentAt,
+    rollouts: chunk.map(({ group, slot, attempt }) => [group, slot, attempt] as const),
+  }));
+}
+
+/** Units whose scores one message asks for. */
+export function unitsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
+  const members = whole_groups ? rollouts_per_example : 1;
+  return Math.max(1, Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
+}
+
+export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresMessage[] {
+  return chunksOf([...new Set(units)], unitsPerMessage(spec)).map((chunk) => ({
+    kind: "scores",
+    scope: spec.scope,
+    run_id: spec.run_id,
+    units: chunk,
+  }));
+}
+
+export function judgementMessages(
+  spec: RunSpec,
+  units: readonly Pick<JudgementMessage, "unit" | "pace">[],
+): JudgementMessage[] {
+  const { scope, run_id, whole_groups, rollouts_per_example } = spec;
+  const members = whole_groups ? rollouts_per_example : 1;
+  return units.map((unit) => ({ kind: "judgement", scope, run_id, ...unit, members }));
+}
+
+/**
+ * Which of the queues of judgements a unit goes to: the one of silent judges, or always the same of four for slow judges,
+ * or for those that answer soon. Those of a run go to the four in turn.
+ */
+export function judgementQueue(
+  env: Env,
+  { run_id, unit, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
+): Queue {
+  if (pace === "silent") return env.ROLLOUT_JUDGEMENTS_SILENT;
+  // Ids end in what nobody chose.
+  const at = (run_id.charCodeAt(run_id.length - 1) + unit) % 4;
+  if (pace === "slow") {
+    const others = [env.ROLLOUT_JUDGEMENTS_SLOW_1, env.ROLLOUT_JUDGEMENTS_SLOW_2, env.ROLLOUT_JUDGEMENTS_SLOW_3];
+    return others[at] ?? env.ROLLOUT_JUDGEMENTS_SLOW;
+  }
+  const others = [env.ROLLOUT_JUDGEMENTS_1, env.ROLLOUT_JUDGEMENTS_2, env.ROLLOUT_JUDGEMENTS_3];
+  return others[at] ?? env.ROLLOUT_JUDGEMENTS;
+}
+
+export async function sendJudgements(
+  env: Env,
+  messages: readonly JudgementMessage[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const byQueue = Map.groupBy(messages, (message) => judgementQueue(env, message));
+  for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests);
+}
+
+export async function sendAll<Message extends RunMessage>(
+  queue: Queue,
+  messages: readonly Message[],
+  subrequests: Subrequests,
+): Promise<void> {
+  for (const batch of chunksOf(messages, MESSAGES_PER_BATCH)) {
+    await subrequests.fetch(() => queue.sendBatch(batch.map((body) => ({ body }))));
+  }
+}
+
+export function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * When replies of 403 end a run. A 401 ends it at once. A 403 may be about the key or about one prompt, and a reply that
+ * does not say which is counted here, for each endpoint that the run calls: of its policy and of its judges. Pure.
+ *
+ * Invariants. A run ends by 403 when three different tasks met one at an endpoint and no call of the run there has been
+ * answered. While that is so no new group begins; the run is ended once nothing is in flight, since what is in flight
+ * may still be answered, in any order. One answered call settles it for good. The record is written with the end or the
+ * verdict that it comes from, and holds three task keys and one message for an endpoint.
+ */
+import { PermissionDeniedError } from "../../contract/errors.ts";
+import { shortText } from "../../contract/shown-text.ts";
+import type { RolloutEntry } from "../messages/run-records.ts";
+import type { RolloutReport, RunSpec } from "../messages/wire.ts";
+import type { EndpointRefusals, Refusals, RunHead } from "./schema.ts";
+
+const NONE: Refusals = { answered: false, tasks: [], said: "" };
+const ANSWERED: Refusals = { ...NONE, answered: true };
+/** So many different tasks: one or two may hold what a moderator refuses. */
+const TASKS_TO_END = 3;
+const SAID_CHARACTERS = 1000;
+
+export function afterAnswer(all: EndpointRefusals, endpointId: string): EndpointRefusals {
+  return all[endpointId]?.answered ? all : { ...all, [endpointId]: ANSWERED };
+}
+
+export function afterForbidden(
+  all: EndpointRefusals,
+  endpointId: string,
+  { task, said }: { readonly task: string; readonly said: string },
+): EndpointRefusals {
+  const { answered, tasks } = all[endpointId] ?? NONE;
+  if (answered || tasks.includes(task) || tasks.length >= TASKS_TO_END) return all;
+  return { ...all, [endpointId]: { answered, tasks: [...tasks, task], said: shortText(said, SAID_CHARACTERS) } };
+}
+
+/** A rollout's end. One that takes over another's trajectory has called nobody. */
+export function afterReport(
+  all: EndpointRefusals,
+  { endpoint_id, rescore }: RunSpec,
+  { carries }: Pick<RolloutEntry, "carries">,
+  { turns, failure, error, group, task_key }: RolloutReport,
+): EndpointRefusals {
+  if (rescore !== undefined || carries !== null) return all;
+  if (turns > 0) return afterAnswer(all, endpoint_id);
+  if (failure !== "provider" || error?.error !== PermissionDeniedError.name) return all;
+  return afterForbidden(all, endpoint_id, { task: taskOf(task_key, group), said: error.message });
+}
+
+/** A task by its row; by its group where the row was never read. */
+export function taskOf(key: string | null, group: number): string {
+  return key === null || key === "" ? `group/${group}` : key;
+}
+
+/** Why the run is to end; null while it goes on. */
+export function refusedBy({ refusals }: Pick<RunHead, "refusals">): string | null {
+  const found = Object.values(refusals).find(({ tasks }) => tasks.length >= TASKS_TO_END);
+  if (found === undefined) return null;
+  return `${TASKS_TO_END} tasks were refused with 403 and no call was answered: ${found.said}`;
+}
+
+/** Rollouts that may begin while a run is about to end by 403: those without which a group that has begun is not whole. */
+export function roomToBegin(spec: RunSpec, head: RunHead): number {
+  if (refusedBy(head) === null) return Number.POSITIVE_INFINITY;
+  if (!spec.whole_groups) return 0;
+  const { dispatched, retried, retries_dispatched } = head;
+  const cut = (dispatched - retries_dispatched) % spec.rollouts_per_example;
+  const missing = cut === 0 ? 0 : spec.rollouts_per_example - cut;
+  return retried - retries_dispatched + missing;
+}
+
+/** A run that its owner retries is counted anew, but for endpoints whose key was good. */
+export function forgetRefused(all: EndpointRefusals): EndpointRefusals {
+  return Object.fromEntries(Object.entries(all).filter(([, { answered }]) => answered));
+}
+
+/** The head of a run that ends by 403 now; null for any other. */
+export function endedByRefusals(head: RunHead): RunHead | null {
+  const message = refusedBy(head);
+  if (message === null || head.stop !== null || head.settled_at !== null || head.in_flight > 0) return null;
+  return { ...head, stop: { kind: "fail", code: "endpoint_unauthorized", message }, row_current: false };
+}

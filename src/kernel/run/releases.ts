@@ -1,0 +1,60 @@
+/**
+ * What an owner releases of the holds of a run's lost calls, and how the audit log hears how much that was.
+ *
+ * Invariants. A release and what the audit log is to say of it are one write, so a kill leaves both or neither; it is told
+ * again until the log has it. What is under way keeps what it was let out. Asked again with nothing held, nothing changes.
+ */
+import { releaseHolds } from "../../core/costs/allowance.ts";
+import { accounts } from "../kit/account-hooks.ts";
+import { idsOf } from "../kit/log.ts";
+import { SingleFlight } from "../kit/single-flight.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { RunSpec } from "../messages/wire.ts";
+import type { LostHolds } from "./lost-holds.ts";
+import type { RunStore } from "./store.ts";
+
+const OK = 200;
+
+/** `entry`: that of the audit log, which says who asks and when. */
+export function releaseLostCalls(store: RunStore, entry: number): void {
+  store.transaction(() => {
+    const head = store.head();
+    if (head.cap.lost.calls === 0) return;
+    store.lostHolds.release(head.cap.lost, entry);
+    store.saveHead({ ...head, cap: { ...head.cap, ...releaseHolds(head.cap), reopens: true }, row_current: false });
+  });
+}
+
+export class ReleaseTelling {
+  readonly #env: Env;
+  readonly #holds: LostHolds;
+  readonly #now: () => number;
+  readonly #calls: SingleFlight;
+
+  constructor(env: Env, holds: LostHolds, now: () => number) {
+    this.#env = env;
+    this.#holds = holds;
+    this.#now = now;
+    this.#calls = new SingleFlight("releases for the audit log", now);
+  }
+
+  /** Epoch milliseconds; null while there is nothing to tell. */
+  nextAt(): number | null {
+    return this.#calls.after(this.#holds.untold === null ? null : this.#now());
+  }
+
+  /** Never throws. */
+  async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    if (this.#holds.untold === null) return;
+    await this.#calls.run(idsOf(spec), async () => {
+      const { orgId } = spec.scope;
+      for (let next = this.#holds.untold; next !== null; next = this.#holds.untold) {
+        const { entry, ...released } = next;
+        await subrequests.object(() =>
+          accounts().endChange(this.#env, orgId, entry, { status: OK, made: null, released }),
+        );
+        this.#holds.told(next);
+      }
+    });
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * The numbers of a run's report, from its rows.
+ *
+ * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
+ */
+import {
+  type Cost,
+  costOfUsage,
+  type JudgeUsage,
+  sumOfCosts,
+  type TokenPrices,
+  tokenCost,
+} from "../../contract/judgement.ts";
+import type { LostUsage, RunReport } from "../../contract/report.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
+import { RunningSummary } from "../../core/statistics/statistics.ts";
+import type { KeyRange, RolloutEntry, TaskMean } from "../messages/run-records.ts";
+import type { RunSpec } from "../messages/wire.ts";
+import { chargedBy } from "./charged.ts";
+
+/** Keys begin with four hex digits, at least. */
+const PREFIXES = 0x1_0000;
+
+/** What a report is made of, of a rollout that is done. */
+export type ReportRow = Pick<
+  RolloutEntry,
+  | "group_index"
+  | "member"
+  | "superseded_by"
+  | "outcome"
+  | "reward"
+  | "scores"
+  | "is_truncated"
+  | "stop_condition"
+  | "turns"
+  | "calls"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "cached_tokens"
+  | "judge_calls"
+  | "judge_prompt_tokens"
+  | "judge_completion_tokens"
+  | "judge_micros"
+  | "lost_calls"
+  | "lost_micros"
+  | "unmetered"
+  | "charge"
+  | "finish_seq"
+>;
+
+/** In order of groups: the same rows give the same numbers to the last digit. */
+export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
+  const sums = new ReportSums(spec);
+  for (const row of rows) sums.add(row);
+  return sums.report();
+}
+
+/** Sums of rows that come in any order, each once. */
+export class ReportSums {
+  readonly #rolloutsPerExample: number;
+  readonly #capped: boolean;
+  readonly #lost = { lost_calls: 0, lost_micros: 0 };
+  readonly #prices: TokenPrices | undefined;
+  readonly #all: RewardSums;
+  /** By the member of a group of environments, whose number is bounded. */
+  readonly #members = new Map<string, RewardSums>();
+  readonly #stops: Record<string, number> = {};
+  #turns = 0;
+  #calls = 0;
+  #promptTokens = 0;
+  #completionTokens = 0;
+  #cachedTokens = 0;
+  #policyMicros: number | null = 0;
+  #chargedMicros = 0;
+  readonly #judges: JudgeColumns = {
+    judge_calls: 0,
+    judge_prompt_tokens: 0,
+    judge_completion_tokens: 0,
+    judge_micros: 0,
+  };
+
+  constructor(spec: RunSpec) {
+    const { rollouts_per_example: rolloutsPerExample, money } = spec;
+    this.#rolloutsPerExample = rolloutsPerExample;
+    this.#capped = capOf(spec) !== null;
+    this.#prices = money?.policy ?? undefined;
+    this.#all = new RewardSums(rolloutsPerExample);
+  }
+
+  add(row: ReportRow): void {
+    this.#turns += row.turns;
+    this.#calls += row.calls;
+    this.#promptTokens += row.prompt_tokens;
+    this.#completionTokens += row.completion_tokens;
+    this.#lost.lost_calls += row.lost_calls;
+    this.#lost.lost_micros += row.lost_micros;
+    this.#cachedTokens += row.cached_tokens;
+    this.#policyMicros = sumOfCosts([this.#policyMicros, policyMicros(this.#prices, row)]);
+    this.#chargedMicros += chargedBy(row);
+    this.#judges.judge_calls += row.judge_calls;
+    this.#judges.judge_prompt_tokens += row.judge_prompt_tokens;
+    this.#judges.judge_completion_tokens += row.judge_completion_tokens;
+    const spent = row.judge_calls === 0 ? 0 : row.judge_micros;
+    this.#judges.judge_micros = sumOfCosts([this.#judges.judge_micros, spent]);
+    if (row.superseded_by === null) this.#count(row);
+  }
+
+  report(): RunReport {
+    return {
+      ...this.#all.result(),
+      ...this.#byMember(),
+      stop_conditions: { ...this.#stops },
+      turns: this.#turns,
+      calls: this.#calls,
+      usage: {
+        prompt_tokens: this.#promptTokens,
+        completion_tokens: this.#completionTokens,
+        total_tokens: this.#promptTokens + this.#completionTokens,
+        ...(this.#cachedTokens > 0 && { cached_tokens: this.#cachedTokens }),
+        cost_micros: this.#policyMicros,
+        charged_micros: this.#chargedMicros,
+        ...judgeUsage(this.#judges),
+        ...lostUsage(this.#lost, this.#capped),
+      },
+    };
+  }
+
+  #count(row: ReportRow): void {
+    const stop = row.stop_condition;
+    if (stop !== null) this.#stops[stop] = (this.#stops[stop] ?? 0) + 1;
+    this.#all.add(row);
+    if (row.member !== null) this.#sumsOf(row.member).add(row);
+  }
+
+  #sumsOf(member: string): RewardSums {
+    const known = this.#members.get(member);
+    if (known !== undefined) return known;
+    const made = new RewardSums(this.#rolloutsPerExample);
+    this.#members.set(member, made);
+    return made;
+  }
+
+  #byMember(): Pick<RunReport, "members"> {
+    if (this.#members.size === 0) return {};
+    const byName = [...this.#members].sort(([a], [b]) => (a < b ? -1 : 1));
+    const members = byName.map(([name, sums]) => {
+      const { reward, metrics } = sums.result();
+      return [name, { reward, metrics }] as const;
+    });
+    return { members: Object.fromEntries(members) };
+  }
+}
+
+/** How rewards and metrics of some rows came out. */
+class RewardSums {
+  readonly #summary: RunningSummary;
+  #scored = 0;
+  #unscored = 0;
+  #failed = 0;
+  #truncated = 0;
+
+  constructor(rolloutsPerExample: number) {
+    this.#summary = new RunningSummary(rolloutsPerExample);
+  }
+
+  add(row: ReportRow): void {
+    if (row.outcome === "scored") this.#scored += 1;
+    if (row.outcome === "unscored") this.#unscored += 1;
+    if (row.outcome === "failed") this.#failed += 1;
+    this.#truncated += row.is_truncated;
+    this.#summary.add({ group: row.group_index, reward: row.reward, metrics: metricsOf(row) });
+  }
+
+  result(): Pick<RunReport, "reward" | "metrics" | "pass_at_k" | "pass_hat_k" | "pass_k"> {
+    const { reward, ...byName } = this.#summary.result();
+    const { mean, se, ci95, wilson95, range, n_tasks } = reward;
+    return {
+      reward: {
+        ...{ mean, se, ci95, wilson95, range, n_tasks },
+        n_rollouts: this.#scored,
+        n_unscored: this.#unscored,
+        n_error: this.#failed,
+        n_truncated: this.#truncated,
+      },
+      ...byName,
+    };
+  }
+}
+
+type JudgeColumns = Pick<
+  RolloutEntry,
+  "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
+>;
+
+/** What the owner of the policy's endpoint asks for a rollout's tokens; null where that is not known, 0 where none were used. */
+export function policyMicros(
+  prices: TokenPrices | undefined,
+  used: Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered">,
+): number | null {
+  if (used.unmetered > 0) return null;
+  return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
+}
+
+/** What one rollout cost. `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
+export function costOf(
+  row: JudgeColumns & Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered" | "charge">,
+  prices: TokenPrices | null,
+): Cost {
+  const cost_micros = policyMicros(prices ?? undefined, row);
+  return costOfUsage({ ...judgeUsage(row), cost_micros, charged_micros: chargedBy(row) });
+}
+
+/** Nothing where no judge was asked. */
+export function judgeUsage({
+  judge_calls: calls,
+  judge_prompt_tokens: prompt_tokens,
+  judge_completion_tokens: completion_tokens,
+  judge_micros: cost_micros,
+}: JudgeColumns): { readonly judge?: JudgeUsage } {
+  const total_tokens = prompt_tokens + completion_tokens;
+  const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
+  return calls === 0 ? {} : { judge };
+}
+
+/** Nothing where every call was heard of. */
+export function lostUsage(
+  { lost_calls: calls, lost_micros: micros }: Pick<RolloutEntry, "lost_calls" | "lost_micros">,
+  capped: boolean,
+): { readonly lost?: LostUsage } {
+  return calls === 0 ? {} : { lost: { calls, micros: capped ? micros : null } };
+}
+
+/** Scores by name, rewards and metrics alike; the field calls all of them metrics. */
+export function metricsOf({ scores }: Pick<RolloutEntry, "scores">): Record<string, number | null> {
+  const all = JSON.parse(scores ?? "[]") as { name: string; score: number | null }[];
+  return Object.fromEntries(all.map(({ name, score }) => [name, score]));
+}
+
+/** So many ranges that cover all keys, one after the other, and hold about equally many of them. */
+export function keyRanges(count: number): KeyRange[] {
+  const ranges = Math.min(PREFIXES, Math.max(1, count));
+  const bound = (at: number) =>
+    Math.ceil((at * PREFIXES) / ranges)
+      .toString(16)
+      .padStart(4, "0");
+  return Array.from({ length: ranges }, (_, at) => ({
+    from: at === 0 ? "" : bound(at),
+    to: at === ranges - 1 ? null : bound(at + 1),
+  }));
+}
+
+/** Tasks with a scored rollout, a slice of them in order of their keys. Reads only. `metric`: the name of a score; null for the reward. */
+export function taskMeans(sql: SqlStorage, metric: string | null, { from, to }: KeyRange): TaskMean[] {
+  const score = `(select value ->> 'score' from json_each(scores) where value ->> 'name' = ?)`;
+  const value = metric === null ? "reward" : score;
+  // min(seq) decides which row the bare columns are of.
+  const cursor = sql.exec<TaskMean>(
+    `select task_key, avg(value) as mean, min(seq) as seq, id as rollout_id,
+       ifnull(example_id, group_index) as example_id
+     from (select seq, id, task_key, example_id, group_index, ${value} as value from rollouts
+       where status = 'done' and superseded_by is null and task_key >= ? and (? is null or task_key < ?))
+     where value is not null group by task_key order by task_key`,
+    ...(metric === null ? [] : [metric]),
+    ...[from, to, to],
+  );
+  return cursor.toArray();
+}

@@ -1,0 +1,169 @@
+/** A run as it stands: counts and statistics, made from its rows. */
+import type { RunReport } from "../../contract/report.ts";
+import type { RunCounts, RunView } from "../../contract/run.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
+import { leaseFlow } from "../endpoint/run-lease.ts";
+import { boundOf, PLATFORM_BOUNDS_MS } from "../messages/latency.ts";
+import type { LiveView } from "../messages/run-records.ts";
+import type { RunSpec } from "../messages/wire.ts";
+import { chargedForPushes } from "./charges.ts";
+import { maxConcurrentOf, statusOf } from "./control.ts";
+import { refusedBy } from "./refusals.ts";
+import { ReportSums, reportOfRows } from "./report-sums.ts";
+import type { RunHead } from "./schema.ts";
+import { appendEvent, pendingOf, plannedOf } from "./standing.ts";
+import type { RunStore } from "./store.ts";
+
+export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
+  return {
+    planned: plannedOf(spec, head),
+    pending: pendingOf(spec, head),
+    dispatched: head.dispatched,
+    in_flight: head.in_flight,
+    scored: head.scored,
+    unscored: { ...head.unscored },
+    failed: { ...head.failed },
+    cancelled: { ...head.cancelled },
+  };
+}
+
+/** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
+function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView["flow"] {
+  const { stop, settled_at, paused, gate, running } = head;
+  if (settled_at !== null) return null;
+  if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
+  if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
+  const refused = refusedBy(head);
+  if (refused !== null) return { state: "draining", reason: refused };
+  const trainer = told.trainingFlow(spec);
+  if (trainer !== null) return trainer;
+  if (paused) return { state: "paused", reason: "user" };
+  const gated = leaseFlow(gate, running, now);
+  // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
+  const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
+  return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
+}
+
+function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "counted_micros" | "lost_holds"> {
+  return { counted_micros: spent, lost_holds: { ...lost, ...(released.calls > 0 && { released }) } };
+}
+
+/** Nothing before a rollout has answered. */
+function platformTime({ platform }: RunHead): Pick<RunReport, "latency"> {
+  if (platform === undefined) return {};
+  const within = (share: number) => boundOf(platform, PLATFORM_BOUNDS_MS, share);
+  return { latency: { platform_ms: { p50: within(0.5), p99: within(0.99) } } };
+}
+
+const STOPPED = {
+  user: "cancelled by the user",
+  deadline: "its deadline has passed",
+  budget: "its max_cost_micros is reached",
+} as const;
+
+/** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
+const ROWS_WALKED_PER_S = 20_000;
+
+const PROGRESS_EVERY_MS = 1000;
+
+/** What others know of how the run stands. A `flow` says why it waits; null when that is not the reason. */
+export interface Told {
+  /** What neither its owner nor its endpoint did. */
+  readonly hindrance: (spec: RunSpec) => RunView["flow"];
+  readonly judgeFlow: (spec: RunSpec) => RunView["flow"];
+  readonly trainingFlow: (spec: RunSpec) => RunView["flow"];
+  readonly training: (spec: RunSpec) => LiveView["training"];
+}
+
+/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
+export class LiveViews {
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #told: Told;
+  #made: { readonly of: string; readonly report: RunReport } | null = null;
+  #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
+  #summed = 0;
+  /** As it was last told. */
+  #progress = "";
+  #state: string | null = null;
+  #lastProgressAt = 0;
+
+  constructor(store: RunStore, now: () => number, told: Told) {
+    this.#store = store;
+    this.#now = now;
+    this.#told = told;
+  }
+
+  of(spec: RunSpec): LiveView {
+    const head = this.#store.head();
+    return {
+      status: statusOf(head),
+      error: head.error,
+      settled_at: head.settled_at,
+      flow: flowOf(spec, head, this.#now(), this.#told),
+      counts: countsOf(spec, head),
+      max_concurrent: maxConcurrentOf(spec, head),
+      dead_letters: head.dead_letters,
+      last_event: head.last_event,
+      report: this.#report(spec, head),
+      training: this.#told.training(spec),
+    };
+  }
+
+  /**
+   * Tells whoever reads the run's events how far it is: what changed since, once a second at most. Where nothing is at
+   * work, why it waits is told at once: nothing else may come for hours.
+   */
+  noteProgress(spec: RunSpec): void {
+    const now = this.#now();
+    const head = this.#store.head();
+    if (head.settled_at !== null) return;
+    const state = flowOf(spec, head, now, this.#told)?.state ?? null;
+    const waitsAnew = head.in_flight === 0 && state !== this.#state;
+    if (!waitsAnew && now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
+    this.#lastProgressAt = now;
+    this.#state = state;
+    const { counts, report } = this.of(spec);
+    const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
+    const told = JSON.stringify([state, data]);
+    if (told === this.#progress) return;
+    this.#progress = told;
+    this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
+  }
+
+  /** What its trainer's batches are charged is no row's, nor is what judges took whose units were never scored. */
+  #report(spec: RunSpec, head: RunHead): RunReport {
+    const report = this.#ofRows(spec, head);
+    const { charged_micros = 0 } = report.usage;
+    const usage = { ...report.usage, charged_micros: charged_micros + chargedForPushes(spec, head) };
+    const capped = capOf(spec) === null ? {} : countedOf(head.cap);
+    return { ...report, usage, ...capped, ...platformTime(head) };
+  }
+
+  #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
+    const of = `${finished}/${retries_dispatched}/${settled_at}`;
+    if (this.#made?.of === of) return this.#made.report;
+    const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
+    // Sums that wait to be walked anew are not the report of these rows for long.
+    const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
+    this.#made = current ? { of, report } : null;
+    return report;
+  }
+
+  #soFar(spec: RunSpec): RunReport {
+    const { retries_dispatched: retries } = this.#store.head();
+    const at = this.#now();
+    const known = this.#sums;
+    const walked = known === null ? 0 : (this.#summed / ROWS_WALKED_PER_S) * 1000;
+    const stale = known !== null && known.retries !== retries && at - known.at >= walked;
+    const kept = stale ? null : known;
+    if (kept === null) this.#summed = 0;
+    const sums = kept?.sums ?? new ReportSums(spec);
+    this.#sums = kept ?? { sums, retries, at };
+    for (const row of this.#store.reportRowsAfter(this.#summed)) {
+      sums.add(row);
+      this.#summed = row.finish_seq ?? this.#summed;
+    }
+    return sums.report();
+  }
+}

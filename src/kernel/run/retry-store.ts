@@ -1,0 +1,53 @@
+/**
+ * Ended rollouts whose next attempt is still to be dispatched, in a run's own SQLite. What a retry means for the counts
+ * stands in control.ts and accounting.ts.
+ */
+import type { RolloutEntry } from "../messages/run-records.ts";
+
+export class RetryStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Queues another attempt for every rollout that counts and ended for one of the reasons; null: failed, without a
+   * score, or cut off by the deadline. `whole`: a group is scored as one, so those of its other members that ended well
+   * come along, and a group that is still under way is left alone. So do those of a group that goes on anyway: the `cut`
+   * one, of which some were never dispatched, and one whose earlier retry is dispatched in part. Says how many.
+   */
+  add(reasons: readonly string[] | null, whole: boolean, cut: number | null = null): number {
+    const wanted = `status = 'done' and superseded_by is null and outcome != 'scored'
+      and (case when ?1 is null then outcome in ('failed', 'unscored') or reason = 'deadline'
+           else reason in (select value from json_each(?1)) end)`;
+    const grouped = `status = 'done' and superseded_by is null
+      and (outcome in ('scored', 'unscored') or (${wanted}))
+      and (group_index = ?2 or group_index in (select group_index from rollouts where ${wanted})
+        or group_index in (select group_index from retries join rollouts using (seq)))
+      and group_index not in (select group_index from rollouts where status != 'done')`;
+    const asked = reasons === null ? null : JSON.stringify(reasons);
+    this.#sql.exec(
+      `insert into retries select seq from rollouts where ${whole ? grouped : wanted} on conflict do nothing`,
+      ...(whole ? [asked, cut] : [asked]),
+    );
+    return this.#sql.exec<{ n: number }>("select changes() as n").one().n;
+  }
+
+  /** Oldest first. */
+  first(limit: number): RolloutEntry[] {
+    return this.#sql
+      .exec<RolloutEntry>("select rollouts.* from retries join rollouts using (seq) order by seq limit ?", limit)
+      .toArray();
+  }
+
+  drop(seq: number): void {
+    this.#sql.exec("delete from retries where seq = ?", seq);
+  }
+
+  /** Whether a member of the group is to be tried again. */
+  awaits(group: number): boolean {
+    const queued = "select 1 from retries join rollouts using (seq) where group_index = ? limit 1";
+    return this.#sql.exec(queued, group).toArray().length > 0;
+  }
+}

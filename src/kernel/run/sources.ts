@@ -1,0 +1,68 @@
+/** What a run's ended rollouts left behind, for rollouts of this run or another that take it over. */
+
+import { capOf } from "../../core/costs/run-costs.ts";
+import type { SourcePage } from "../messages/rpc.ts";
+import type { RolloutEntry, SegmentEntry } from "../messages/run-records.ts";
+import type { RolloutSlot, RunSpec, SourceSlot, Starter } from "../messages/wire.ts";
+import { cancelReasonOf } from "./control.ts";
+import { recordIn } from "./pages.ts";
+import type { RunStore } from "./store.ts";
+
+export function sourcesIn(store: RunStore, places: readonly SourceSlot[]): SourcePage {
+  const rows = places.map(({ group, slot, attempt }) =>
+    attempt === null ? store.latestDone({ group, slot }) : store.rollout({ group, slot, attempt }),
+  );
+  const segments = new Map<number, SegmentEntry>();
+  for (const row of rows) {
+    const segment = row === null ? null : segmentOf(store, row.finish_seq);
+    if (segment !== null) segments.set(segment.segment, segment);
+  }
+  const { stop } = store.head();
+  return {
+    records: rows.map((row) => (row === null ? null : recordIn(store, row))),
+    segments: [...segments.values()],
+    cancelled: stop?.kind === "cancel" ? (stop.reason ?? "user") : null,
+  };
+}
+
+/** The segment that covers an end, once one does. */
+export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEntry | null {
+  if (finishSeq === null) return null;
+  const entry = store.segmentsAfter(finishSeq - 1, 1)[0];
+  return entry !== undefined && entry.first_seq <= finishSeq ? entry : null;
+}
+
+/** Those that are still to be started: running, and nobody has asked them to stop. */
+export function startersIn(store: RunStore, spec: RunSpec, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
+  const head = store.head();
+  const capped = capOf(spec) !== null;
+  return places.flatMap((place) => {
+    const row = store.rollout(place);
+    if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
+    const group = head.training === null ? null : store.training.group(row.group_index);
+    const paid = capped ? { ceiling: row.ceiling } : {};
+    const starter = { ...starterOf(row), ...paid, ...(row.seq <= suspectUpTo && { suspect: true }) };
+    if (group === null) return [starter];
+    const { example_index, dispatch_version: policy_version } = group;
+    const policy_generation = head.training?.trainer.generation ?? 0;
+    return [{ ...starter, example_index, policy_version, policy_generation }];
+  });
+}
+
+function starterOf(row: RolloutEntry): Starter {
+  const { group_index: group, slot, attempt, id: rollout_id, host, carries } = row;
+  const place = { group, slot, attempt };
+  // The attempt before, always: a retry makes the next one in its slot.
+  return { ...place, rollout_id, host, ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }) };
+}
+
+/** A segment for a trace; the run's own end goes with the segment of its last rollout. */
+export function traceOf(store: RunStore, spec: RunSpec, segment: number) {
+  const entry = store.segment(segment);
+  if (entry === null) return null;
+  const { first_seq, last_seq, key } = entry;
+  const rollouts = store.finished(first_seq - 1, last_seq - first_seq + 1, null);
+  const { settled_at: at, status, error, finished } = store.head();
+  const ended = at === null || last_seq < finished ? null : { at, status, error: error?.code ?? null };
+  return { spec, rollouts, ended, key };
+}

@@ -1,0 +1,403 @@
+/**
+ * A run's own SQLite: reads and single-row writes. What they mean together stands in accounting.ts.
+ * Nothing is written before `create`: an object that was never created answers null and stays empty.
+ */
+import type { CancelReason } from "../../contract/errors.ts";
+import type { EventName } from "../../contract/event-names.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RolloutStatus } from "../../contract/run.ts";
+import { SuspectStore } from "../environment/suspects.ts";
+import { migrate } from "../kit/migrate.ts";
+import { Rows } from "../kit/rows.ts";
+import type { Ending, RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../messages/run-records.ts";
+import type { GroupSamples } from "../messages/training-wire.ts";
+import type { RolloutSlot, RunSpec } from "../messages/wire.ts";
+import { Announcements } from "./announcements.ts";
+import { EndedRows } from "./ended-rows.ts";
+import { Hosts } from "./hosts.ts";
+import { JudgingStore } from "./judging-store.ts";
+import { LostHolds } from "./lost-holds.ts";
+import { NeedyRollouts } from "./needy-rollouts.ts";
+import type { ReportRow } from "./report-sums.ts";
+import { RetryStore } from "./retry-store.ts";
+import { RowsInFlight } from "./rows-in-flight.ts";
+import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead } from "./schema.ts";
+import { NEW_TRAINING } from "./training-state.ts";
+import { TrainingStore } from "./training-store.ts";
+
+const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+  prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
+  judge_micros, charge, lost_calls, lost_micros, unmetered, finish_seq`;
+
+/** What judging and training do inside the transactions of its accounting: they register here, and it knows neither. */
+export interface AccountingHooks {
+  /** A rollout ends: the columns that it gets besides. `row`: with all that is known of it now. */
+  readonly onEnded: (store: RunStore, row: RolloutEntry, ending: Ending) => Partial<RolloutEntry>;
+  /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
+  readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
+}
+
+type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
+
+export class RunStore {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #rows: Rows;
+  readonly judging: JudgingStore;
+  readonly retries: RetryStore;
+  readonly needy: NeedyRollouts;
+  readonly lostHolds: LostHolds;
+  readonly ended: EndedRows;
+  readonly announcements: Announcements;
+  readonly training: TrainingStore;
+  readonly suspects: SuspectStore;
+  readonly hosts = new Hosts();
+  readonly hooks: AccountingHooks;
+  #spec: RunSpec | undefined;
+  #head: RunHead | undefined;
+  #inTransaction = false;
+  /** Told of every write to `rollouts`: this store is the only one that writes there. */
+  readonly #inFlight = new RowsInFlight();
+  /** The last rollout's number; null until it is asked for. */
+  #seq: number | null = null;
+
+  constructor(storage: DurableObjectStorage, hooks: AccountingHooks) {
+    this.hooks = hooks;
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#rows = new Rows(storage.sql);
+    this.judging = new JudgingStore(storage.sql);
+    this.retries = new RetryStore(storage.sql);
+    this.needy = new NeedyRollouts(storage.sql);
+    this.lostHolds = new LostHolds(storage.sql);
+    this.ended = new EndedRows(storage.sql);
+    this.announcements = new Announcements(storage.sql);
+    this.training = new TrainingStore(storage.sql);
+    this.suspects = new SuspectStore(storage.sql);
+  }
+
+  /** Null for an object nobody created. */
+  spec(): RunSpec | null {
+    if (this.#spec !== undefined) return this.#spec;
+    const spec = this.#storage.kv.get<RunSpec>("spec");
+    if (spec === undefined) return null;
+    migrate(this.#storage, RUN_MIGRATIONS);
+    this.#spec = spec;
+    return spec;
+  }
+
+  create(spec: RunSpec): void {
+    for (const statement of RUN_SCHEMA) this.#sql.exec(statement);
+    migrate(this.#storage, RUN_MIGRATIONS);
+    this.#storage.kv.put("spec", spec);
+    this.#spec = spec;
+    this.saveHead(spec.training === undefined ? NEW_HEAD : { ...NEW_HEAD, training: NEW_TRAINING });
+  }
+
+  head(): RunHead {
+    // A head that was stored before a member was added has its first value.
+    this.#head ??= this.#storedHead();
+    return this.#head;
+  }
+
+  #storedHead(): RunHead {
+    const head = { ...NEW_HEAD, ...this.#storage.kv.get<RunHead>("head") };
+    return { ...head, cap: { ...NEW_HEAD.cap, ...head.cap } };
+  }
+
+  /** To be called when the storage is freed. */
+  forget(): void {
+    this.#spec = undefined;
+    this.#head = undefined;
+    this.#seq = null;
+    this.#inFlight.forget();
+    this.announcements.forget();
+    this.lostHolds.forget();
+    this.hosts.forget();
+  }
+
+  /** Inside a transaction the head is written once, at its end. */
+  saveHead(head: RunHead): void {
+    this.#head = head;
+    if (!this.#inTransaction) this.#storage.kv.put("head", head);
+  }
+
+  /** All writes of `change` or none; inside another one it is part of that. */
+  transaction<T>(change: () => T): T {
+    if (this.#inTransaction) return change();
+    const before = this.head();
+    this.#inTransaction = true;
+    try {
+      return this.#storage.transactionSync(() => {
+        const result = change();
+        if (this.#head !== before) this.#storage.kv.put("head", this.#head);
+        return result;
+      });
+    } catch (thrown) {
+      this.#head = before;
+      this.#inFlight.forget();
+      this.announcements.forget();
+      this.lostHolds.forget();
+      this.#seq = null;
+      this.hosts.forget();
+      throw thrown;
+    } finally {
+      this.#inTransaction = false;
+    }
+  }
+
+  /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
+  addRollout(
+    { group, slot, attempt }: RolloutSlot,
+    {
+      id,
+      at,
+      askAt,
+      ...how
+    }: Pick<RolloutEntry, "id" | "carries" | "host" | "ceiling"> & { at: number; askAt: number },
+  ): void {
+    // Counted here, and the row is made here as the table makes it: reading back what was inserted costs more than that.
+    const seq = (this.#seq ?? this.lastSeq()) + 1;
+    const place = { group_index: group, slot, attempt };
+    const columns = { seq, ...place, id, status: "running" as const, started_at: at, ask_at: askAt, ...how };
+    this.#rows.insert("rollouts", columns);
+    this.#seq = seq;
+    this.#inFlight.remember({ ...NEW_ROLLOUT, ...columns });
+  }
+
+  rollout(place: RolloutSlot): RolloutEntry | null {
+    const { group, slot, attempt } = place;
+    const known = this.#inFlight.inSlot(place);
+    if (known !== undefined) return known;
+    const query = "select * from rollouts where group_index = ? and slot = ? and attempt = ?";
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>(query, group, slot, attempt));
+  }
+
+  /** The latest attempt in the place that has ended. */
+  latestDone({ group, slot }: Omit<RolloutSlot, "attempt">): RolloutEntry | null {
+    return this.#rows.one<RolloutEntry>(
+      `select * from rollouts where group_index = ? and slot = ? and status = 'done'
+        order by attempt desc limit 1`,
+      group,
+      slot,
+    );
+  }
+
+  setRollout(seq: number, columns: Partial<RolloutEntry>): void {
+    this.#rows.set("rollouts", { seq }, columns);
+    this.#inFlight.change(seq, columns);
+  }
+
+  /** Asks those of the group that run to stop. */
+  cancelGroup(group: number, reason: CancelReason): void {
+    this.#sql.exec(
+      "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
+      reason,
+      group,
+    );
+    this.#inFlight.forget();
+  }
+
+  group(group: number): RolloutEntry[] {
+    return this.#rows.all<RolloutEntry>(
+      "select * from rollouts where group_index = ? and superseded_by is null order by slot",
+      group,
+    );
+  }
+
+  /** What a group's advantages are made of: the attempts that count. */
+  groupRewards(group: number): GroupReward[] {
+    return this.#rows.all(
+      `select seq, id, status, reward from rollouts
+        where group_index = ? and superseded_by is null order by slot`,
+      group,
+    );
+  }
+
+  bySeq(seq: number): RolloutEntry | null {
+    const known = this.#inFlight.bySeq(seq);
+    if (known !== undefined) return known;
+    return this.#inFlight.remember(this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq));
+  }
+
+  /** Not done, and silent past the time they were to be asked. */
+  silent(now: number, limit: number): RolloutEntry[] {
+    return this.#rows.all<RolloutEntry>(
+      "select * from rollouts where status != 'done' and ask_at <= ? order by ask_at limit ?",
+      now,
+      limit,
+    );
+  }
+
+  nextAskAt(): number | null {
+    const rollouts = this.#rows.one<{ at: number | null }>(
+      "select min(ask_at) as at from rollouts where status != 'done'",
+    );
+    const segments = this.#rows.one<{ at: number | null }>("select min(ask_at) as at from segments where key is null");
+    const due = [rollouts?.at, segments?.at].filter((at) => at !== null && at !== undefined);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** After a restart everything in flight is asked once, whatever its turn was. */
+  askAll(now: number): void {
+    // What was due anyway stays so: its silence counts, a restart's does not.
+    this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
+    this.#inFlight.forget();
+    this.#sql.exec("update segments set ask_at = 0 where key is null");
+    this.judging.askAll(now);
+  }
+
+  /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
+  untold(limit: number, all: boolean): RolloutEntry[] {
+    const asked = all ? "" : "and cancel is not null";
+    return this.#rows.all<RolloutEntry>(
+      `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,
+      limit,
+    );
+  }
+
+  /** Finished rollouts in the order they ended, after `finishSeq`. */
+  finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
+    return this.#rows.all<RolloutEntry>(
+      "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
+      finishSeq,
+      outcome,
+      outcome,
+      limit,
+    );
+  }
+
+  /** Places whose attempt that counts is scored. */
+  scoredSlots(): number {
+    const scored = "outcome = 'scored' and superseded_by is null";
+    return this.#rows.one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
+  }
+
+  /** What a report is made of, streamed: every rollout that is done, by group. */
+  reportRows(): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where status = 'done' order by group_index, slot, attempt`,
+    );
+  }
+
+  /** The same of those that ended after `finishSeq`, in order of their ends. */
+  reportRowsAfter(finishSeq: number): Iterable<ReportRow> {
+    return this.#sql.exec<ReportRow>(
+      `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
+      finishSeq,
+    );
+  }
+
+  lastSeq(): number {
+    return this.#rows.one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
+  }
+
+  /** Hash of the request a key was used with before; null for a new one. */
+  request(operation: string, key: string): string | null {
+    return (
+      this.#rows.one<{ hash: string }>("select hash from requests where operation = ? and key = ?", operation, key)
+        ?.hash ?? null
+    );
+  }
+
+  rememberRequest(operation: string, key: string, hash: string): void {
+    this.#rows.insert("requests", { operation, key, hash });
+  }
+
+  addTrajectory(seq: number, text: string): void {
+    this.#rows.insert("trajectories", { seq, text });
+  }
+
+  /** By `seq`, those of these rollouts that are here and not in R2. */
+  trajectories(seqs: readonly number[]): ReadonlyMap<number, string> {
+    const query = "select seq, text from trajectories where seq in (select value from json_each(?))";
+    const rows = this.#rows.all<{ seq: number; text: string }>(query, JSON.stringify(seqs));
+    return new Map(rows.map(({ seq, text }) => [seq, text]));
+  }
+
+  /** Null when it is in R2: large, or folded. */
+  trajectory(seq: number): string | null {
+    return this.#rows.one<{ text: string }>("select text from trajectories where seq = ?", seq)?.text ?? null;
+  }
+
+  /** What the rollouts of a segment left, in the order of their ends. */
+  leftIn({ first_seq, last_seq }: SegmentEntry): RolloutLeft[] {
+    return this.#rows.all<RolloutLeft>(
+      `select id, digest, text from rollouts left join trajectories using (seq)
+        where finish_seq between ? and ? order by finish_seq`,
+      first_seq,
+      last_seq,
+    );
+  }
+
+  /** The segment's trajectories are safe in R2. */
+  dropTrajectories({ first_seq, last_seq }: SegmentEntry): void {
+    this.#sql.exec(
+      "delete from trajectories where seq in (select seq from rollouts where finish_seq between ? and ?)",
+      first_seq,
+      last_seq,
+    );
+  }
+
+  addSegment(firstSeq: number, lastSeq: number, askAt: number): number {
+    return (
+      this.#rows.one<{ segment: number }>(
+        "insert into segments (first_seq, last_seq, ask_at) values (?, ?, ?) returning segment",
+        firstSeq,
+        lastSeq,
+        askAt,
+      )?.segment ?? 0
+    );
+  }
+
+  segment(segment: number): SegmentEntry | null {
+    return this.#rows.one<SegmentEntry>("select * from segments where segment = ?", segment);
+  }
+
+  /** Segments that cover ends after `finishSeq`, in order. */
+  segmentsAfter(finishSeq: number, limit: number): SegmentEntry[] {
+    return this.#rows.all<SegmentEntry>(
+      "select * from segments where last_seq > ? order by segment limit ?",
+      finishSeq,
+      limit,
+    );
+  }
+
+  silentSegments(now: number, limit: number): SegmentEntry[] {
+    return this.#rows.all<SegmentEntry>(
+      "select * from segments where key is null and ask_at <= ? order by segment limit ?",
+      now,
+      limit,
+    );
+  }
+
+  setSegment(segment: number, columns: Partial<SegmentEntry>): void {
+    this.#rows.set("segments", { segment }, columns);
+  }
+
+  /** Keeps the newest `LIMITS.eventsPerRun`; a reader that is further behind gets a snapshot. */
+  addEvent(id: number, event: EventName, data: object): void {
+    this.#rows.insert("events", { id, event, data: JSON.stringify(data) });
+    if (id <= LIMITS.eventsPerRun) return;
+    this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
+  }
+
+  /** Takes back that nothing more will follow: whoever reads from the start must read on. */
+  dropEnd(): void {
+    this.#sql.exec("delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')");
+  }
+
+  events(after: number, limit: number): StoredEvent[] {
+    return this.#rows
+      .all<{ id: number; event: EventName; data: string }>(
+        "select * from events where id > ? order by id limit ?",
+        after,
+        limit,
+      )
+      .map(({ id, event, data }) => ({ id, event, data: JSON.parse(data) as object }));
+  }
+
+  addDeadLetter(queue: string, body: string, at: number): void {
+    this.#rows.insert("dead_letters", { queue, body, at });
+  }
+}

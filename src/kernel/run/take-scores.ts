@@ -1,0 +1,53 @@
+/**
+ * What is handed to a run by whoever scores, where its store may refuse it for what it is: that unit ends without, with a
+ * short reason, and holds up no other. Trouble of the store itself is thrown, and passes.
+ */
+import { ScoringError, serializeError } from "../../contract/errors.ts";
+import { orRefusal } from "../kit/storage-faults.ts";
+import type { GroupSamples } from "../messages/training-wire.ts";
+import type { RunSpec, ScoredMember } from "../messages/wire.ts";
+import { score } from "./accounting.ts";
+import type { RunStore } from "./store.ts";
+
+export function takeScores(
+  store: RunStore,
+  spec: RunSpec,
+  members: readonly ScoredMember[],
+  now: number,
+  samples: readonly GroupSamples[] = [],
+): void {
+  if (refusedScores(store, spec, members, now, samples) === null) return;
+  for (const unit of unitsOf(spec, members)) {
+    const refused = refusedScores(store, spec, unit, now, samples);
+    if (refused === null) continue;
+    const without = unit.map((member) => withoutScores(member, refused));
+    score(store, spec, without, now);
+  }
+}
+
+function refusedScores(...scores: Required<Parameters<typeof score>>): string | null {
+  const taken = orRefusal(() => {
+    score(...scores);
+    return { refused: null };
+  });
+  return taken.refused;
+}
+
+/** What is scored together stands and falls together. */
+function unitsOf({ whole_groups }: RunSpec, members: readonly ScoredMember[]): (readonly ScoredMember[])[] {
+  if (!whole_groups) return members.map((member) => [member]);
+  return [...Map.groupBy(members, ({ group }) => group).values()];
+}
+
+function withoutScores({ record, ...place }: ScoredMember, why: string): ScoredMember {
+  const { rollout_id } = record;
+  const failure = { function: "rubric", error: reasonOf("its scores", why), retryable: false };
+  const none = { reward: null, scores: [], scoring_errors: [failure], unscored: "scorer" } as const;
+  return { ...place, record: { rollout_id, ...none } };
+}
+
+/** What stands in the place of a value that could not be stored. */
+export function reasonOf(what: string, why: string): string {
+  const { error, message } = serializeError(new ScoringError(`${what} could not be stored: ${why}`));
+  return `${error}: ${message}`;
+}

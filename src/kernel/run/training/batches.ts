@@ -1,0 +1,161 @@
+/**
+ * Cuts batches from the buffer of a training run: whole groups, in the order they became whole. A batch is a row first;
+ * only then is it written to R2 and offered (loop.ts).
+ *
+ * Invariants. No group that is too old is in a batch. At most `lead` + 1 batches are ahead of the published version.
+ * Groups that train nothing are counted and left out; a batch of nothing else is none, and the step stays.
+ */
+
+import type { BatchSize } from "../../../contract/training-request.ts";
+import { batchId } from "../../../core/training/batch.ts";
+import { isFresh, offPolicyLag } from "../../../core/training/numbering.ts";
+import { type GroupFacts, stepMetrics } from "../../../core/training/step-metrics.ts";
+import type { TrainingSpec } from "../../messages/training-wire.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { RunHead } from "../schema.ts";
+import type { RunStore } from "../store.ts";
+import { type Buffered, type BufferedGroup, type Dropped, withDropped } from "../training-state.ts";
+import { noteEmpty, withGroup } from "./groups.ts";
+import { allCut, isBehind, isFull } from "./plan.ts";
+
+export function canCut({ training: asked }: RunSpec, head: RunHead): boolean {
+  const { training } = head;
+  if (asked === undefined || training === null) return false;
+  if (head.stop !== null || head.settled_at !== null || head.paused) return false;
+  if (allCut(asked, training) || isBehind(asked, training)) return false;
+  return isFull(asked.batch_size, training.buffered);
+}
+
+/** Cuts what can be cut. Says how many batches there are more. */
+export function cutBatches(store: RunStore, spec: RunSpec, now: number): number {
+  let cut = 0;
+  while (canCut(spec, store.head())) {
+    if (store.transaction(() => cutOne(store, spec, now))) cut += 1;
+  }
+  return cut;
+}
+
+/** False: what there was trains nothing. */
+function cutOne(store: RunStore, spec: RunSpec, now: number): boolean {
+  const asked = spec.training;
+  const { training } = store.head();
+  if (asked === undefined || training === null) return false;
+  const groups = firstOf(store.training.buffered(), asked.batch_size);
+  const trained = groups.filter(({ samples }) => samples > 0);
+  for (const group of groups) {
+    if (group.samples > 0) shipGroup(store, group, training.step);
+    else dropBuffered(store, group, "zero_variance");
+  }
+  if (trained.length === 0) {
+    noteEmpty(store, groups.length);
+    return false;
+  }
+  addBatch(store, spec, trained, now);
+  noteStep(store, { step: training.step, stale: training.stale, cut: groups.length, now });
+  sweepBuffer(store, asked);
+  return true;
+}
+
+/** Drops what is too old for the batch that is collected now: it would take the place of what is not. */
+function sweepBuffer(store: RunStore, asked: TrainingSpec): void {
+  const step = store.head().training?.step ?? 1;
+  const stale = store.training
+    .buffered()
+    .filter(({ dispatch_version }) => !isFresh(dispatch_version, step, asked.max_off_policy_steps));
+  for (const group of stale) dropBuffered(store, group, "stale");
+}
+
+/** As many whole groups as make a batch: the last may be more than was missing. */
+function firstOf(groups: readonly BufferedGroup[], size: BatchSize): BufferedGroup[] {
+  const first: BufferedGroup[] = [];
+  let sum: Buffered = { groups: 0, rollouts: 0, samples: 0, tokens: 0, bytes: 0 };
+  for (const group of groups) {
+    if (isFull(size, sum)) break;
+    first.push(group);
+    sum = withGroup(sum, group, 1);
+  }
+  return first;
+}
+
+function shipGroup(store: RunStore, group: BufferedGroup, step: number): void {
+  store.training.setGroup(group.group_index, { state: "shipped", step });
+  const head = store.head();
+  const { training } = head;
+  if (training === null) return;
+  const sampled = { start: group.dispatch_version, end: group.max_version ?? 0 };
+  store.saveHead({
+    ...head,
+    training: {
+      ...training,
+      shipped: training.shipped + 1,
+      buffered: withGroup(training.buffered, group, -1),
+      max_lag: Math.max(training.max_lag, offPolicyLag(step, sampled).total),
+    },
+  });
+}
+
+/** Out of the buffer, with the reason. */
+export function dropBuffered(store: RunStore, group: BufferedGroup, reason: Dropped): void {
+  const { group_index } = group;
+  store.training.setGroup(group_index, { state: "dropped", reason, made: null, credits: null });
+  const head = store.head();
+  const { training } = head;
+  if (training === null) return;
+  const buffered = withGroup(training.buffered, group, -1);
+  const counted = withDropped({ ...training, buffered }, reason, group.rollouts);
+  store.saveHead({ ...head, training: counted });
+}
+
+function addBatch(store: RunStore, { run_id }: RunSpec, groups: readonly BufferedGroup[], now: number): void {
+  const head = store.head();
+  const { training } = head;
+  if (training === null) return;
+  const { step, batches } = training;
+  const { generation } = training.trainer;
+  const sum = (of: (group: BufferedGroup) => number) => groups.reduce((total, group) => total + of(group), 0);
+  store.training.addBatch({
+    step,
+    generation,
+    batch_id: batchId(run_id, step, generation),
+    max_version: Math.max(...groups.map(({ max_version }) => max_version ?? 0)),
+    groups: groups.length,
+    rollouts: sum(({ rollouts }) => rollouts),
+    samples: sum(({ samples }) => samples),
+    tokens: sum(({ tokens }) => tokens),
+    cut_at: now,
+  });
+  const shipped = { ...batches, shipped: batches.shipped + 1 };
+  store.saveHead({
+    ...head,
+    training: { ...training, step: step + 1, empty: 0, stale: 0, batches: shipped },
+  });
+}
+
+interface Cut {
+  readonly step: number;
+  /** Rollouts dropped since the batch before because they were too old; */
+  readonly stale: number;
+  /** groups the batch counted, whether they train or not. */
+  readonly cut: number;
+  readonly now: number;
+}
+
+function noteStep(store: RunStore, { step, stale, cut, now }: Cut): void {
+  const { generation = 0 } = store.head().training?.trainer ?? {};
+  const batch = store.training.batch(step, generation);
+  const before = store.training.batch(step - 1, generation)?.cut_at;
+  if (batch === null) return;
+  const read = (facts: readonly string[]) => facts.map((text) => JSON.parse(text) as GroupFacts);
+  const arrived = read(store.training.arrivedFacts(step));
+  const shipped = read(store.training.shippedFacts(step));
+  const { groups, rollouts, samples, tokens } = batch;
+  store.training.noteStep(step, now, {
+    ...stepMetrics({ step, arrived, shipped, dropped_stale: stale }),
+    "batch/groups": groups,
+    "batch/rollouts": rollouts,
+    "batch/samples": samples,
+    "batch/tokens": tokens,
+    "batch/trainable_share": groups / cut,
+    ...(before !== undefined && { "time/step": (now - before) / 1000 }),
+  });
+}

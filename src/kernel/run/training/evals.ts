@@ -1,0 +1,208 @@
+/**
+ * Evals of a training run's own weights, at its start and every so many steps: runs of their own, on the same endpoint and
+ * model, followed until they end; their mean goes into the series at the step they began at.
+ *
+ * Invariants. One eval a step and generation, however often it is asked for: its Idempotency-Key says which. The lead gate
+ * does not hold them back. One that cannot begin is given up after some tries, and the training goes on. A training run that
+ * is cancelled cancels those that run, and a reset those of weights that are gone.
+ */
+import { RunRequest, type RunView } from "../../../contract/run.ts";
+import type { RunFleet } from "../../../contract/run-spec.ts";
+import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
+import type { Scope } from "../../../contract/scope.ts";
+import { evalPlayed, evalsOwn } from "../../../contract/training-request.ts";
+import type { ResolvedDataset } from "../../dataset/resolve.ts";
+import { getRun } from "../../db/runs.ts";
+import type { CreateOptions } from "../../kit/idempotency.ts";
+import { idsOf, logError } from "../../kit/log.ts";
+import { runObject } from "../../kit/names.ts";
+import { sha256Hex } from "../../kit/secrets.ts";
+import { Subrequests } from "../../kit/subrequests.ts";
+import type { Result } from "../../messages/refusal.ts";
+import type { TrainingSpec } from "../../messages/training-wire.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { RunStore } from "../store.ts";
+import type { TrainEval } from "../training-state.ts";
+
+const LOOK_MS = 2000;
+const LONGEST_LOOK_MS = 60_000;
+const MOST_TRIES_TO_BEGIN = 5;
+
+type Asked = NonNullable<TrainingSpec["eval"]>;
+type Weights = Pick<RunFleet, "weights_of" | "initial_weights">;
+
+/** Accepts an eval as the API accepts a run that anybody asks for. */
+export type AcceptEval = (
+  env: Env,
+  scope: Scope,
+  request: RunRequest,
+  options: CreateOptions & { readonly byRun: true; readonly rows?: ResolvedDataset; readonly weights: Weights },
+) => Promise<Result<{ readonly run: Pick<RunView, "id"> }>>;
+
+export class TrainingEvals {
+  readonly #env: Env;
+  readonly #accept: AcceptEval;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+
+  constructor(env: Env, store: RunStore, now: () => number, accept: AcceptEval) {
+    this.#env = env;
+    this.#accept = accept;
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Epoch milliseconds; null for nothing to do. */
+  nextAt({ training }: RunSpec): number | null {
+    const asked = training?.eval ?? null;
+    if (asked === null) return null;
+    if (dueStep(this.#store, asked) !== null) return this.#now();
+    const due = this.#store.training.openEvals().map(({ due_at }) => due_at);
+    if (due.length > 0 && this.#isCancelled()) return this.#now();
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** Begins what is due, and looks after what runs. */
+  async advance(spec: RunSpec): Promise<void> {
+    const asked = spec.training?.eval ?? null;
+    if (asked === null) return;
+    const subrequests = new Subrequests();
+    if (this.#isCancelled()) return await this.#cancelAll(spec, subrequests);
+    noteDue(this.#store, asked, this.#now());
+    for (const entry of this.#store.training.openEvals()) {
+      if (entry.due_at > this.#now()) continue;
+      if (this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
+      else if (entry.run_id === null) await this.#begin(spec, asked, entry);
+      else await this.#follow(spec, asked, entry, entry.run_id, subrequests);
+    }
+  }
+
+  async #begin(spec: RunSpec, asked: Asked, entry: TrainEval): Promise<void> {
+    const { scope, run_id } = spec;
+    const request = requestOf(spec, asked, entry);
+    const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
+    const requestHash = sha256Hex(JSON.stringify(request));
+    const rows = await rowsOf(this.#env, spec, asked);
+    const payer = spec.money?.payer ?? run_id;
+    const from = spec.origin === undefined ? {} : { origin: spec.origin };
+    const { initial_weights } = spec.fleet ?? {};
+    const weights = { weights_of: run_id, ...(initial_weights !== undefined && { initial_weights }) };
+    const begun = { byRun: true as const, weights, ...from, ...rows };
+    const options = { idempotencyKey, requestHash, now: this.#now(), payer, ...begun };
+    const accepted = await this.#accept(this.#env, scope, request, options);
+    if (accepted.ok) {
+      const { id } = accepted.value.run;
+      this.#later(entry, { run_id: id, state: "running", tries: 0 });
+      return;
+    }
+    const { message } = accepted.error;
+    logError("eval of a training run", idsOf(spec), new Error(message));
+    const state = entry.tries + 1 >= MOST_TRIES_TO_BEGIN ? "failed" : "due";
+    this.#later(entry, { state, tries: entry.tries + 1 });
+  }
+
+  async #follow(spec: RunSpec, asked: Asked, entry: TrainEval, runId: string, subrequests: Subrequests): Promise<void> {
+    const run = runObject(this.#env, spec.scope, runId);
+    const view = await subrequests.object(() => run.view());
+    if (view === null) {
+      // Somebody has deleted it.
+      this.#store.training.setEval(entry, { state: "failed" });
+      return;
+    }
+    if (view.settled_at === null) {
+      this.#later(entry, { tries: entry.tries + 1 });
+      return;
+    }
+    this.#store.transaction(() => {
+      this.#store.training.setEval(entry, { state: "done" });
+      const { mean } = view.report.reward;
+      const values = { [`eval/${environmentOf(spec, asked)}/reward`]: mean };
+      this.#store.training.noteStep(entry.step, this.#now(), values);
+    });
+  }
+
+  #isCancelled(): boolean {
+    return this.#store.head().stop?.kind === "cancel";
+  }
+
+  /** Of weights that were taken back: the step's number is that of others by now. */
+  #isVoid({ step, generation }: TrainEval): boolean {
+    const { training } = this.#store.head();
+    if (training === null) return false;
+    return generation < training.trainer.generation && step > training.trainer.reset_to;
+  }
+
+  async #cancelAll(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    for (const entry of this.#store.training.openEvals()) {
+      await this.#cancel(spec, entry, subrequests);
+    }
+  }
+
+  /** Nobody waits for what it would say. */
+  async #cancel({ scope }: RunSpec, entry: TrainEval, subrequests: Subrequests): Promise<void> {
+    const { run_id } = entry;
+    if (run_id !== null) {
+      await subrequests.object(() => runObject(this.#env, scope, run_id).cancel());
+    }
+    this.#store.training.setEval(entry, { state: "failed" });
+  }
+
+  #later(entry: TrainEval, columns: Partial<TrainEval>): void {
+    const wait = Math.min(LONGEST_LOOK_MS, LOOK_MS * 2 ** (columns.tries ?? 0));
+    this.#store.training.setEval(entry, { ...columns, due_at: this.#now() + wait });
+  }
+}
+
+/** The step whose weights serve now and are to be evaluated; null once they are. */
+function dueStep(store: RunStore, { every, at_start }: Asked): number | null {
+  const { training, stop } = store.head();
+  if (training === null || stop !== null) return null;
+  const { serving } = training.trainer;
+  const step = serving - (serving % every);
+  return step > training.evaluated && (step > 0 || at_start) ? step : null;
+}
+
+function noteDue(store: RunStore, asked: Asked, now: number): void {
+  store.transaction(() => {
+    const head = store.head();
+    const { training } = head;
+    const step = dueStep(store, asked);
+    if (training === null || step === null) return;
+    const { serving, generation } = training.trainer;
+    store.training.addEval({ step, generation, policy_version: serving, due_at: now });
+    store.saveHead({ ...head, training: { ...training, evaluated: step } });
+  });
+}
+
+function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_version: version }: TrainEval): RunRequest {
+  const { run_id, model, seed, max_concurrent, limits, judges = {} } = spec;
+  const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
+    return [name, { endpoint: endpoint_id, model, sampling }];
+  });
+  return RunRequest.parse({
+    kind: "eval",
+    ...evalPlayed(asked, spec),
+    ...{ model, seed, max_concurrent, limits },
+    ...(spec.fleet === undefined ? { endpoint: spec.endpoint_id } : { fleet: spec.fleet.id }),
+    judges: Object.fromEntries(targets),
+    sampling: evalSampling(spec.sampling, cacheSalt({ run_id, generation, version })),
+    metadata: { training_run: run_id, step: String(step) },
+  });
+}
+
+/** The rows that came with the run, for an eval of its own environment: what is held out of them comes first. */
+async function rowsOf(
+  env: Env,
+  { scope, run_id, dataset, environment }: RunSpec,
+  asked: Asked,
+): Promise<{ readonly rows?: ResolvedDataset }> {
+  const { length } = dataset;
+  if (dataset.key === null || length === null || !evalsOwn(asked, environment)) return {};
+  const found = await getRun(env.DB, scope, run_id);
+  return { rows: { id: found?.run.dataset_id ?? null, dataset: { ...dataset, length } } };
+}
+
+/** As the series name it. */
+function environmentOf({ environment }: RunSpec, asked: Asked): string {
+  return asked.environment ?? environment.id;
+}

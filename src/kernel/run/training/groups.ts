@@ -1,0 +1,259 @@
+/**
+ * A training run's groups as they become whole: credited against each other, then buffered for a batch or dropped, with
+ * the reason on record. Inside the transaction that ended the group's last member.
+ *
+ * Invariants. A group is taken in once. Who has no reward takes no part. What was sampled by weights that are too old,
+ * or gone, never trains. A run whose rollouts give nothing to train ends, and says what they came to.
+ */
+import { type CreditedGroup, creditGroup } from "../../../core/training/advantage.ts";
+import { isFresh } from "../../../core/training/numbering.ts";
+import type { GroupFacts } from "../../../core/training/step-metrics.ts";
+import type { GroupSamples, TrainingSpec } from "../../messages/training-wire.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { RunStore } from "../store.ts";
+import {
+  type Buffered,
+  type Counts,
+  type Credit,
+  type Dropped,
+  type Made,
+  plus,
+  type TrainGroup,
+  type TrainingState,
+  withDropped,
+} from "../training-state.ts";
+import type { MemberRow } from "../training-store.ts";
+import { allCut, stepRollouts } from "./plan.ts";
+
+/** So many batches in a row with nothing in them, or so many batches' worth of rollouts, and the run gives up. */
+const MOST_BARREN_BATCHES = 10;
+
+/** A group that is whole, and what is known of it. */
+interface Arrival {
+  readonly group: TrainGroup;
+  readonly members: readonly MemberRow[];
+  readonly credited: CreditedGroup;
+  readonly made: GroupSamples | null;
+}
+
+/** Takes the group in, if all its members have ended. Of a run that trains nothing: does nothing. */
+export function closeGroup(store: RunStore, spec: RunSpec, index: number, made: GroupSamples | null): void {
+  const asked = spec.training;
+  const group = asked === undefined ? null : store.training.group(index);
+  if (asked === undefined || group === null || group.position !== null) return;
+  const members = store.training.members(index);
+  const ended = members.filter(({ status }) => status === "done").length;
+  if (ended < spec.rollouts_per_example) return;
+  const rewards = members.map(({ id, reward }) => ({ reward, lengths: made?.lengths[id] }));
+  takeIn(store, spec, asked, { group, members, credited: creditGroup(asked, rewards), made });
+}
+
+function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Arrival): void {
+  const head = store.head();
+  const { training } = head;
+  if (training === null) return;
+  const { group } = arrival;
+  const position = training.positions + 1;
+  const arrived_step = training.step;
+  const facts = JSON.stringify(factsOf(arrival));
+  const voided = group.state === "dropped";
+  const reason = voided ? group.reason : dropReason(asked, training, arrival);
+  const columns = reason === null ? columnsOf(arrival) : NOTHING_KEPT;
+  const mean = reason === "stale" || reason === "version_reset" ? null : arrival.credited.mean;
+  const state = reason === null ? ("buffered" as const) : ("dropped" as const);
+  const kept = { ...columns, mean, state, reason, position, arrived_step, facts };
+  store.training.setGroup(group.group_index, kept);
+  const met = { ...noteArrival(training, arrival), positions: position };
+  const counted = voided ? met : countedIn(met, reason, columns, spec.rollouts_per_example);
+  const stored_bytes = head.stored_bytes + (arrival.made?.object?.bytes ?? 0);
+  store.saveHead({ ...head, training: counted, stored_bytes });
+  if (!voided) giveUpIfBarren(store, spec, asked, reason ?? barrenCause(columns));
+}
+
+function dropReason(asked: TrainingSpec, training: TrainingState, { group, credited, made }: Arrival): Dropped | null {
+  if (allCut(asked, training)) return "unused";
+  if (!isFresh(group.dispatch_version, training.step, asked.max_off_policy_steps)) return "stale";
+  const newest = newestVersion(group, made);
+  if (group.void_above !== null && newest > group.void_above) return "version_reset";
+  if (credited.verdict === "too_few") return "too_few";
+  // Without a refill it counts towards its batch and trains nothing.
+  if (credited.verdict === "zero_variance") {
+    return asked.zero_variance === "refill" ? "zero_variance" : null;
+  }
+  return made === null || made.object === null || made.samples.length === 0 ? "untrainable" : null;
+}
+
+function newestVersion({ dispatch_version }: TrainGroup, made: GroupSamples | null): number {
+  return (made?.samples ?? []).reduce(
+    (newest, { policy_version_end }) => Math.max(newest, policy_version_end),
+    dispatch_version,
+  );
+}
+
+const NOTHING_KEPT = {
+  rollouts: 0,
+  samples: 0,
+  tokens: 0,
+  bytes: 0,
+  made: null,
+  credits: null,
+  max_version: null,
+};
+
+function columnsOf({ group, members, credited, made }: Arrival) {
+  const trains = credited.verdict === "train" && made !== null;
+  if (!trains) return { ...NOTHING_KEPT, rollouts: credited.survivors };
+  const { object, samples } = made;
+  const credits = creditsOf(members, credited);
+  const counted = samples.filter(({ rollout_id }) => rollout_id in credits);
+  return {
+    rollouts: new Set(counted.map(({ rollout_id }) => rollout_id)).size,
+    samples: samples.length,
+    tokens: samples.reduce((sum, { tokens }) => sum + tokens, 0),
+    bytes: object?.bytes ?? 0,
+    made: JSON.stringify({ object, samples } satisfies Made),
+    credits: JSON.stringify(credits),
+    max_version: newestVersion(group, made),
+  };
+}
+
+function creditsOf(members: readonly MemberRow[], { advantages }: CreditedGroup): Record<string, Credit> {
+  const credits: Record<string, Credit> = {};
+  for (const [at, { id, reward, is_truncated }] of members.entries()) {
+    if (reward === null) continue;
+    const outcome = is_truncated === 1 ? "truncated" : "scored";
+    credits[id] = { reward, advantage: advantages[at] ?? null, outcome };
+  }
+  return credits;
+}
+
+function factsOf({ group, members, made }: Arrival): GroupFacts {
+  // All are rollouts of one task; one that could not be started says nothing of it.
+  const whose = members.find(({ member }) => member !== null)?.member ?? null;
+  const rollouts = members.map((member) => {
+    const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
+    return {
+      reward: member.reward,
+      outcome: member.outcome ?? "failed",
+      is_truncated: member.is_truncated === 1,
+      lengths: made?.lengths[member.id] ?? null,
+      samples: samples.length,
+      policy_version_end: samples.reduce(
+        (newest, { policy_version_end }) => Math.max(newest, policy_version_end),
+        group.dispatch_version,
+      ),
+      error: member.outcome === "failed" ? member.reason : null,
+    };
+  });
+  const { transitions, untrainable } = made ?? {};
+  const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }) };
+  const { dispatch_version } = group;
+  return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
+}
+
+/** What is counted of every group, whatever becomes of it. */
+function noteArrival(training: TrainingState, { made }: Arrival): TrainingState {
+  if (made === null) return training;
+  const transitions = together(training.transitions, made.transitions);
+  const branches = together(training.branches, made.branches);
+  let untrainable: Counts = training.untrainable;
+  for (const [cause, n] of Object.entries(made.untrainable)) {
+    untrainable = plus(untrainable, cause, n);
+  }
+  const seen = withSeen(training.seen, made);
+  return { ...training, transitions, branches, untrainable, seen };
+}
+
+function together(one: GroupSamples["transitions"], other: GroupSamples["transitions"]): GroupSamples["transitions"] {
+  return {
+    clean: one.clean + other.clean,
+    forked: one.forked + other.forked,
+    realigned: one.realigned + other.realigned,
+  };
+}
+
+function countedIn(
+  training: TrainingState,
+  reason: Dropped | null,
+  columns: ReturnType<typeof columnsOf>,
+  size: number,
+): TrainingState {
+  const groups_open = training.groups_open - 1;
+  if (reason !== null) return withDropped({ ...training, groups_open }, reason, size);
+  return { ...training, groups_open, buffered: withGroup(training.buffered, columns, 1) };
+}
+
+/** What rollouts come to in tokens is known of those that train nothing, too: a run may begin with many of them. */
+function withSeen(seen: TrainingState["seen"], { samples, lengths }: GroupSamples): TrainingState["seen"] {
+  const totals = Object.values(lengths).map(({ total }) => total);
+  const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0);
+  const tokens = sum(samples.length > 0 ? samples.map((one) => one.tokens) : totals);
+  if (tokens === 0) return seen;
+  const made = new Set(samples.map(({ rollout_id }) => rollout_id)).size;
+  return { rollouts: seen.rollouts + (made || totals.length), tokens: seen.tokens + tokens };
+}
+
+/** The buffer with a group more (`by` 1), or less (-1). */
+export function withGroup(buffered: Buffered, group: Omit<Buffered, "groups">, by: 1 | -1): Buffered {
+  return {
+    groups: buffered.groups + by,
+    rollouts: buffered.rollouts + by * group.rollouts,
+    samples: buffered.samples + by * group.samples,
+    tokens: buffered.tokens + by * group.tokens,
+    bytes: buffered.bytes + by * group.bytes,
+  };
+}
+
+/** Null: the group trains. */
+function barrenCause({ samples }: { readonly samples: number }): Dropped | null {
+  return samples > 0 ? null : "zero_variance";
+}
+
+function giveUpIfBarren(store: RunStore, spec: RunSpec, asked: TrainingSpec, cause: Dropped | null): void {
+  const head = store.head();
+  const { training } = head;
+  if (training === null || cause === "unused" || cause === "version_reset") return;
+  if (cause === null) {
+    store.saveHead({ ...head, training: { ...training, barren: 0, barren_causes: {} } });
+    return;
+  }
+  const barren = training.barren + spec.rollouts_per_example;
+  const barren_causes = plus(training.barren_causes, cause);
+  store.saveHead({ ...head, training: { ...training, barren, barren_causes } });
+  if (barren >= MOST_BARREN_BATCHES * stepRollouts(spec, asked, training)) {
+    failBarren(store, `${barren} rollouts in a row`, barren_causes);
+  }
+}
+
+/** A batch of so many groups was cut and there was nothing in it: with anything to train they would be in it. */
+export function noteEmpty(store: RunStore, groups: number): void {
+  const head = store.head();
+  if (head.training === null) return;
+  const empty = head.training.empty + 1;
+  store.saveHead({ ...head, training: { ...head.training, empty } });
+  if (empty >= MOST_BARREN_BATCHES) {
+    failBarren(store, `${empty} batches in a row`, { zero_variance: groups });
+  }
+}
+
+const CAUSES: { readonly [Reason in Dropped]?: string } = {
+  zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for it",
+  too_few: "fewer members were scored than min_group_size",
+  untrainable: "no token ids, no logprobs, or a version nobody published or knows: see training.samples.untrainable",
+  stale: "older than max_off_policy_steps",
+};
+
+function failBarren(store: RunStore, what: string, dropped: Counts): void {
+  const head = store.head();
+  const causes = Object.entries(dropped)
+    .map(([reason, n]) => `${n} ${n === 1 ? "group" : "groups"} ${reason}${whyOf(reason)}`)
+    .join("; ");
+  const message = `${what} gave nothing to train on: ${causes}`;
+  const stop = head.stop ?? ({ kind: "fail", code: "nothing_to_train", message } as const);
+  store.saveHead({ ...head, stop, row_current: false });
+}
+
+function whyOf(reason: string): string {
+  const why = Object.entries(CAUSES).find(([name]) => name === reason)?.[1];
+  return why === undefined ? "" : ` (${why})`;
+}

@@ -1,0 +1,291 @@
+/**
+ * What moves a run's training forward: cuts what has gathered, writes it to R2, tells the trainer's object, and asks that
+ * one when it has long been silent. Everything it does follows from rows: whatever a kill swallows is done again.
+ *
+ * Invariants. A batch is in R2 before anybody is told of it. One pass at a time, and none throws. A run that waits for
+ * its trainer costs one question a minute, then fewer.
+ */
+
+import { rolloutId } from "../../../core/ids.ts";
+import { estimatorOf } from "../../../core/training/advantage.ts";
+import { type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
+import { idsOf } from "../../kit/log.ts";
+import { batchKeys, trainerObject } from "../../kit/names.ts";
+import { macWithin, sha256Hex } from "../../kit/secrets.ts";
+import { SingleFlight } from "../../kit/single-flight.ts";
+import { Subrequests } from "../../kit/subrequests.ts";
+import {
+  type ReadyBatch,
+  type TrainerSnapshot,
+  type TrainingSpec,
+  trainerSpecOf,
+} from "../../messages/training-wire.ts";
+import type { RolloutSlot, RunSpec } from "../../messages/wire.ts";
+import { announce, trainsOn } from "../standing.ts";
+import type { RunStore } from "../store.ts";
+import type { Credit, Made, TrainBatch, TrainGroup } from "../training-state.ts";
+import { canCut, cutBatches } from "./batches.ts";
+import { type AcceptEval, TrainingEvals } from "./evals.ts";
+import { takeNews } from "./news.ts";
+import { type Ending, voidStale } from "./stale.ts";
+
+type MadeObject = Made & { readonly object: NonNullable<Made["object"]> };
+
+const LOOK_MS = 60_000;
+const LONGEST_LOOK_MS = 10 * 60_000;
+
+/** What the loop asks of the run that it is part of. */
+interface Above {
+  readonly toScore: (unit: number) => void;
+  readonly acceptEval: AcceptEval;
+}
+
+export class TrainingLoop {
+  readonly #env: Env;
+  readonly #store: RunStore;
+  readonly #now: () => number;
+  readonly #toScore: (unit: number) => void;
+  readonly #evals: TrainingEvals;
+  readonly #shipping: SingleFlight;
+  readonly #evaluating: SingleFlight;
+  /** A fresh instance, maybe after a restart, asks at once. */
+  #lookAt = 0;
+  #lookWait = LOOK_MS;
+
+  constructor(env: Env, store: RunStore, now: () => number, { toScore, acceptEval }: Above) {
+    this.#env = env;
+    this.#store = store;
+    this.#now = now;
+    this.#toScore = toScore;
+    this.#evals = new TrainingEvals(env, store, now, acceptEval);
+    this.#shipping = new SingleFlight("training", now);
+    this.#evaluating = new SingleFlight("evals of a training run", now);
+  }
+
+  /** The trainer's object has news. */
+  changed(spec: RunSpec, snapshot: TrainerSnapshot): { acked_step: number } {
+    const before = this.#store.head().training?.trainer.seq ?? 0;
+    const units = takeNews(this.#store, spec, snapshot, this.#ending(spec));
+    for (const unit of units) this.#toScore(unit);
+    const after = this.#store.head().training?.trainer;
+    if (after !== undefined && after.seq > before) this.#heard();
+    return { acked_step: after?.acked_step ?? 0 };
+  }
+
+  /** Does what is due; null when that is nothing. Never throws. */
+  advance(spec: RunSpec): Promise<void> | null {
+    const { training } = spec;
+    if (training === undefined) return null;
+    const now = this.#now();
+    const ships = (this.#shipsAt(spec) ?? Number.POSITIVE_INFINITY) <= now;
+    const evaluates = (this.#evals.nextAt(spec) ?? Number.POSITIVE_INFINITY) <= now;
+    const passes = [
+      ships ? this.#shipping.run(idsOf(spec), () => this.#ship(spec, training)) : null,
+      evaluates ? this.#evaluating.run(idsOf(spec), () => this.#evals.advance(spec)) : null,
+    ].filter((pass) => pass !== null);
+    return passes.length === 0 ? null : Promise.all(passes).then(() => undefined);
+  }
+
+  /** Epoch milliseconds of what is next to be done; null for nothing. */
+  nextAt(spec: RunSpec): number | null {
+    if (spec.training === undefined) return null;
+    const ships = this.#shipping.after(this.#shipsAt(spec));
+    const evaluates = this.#evaluating.after(this.#evals.nextAt(spec));
+    if (ships === null || evaluates === null) return ships ?? evaluates;
+    return Math.min(ships, evaluates);
+  }
+
+  async #ship(spec: RunSpec, training: TrainingSpec): Promise<void> {
+    if (cutBatches(this.#store, spec, this.#now()) > 0) {
+      const units = voidStale(this.#store, spec, this.#ending(spec));
+      for (const unit of units) this.#toScore(unit);
+    }
+    const subrequests = new Subrequests();
+    await this.#write(spec, training, subrequests);
+    await this.#tell(spec, subrequests);
+  }
+
+  #shipsAt(spec: RunSpec): number | null {
+    return this.#hasToShip(spec) ? this.#now() : this.#lookAfter(spec);
+  }
+
+  /** Something that waits for nobody. */
+  #hasToShip(spec: RunSpec): boolean {
+    const { training } = this.#store;
+    return (
+      canCut(spec, this.#store.head()) ||
+      training.batchesIn("building").length > 0 ||
+      training.batchesIn("built").length > 0 ||
+      this.#untold() ||
+      this.#toRevive() !== null
+    );
+  }
+
+  async #write(spec: RunSpec, asked: TrainingSpec, subrequests: Subrequests): Promise<void> {
+    const { training } = this.#store;
+    for (const batch of training.batchesIn("building")) {
+      const groups = training.shippedFor(batch.step);
+      const written = await writeBatch(this.#env, spec, asked, batch, groups, subrequests);
+      this.#store.transaction(() => {
+        // A reset may have come in between.
+        if (training.batch(batch.step, batch.generation)?.state !== "building") return;
+        training.setBatch(batch, { ...written, state: "built" });
+        const { step, generation, batch_id, rollouts, samples, tokens } = batch;
+        const data = { step, generation, batch_id, rollouts, samples, tokens };
+        announce(this.#store, "batch.ready", data, this.#now());
+      });
+    }
+  }
+
+  /** Tells the trainer's object what it does not know, or asks how it stands. */
+  async #tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    const built = this.#store.training.batchesIn("built");
+    const look = this.#lookAfter(spec) ?? Number.POSITIVE_INFINITY;
+    const revive = this.#toRevive();
+    const due = look <= this.#now();
+    if (built.length === 0 && !this.#untold() && revive === null && !due) return;
+    const trainer = trainerObject(this.#env, spec.scope, spec.run_id, spec.fleet);
+    if (revive !== null) await subrequests.object(() => trainer.revive(revive));
+    const standing = this.#standing();
+    const acked_step = this.#store.head().training?.trainer.acked_step ?? 0;
+    const offered = [...built, ...this.#store.training.batchesIn("ready")].map(readyBatch);
+    const ready = () => trainer.ready(offered, { acked_step, ...standing });
+    const snapshot = (await subrequests.object(ready)) ?? (await this.#create(spec, subrequests, ready));
+    this.#store.transaction(() => {
+      for (const { step, generation } of built) {
+        const batch = this.#store.training.batch(step, generation);
+        if (batch?.state === "built") this.#store.training.setBatch(batch, { state: "ready" });
+      }
+      const head = this.#store.head();
+      if (head.training === null) return;
+      this.#store.saveHead({ ...head, training: { ...head.training, told: standing } });
+    });
+    this.#lookAt = this.#now() + this.#lookWait;
+    this.#lookWait = Math.min(LONGEST_LOOK_MS, this.#lookWait * 2);
+    this.changed(spec, snapshot);
+  }
+
+  async #create(
+    spec: RunSpec,
+    subrequests: Subrequests,
+    ready: () => Promise<TrainerSnapshot | null>,
+  ): Promise<TrainerSnapshot> {
+    const made = trainerSpecOf(spec);
+    const trainer = trainerObject(this.#env, spec.scope, spec.run_id, spec.fleet);
+    if (made !== null) await subrequests.object(() => trainer.create(made));
+    const snapshot = await subrequests.object(ready);
+    if (snapshot === null) throw new Error("the trainer's object was created and knows nothing");
+    return snapshot;
+  }
+
+  /** When the trainer's object is to be asked although it has said nothing; null once nothing is awaited of it. */
+  #lookAfter(spec: RunSpec): number | null {
+    const head = this.#store.head();
+    const over = head.stop !== null || head.settled_at !== null || !trainsOn(spec, head);
+    return over || head.paused ? null : this.#lookAt;
+  }
+
+  #heard(): void {
+    this.#lookWait = LOOK_MS;
+    this.#lookAt = this.#now() + LOOK_MS;
+  }
+
+  #standing(): { paused: boolean; ended: boolean } {
+    const { paused, stop, settled_at } = this.#store.head();
+    return { paused, ended: stop !== null || settled_at !== null };
+  }
+
+  #untold(): boolean {
+    const told = this.#store.head().training?.told;
+    const { paused, ended } = this.#standing();
+    return told !== undefined && (told.paused !== paused || told.ended !== ended);
+  }
+
+  /** A dead batch whose run was resumed is offered once more. */
+  #toRevive(): number | null {
+    const { paused, stop, settled_at, training } = this.#store.head();
+    const goes = !paused && stop === null && settled_at === null;
+    return goes ? (training?.trainer.dead?.step ?? null) : null;
+  }
+
+  #ending(spec: RunSpec): Ending {
+    const { run_id } = spec;
+    return {
+      idOf: (place: RolloutSlot) => rolloutId(run_id, place, macWithin(this.#env, run_id)),
+      now: this.#now(),
+    };
+  }
+}
+
+function readyBatch(batch: TrainBatch): ReadyBatch {
+  const { step, generation, batch_id, sha256, manifest_key, max_version } = batch;
+  if (sha256 === null || manifest_key === null) {
+    throw new Error(`batch ${batch_id} is not written`);
+  }
+  return { step, generation, batch_id, sha256, manifest_key, max_policy_version: max_version };
+}
+
+/**
+ * Writes a batch to R2: the credits of its samples, then the manifest that names its objects by digest. Both are made from
+ * rows alone, so that whoever makes them again after a kill makes the same bytes; no token passes here. What the batch's row
+ * is to say then.
+ */
+async function writeBatch(
+  env: Env,
+  spec: RunSpec,
+  asked: TrainingSpec,
+  { step, generation, batch_id }: TrainBatch,
+  groups: readonly TrainGroup[],
+  subrequests: Subrequests,
+): Promise<{ sha256: string; manifest_key: string }> {
+  const { manifest_key, credits_key } = batchKeys(spec.scope, spec.run_id, batch_id);
+  const made = groups.map((group) => ({ made: madeOf(group), credits: creditsOf(group) }));
+  const credits = creditText(made.flatMap(creditLines));
+  const manifest = await manifestOf(
+    {
+      run_id: spec.run_id,
+      step,
+      generation,
+      estimator: estimatorOf(asked.advantage, asked.length_penalty),
+      environment: `${spec.environment.id}@${spec.environment.version}`,
+      model: spec.model,
+      sampling: asked.sampling ?? spec.sampling,
+      groups: made.map(({ made: { object, samples } }) => ({ object, samples })),
+      credits: { sha256: sha256Hex(credits), bytes: new TextEncoder().encode(credits).length },
+    },
+    digestOf,
+  );
+  await subrequests.fetch(() => env.STORE.put(credits_key, credits));
+  await subrequests.fetch(() => env.STORE.put(manifest_key, JSON.stringify(manifest)));
+  return { sha256: manifest.sha256, manifest_key };
+}
+
+function madeOf({ group_index, made }: TrainGroup): MadeObject {
+  const { object, samples } = JSON.parse(made ?? "{}") as Made;
+  if (object === null || object === undefined) {
+    throw new Error(`group ${group_index} was shipped and has no samples`);
+  }
+  return { object, samples };
+}
+
+function creditsOf({ credits }: TrainGroup): Readonly<Record<string, Credit>> {
+  return JSON.parse(credits ?? "{}") as Record<string, Credit>;
+}
+
+function creditLines({
+  made,
+  credits,
+}: {
+  readonly made: Made;
+  readonly credits: Readonly<Record<string, Credit>>;
+}): CreditLine[] {
+  return made.samples.flatMap(({ sample_id, rollout_id }): CreditLine[] => {
+    const credit = credits[rollout_id];
+    return credit === undefined ? [] : [{ sample_id, ...credit }];
+  });
+}
+
+async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return Buffer.from(digest).toString("hex");
+}

@@ -1,0 +1,148 @@
+/**
+ * Which groups a training run opens, and when. A group gets one task and one policy version when it opens, and keeps
+ * both, however late its members start.
+ *
+ * Invariants. Nothing is opened for a batch that is further ahead of the published version than `lead` lets it ship, beyond
+ * what can train before it is too old, or beyond what the remaining steps take. Members of open groups are not held back by any of it.
+ */
+
+import type { BatchSize } from "../../../contract/training-request.ts";
+import { TaskPicker } from "../../../core/training/curriculum.ts";
+import { batchRollouts, capacityOf, isFresh, withinLead } from "../../../core/training/numbering.ts";
+import type { TrainingSpec } from "../../messages/training-wire.ts";
+import type { RunSpec } from "../../messages/wire.ts";
+import type { Openings } from "../dispatcher.ts";
+import type { RunHead } from "../schema.ts";
+import { trainsOn } from "../standing.ts";
+import type { RunStore } from "../store.ts";
+import type { Buffered, TrainingState } from "../training-state.ts";
+
+/** Rollouts one step takes; an estimate where batches are counted in tokens. */
+export function stepRollouts(spec: RunSpec, asked: TrainingSpec, { seen }: TrainingState): number {
+  return batchRollouts(asked.batch_size, seen, spec.rollouts_per_example);
+}
+
+/** True once every batch is cut: what is still on its way trains nothing. */
+export function allCut({ max_steps }: TrainingSpec, { step }: TrainingState): boolean {
+  return step > max_steps;
+}
+
+/** True while the trainer is behind by more than `lead`: nothing new begins, and no batch ships. */
+export function isBehind({ lead }: TrainingSpec, { step, trainer }: TrainingState): boolean {
+  return !withinLead({ step, published: trainer.published }, lead);
+}
+
+/** True while the buffer holds a batch. */
+export function isFull(size: BatchSize, { rollouts, tokens }: Buffered): boolean {
+  return "rollouts" in size ? rollouts >= size.rollouts : tokens >= size.tokens;
+}
+
+/** Rollouts of groups that may be opened now, a group's size at a time. 0 for a run that trains nothing. */
+export function openable(spec: RunSpec, { training }: RunHead): number {
+  const asked = spec.training;
+  if (asked === undefined || training === null) return 0;
+  const { applied, published } = training.trainer;
+  // After a reset an engine may serve weights that are gone, until the trainer has given it others.
+  const servesGone = applied.max > published;
+  if (allCut(asked, training) || isBehind(asked, training) || servesGone) return 0;
+  const size = spec.rollouts_per_example;
+  const capacity = capacityOf({
+    step: training.step,
+    max_steps: asked.max_steps,
+    version: training.trainer.serving,
+    published,
+    lead: asked.lead,
+    max_off_policy_steps: asked.max_off_policy_steps,
+    batch_rollouts: stepRollouts(spec, asked, training),
+    buffered: bufferedRollouts(asked, training),
+    running: training.groups_open * size,
+    // How many may run at once is decided by the dispatcher.
+    max_concurrent: Number.POSITIVE_INFINITY,
+  });
+  const least = isStarved(asked, training) ? size : 0;
+  return Math.max(least, Math.ceil(capacity / size) * size);
+}
+
+/** In what batches are counted by: where that is tokens, a group that trains nothing fills none of it. */
+function bufferedRollouts({ batch_size }: TrainingSpec, { buffered, seen }: TrainingState): number {
+  if ("rollouts" in batch_size) return buffered.rollouts;
+  return seen.tokens === 0 ? 0 : Math.ceil((buffered.tokens * seen.rollouts) / seen.tokens);
+}
+
+/** Nothing is on its way and the batch is not full: those it was thought to take had too few tokens. */
+function isStarved(asked: TrainingSpec, { groups_open, buffered, step, trainer }: TrainingState) {
+  const fresh = isFresh(trainer.serving, step, asked.max_off_policy_steps);
+  return groups_open === 0 && fresh && !isFull(asked.batch_size, buffered);
+}
+
+/** Opens as many groups as `members` more rollouts need. Inside a transaction. */
+export function openGroups(store: RunStore, spec: RunSpec, tasks: TaskOrder, members: number): void {
+  const head = store.head();
+  const { training } = head;
+  if (training === null || members <= 0) return;
+  const count = Math.ceil(members / spec.rollouts_per_example);
+  for (let opened = 0; opened < count; opened += 1) {
+    const group_index = training.groups_opened + opened;
+    store.training.openGroup({
+      group_index,
+      example_index: tasks.example(spec, group_index),
+      dispatch_version: training.trainer.serving,
+    });
+  }
+  const groups_opened = training.groups_opened + count;
+  const groups_open = training.groups_open + count;
+  store.saveHead({ ...head, training: { ...training, groups_opened, groups_open } });
+}
+
+/** What a run opens beyond what was planned: nothing, unless it trains. */
+export class GroupOpenings implements Openings {
+  readonly #store: RunStore;
+  readonly #tasks: TaskOrder;
+
+  constructor(store: RunStore) {
+    this.#store = store;
+    this.#tasks = new TaskOrder(store);
+  }
+
+  openable(spec: RunSpec): number {
+    return openable(spec, this.#store.head());
+  }
+
+  open(spec: RunSpec, rollouts: number): void {
+    openGroups(this.#store, spec, this.#tasks, rollouts);
+  }
+
+  goOn(spec: RunSpec): boolean {
+    const head = this.#store.head();
+    const { training: asked } = spec;
+    if (asked === undefined || head.training === null || !trainsOn(spec, head)) return false;
+    return !allCut(asked, head.training) && !isBehind(asked, head.training);
+  }
+}
+
+/** Which task a group gets. What it goes by is made anew from the groups' rows after a restart. */
+export class TaskOrder {
+  readonly #store: RunStore;
+  #picker: TaskPicker | null = null;
+  #noted = 0;
+
+  constructor(store: RunStore) {
+    this.#store = store;
+  }
+
+  example(spec: RunSpec, group: number): number {
+    const curriculum = spec.training?.curriculum ?? { name: "cycle" };
+    const { seed, dataset } = spec;
+    this.#picker ??= new TaskPicker({ curriculum, rows: dataset.length, seed });
+    // In turn is in turn, whatever came of the tasks.
+    if (curriculum.name !== "cycle") this.#note(this.#picker);
+    return this.#picker.example(group);
+  }
+
+  #note(picker: TaskPicker): void {
+    for (const { position, example_index, mean } of this.#store.training.meansAfter(this.#noted)) {
+      picker.note(example_index, mean);
+      this.#noted = position;
+    }
+  }
+}

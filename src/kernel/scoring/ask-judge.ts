@@ -1,0 +1,200 @@
+/**
+ * Asks one judge one question, and turns every result into a value: an answer, or a failure that says whether it may be
+ * tried again. A question about likeness (a cosine of two texts) goes to an embedding model, any other to a chat model.
+ * `JudgeCache` keeps results that were paid for.
+ */
+
+import { AuthenticationError, PermissionDeniedError } from "../../contract/errors.ts";
+import { textOf, type Usage } from "../../contract/messages.ts";
+import type { Sampling } from "../../contract/sampling.ts";
+import type { ModelResponse } from "../../contract/trajectory.ts";
+import { callBound } from "../../core/costs/allowance.ts";
+import { judgeCosts } from "../../core/costs/run-costs.ts";
+import type { Embeddings } from "../../core/rubrics/embeddings.ts";
+import type { JudgeAsk } from "../../core/rubrics/judges.ts";
+import { type ReadVerdict, readCosine, readVerdict } from "../../core/rubrics/verdict.ts";
+import { sizeOfCall, sizeOfEmbeddings } from "../clients/call-size.ts";
+import { callEmbeddings, callModel } from "../clients/inference.ts";
+import { type CachedVerdict, findVerdicts, keepVerdict } from "../db/judge-verdicts.ts";
+import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { TurnOutcome } from "../messages/endpoint-wire.ts";
+import type { AskOutcome } from "../messages/judge-outcome.ts";
+import type { JudgeTarget, RunSpec } from "../messages/wire.ts";
+import { chunksOf } from "../run/queues.ts";
+
+/** D1 binds at most 100 parameters. */
+const KEYS_PER_QUERY = 64;
+
+export interface Addressed {
+  readonly ask: JudgeAsk;
+  readonly target: JudgeTarget;
+}
+
+/**
+ * `hangUp`: aborted when nobody waits for the answer any more. Throws only for trouble of the platform that is temporary,
+ * such as a database that is down.
+ */
+export async function askJudge(
+  env: Env,
+  spec: RunSpec,
+  target: JudgeTarget,
+  ask: JudgeAsk,
+  idempotency_key: string,
+  hangUp: AbortSignal,
+): Promise<AskOutcome> {
+  // A controller of its own: this call's time must end no other call.
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  if (hangUp.aborted) stop();
+  hangUp.addEventListener("abort", stop, { once: true });
+  try {
+    return await callJudge(env, spec, target, ask, idempotency_key, controller);
+  } finally {
+    hangUp.removeEventListener("abort", stop);
+  }
+}
+
+/** What one call of a judge can take at most, in micro-dollars; by its run's prices. */
+export function askBound(spec: RunSpec, ask: JudgeAsk): number {
+  const target = spec.judges?.[ask.judge];
+  if (target === undefined) return 0;
+  const { messages, menu } = ask;
+  const call = { model: target.model, messages, tools: [], sampling: asSent({ ...target.sampling, ...ask.sampling }) };
+  const size = menu.kind === "cosine" ? sizeOfEmbeddings({ texts: messages.map(textOf) }) : sizeOfCall(call);
+  return callBound(judgeCosts(spec, ask.judge), size);
+}
+
+async function callJudge(
+  env: Env,
+  { scope, limits, money }: RunSpec,
+  { endpoint_id, model, sampling }: JudgeTarget,
+  ask: JudgeAsk,
+  idempotency_key: string,
+  controller: AbortController,
+): Promise<AskOutcome> {
+  const { messages, menu } = ask;
+  const settings = asSent({ ...sampling, ...ask.sampling });
+  const seconds = limits.call_timeout_s;
+  const address = money?.addresses?.judges[ask.judge];
+  const way = {
+    open: endpointOpener(env, scope, { endpoint_id, address }, () => Date.now()),
+    waitMs: seconds * 1000,
+    controller,
+  };
+  if (menu.kind === "cosine") {
+    const { extra_body } = settings;
+    const call = { model, texts: messages.map(textOf), extra_body, idempotency_key };
+    const compared = await reachEndpoint(way, (where) => callEmbeddings({ ...call, ...where }));
+    return readOutcome(compared, readVectors, seconds);
+  }
+  const call = { model, messages, tools: [], sampling: settings, idempotency_key };
+  const answered = await reachEndpoint(way, (where) => callModel({ ...call, ...where }));
+  return readOutcome(answered, (response) => readReply(ask, response), seconds);
+}
+
+/** As in verifiers: the limit of a judge's reply goes by the name that models which reason want. */
+function asSent({ max_tokens, ...sampling }: Sampling): Sampling {
+  return max_tokens == null ? sampling : { max_completion_tokens: max_tokens, ...sampling };
+}
+
+function readOutcome<Response>(
+  outcome: TurnOutcome<Response>,
+  read: (response: Response) => AskOutcome,
+  seconds: number,
+): AskOutcome {
+  const none = { kind: "failed", usage: null, retry_after_ms: null } as const;
+  switch (outcome.kind) {
+    case "answered":
+      return read(outcome.response);
+    case "prompt_too_long":
+      return { ...none, error: "the question does not fit the judge's context", retryable: false };
+    case "aborted":
+      return { ...none, error: `no answer within ${seconds} s`, retryable: true, silent: true, lost: true };
+    case "unusable":
+      return { ...none, error: outcome.error.message, retryable: false };
+    case "failed": {
+      const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
+      const unauthorized = error.error === AuthenticationError.name;
+      const forbidden = error.error === PermissionDeniedError.name;
+      const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
+      return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
+    }
+  }
+}
+
+function readVectors({ vectors, usage }: Embeddings): AskOutcome {
+  return afterReading(readCosine(vectors), usage);
+}
+
+function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelResponse): AskOutcome {
+  const cut = finish_reason === "length" ? "; it was cut at its token limit" : "";
+  return afterReading(readVerdict(menu, textOf(message)), usage, cut);
+}
+
+/** A reply that holds no result has its cost all the same. It may be tried again. */
+function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutcome {
+  if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
+  const error = `${read.error}${cut}`;
+  return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage };
+}
+
+/**
+ * Results of judges in D1, so that none is paid for twice. A key is made of all that decides a result: the judge's
+ * address, model and settings, the whole question with the answers it allows, and its number among repeated questions.
+ * The cache may fail: what is not found is asked for, and a result that could not be stored still counts.
+ */
+export class JudgeCache {
+  readonly #env: Env;
+  readonly #spec: RunSpec;
+  readonly #subrequests: Subrequests;
+
+  constructor(env: Env, spec: RunSpec, subrequests: Subrequests) {
+    this.#env = env;
+    this.#spec = spec;
+    this.#subrequests = subrequests;
+  }
+
+  /** The results that are stored, by the keys of their questions. */
+  async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedVerdict>> {
+    const found = new Map<string, CachedVerdict>();
+    if (this.#spec.judge_cache === false) return found;
+    try {
+      const keyed = await Promise.all(
+        addressed.map(async (one) => ({ ask: one.ask.key, key: await this.#keyOf(one) })),
+      );
+      for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
+        const keys = slice.map(({ key }) => key);
+        const rows = await this.#subrequests.inTurn(() => findVerdicts(this.#env.DB, this.#spec.scope, keys));
+        for (const { ask, key } of slice) {
+          const verdict = rows.get(key);
+          if (verdict !== undefined) found.set(ask, verdict);
+        }
+      }
+    } catch (thrown) {
+      logError("verdicts could not be looked up", idsOf(this.#spec), thrown);
+    }
+    return found;
+  }
+
+  async keep(addressed: Addressed, verdict: CachedVerdict): Promise<void> {
+    if (this.#spec.judge_cache === false) return;
+    try {
+      const row = { key: await this.#keyOf(addressed), verdict, created_at: Date.now() };
+      await this.#subrequests.inTurn(() => keepVerdict(this.#env.DB, this.#spec.scope, row));
+    } catch (thrown) {
+      logError("a verdict could not be kept", idsOf(this.#spec), thrown);
+    }
+  }
+
+  /** By the endpoint's address and not by its id: an endpoint whose address has changed is another judge. */
+  async #keyOf({ ask, target }: Addressed): Promise<string> {
+    const { scope } = this.#spec;
+    const { base_url } = await openEndpoint(this.#env, scope, target.endpoint_id, Date.now());
+    const { messages, menu, pass } = ask;
+    const sampling = { ...target.sampling, ...ask.sampling };
+    return sha256Hex(JSON.stringify([base_url, target.model, sampling, messages, menu, pass]));
+  }
+}

@@ -1,0 +1,339 @@
+/**
+ * `rollout-judgements`: asks the judges of one unit and hands over its scores.
+ *
+ * Invariants. What a judge is asked is made anew from the trajectories: nothing but verdicts is kept. Each verdict is
+ * with the run before the next is asked for, so whoever takes the unit after a kill asks only for what is missing. A unit
+ * that cannot be brought to its end now (a judge that must wait, another endpoint, no time left) is given back, and the
+ * run sends it again when it may go on.
+ */
+
+import { InfraError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import {
+  callCost,
+  covers,
+  holdCall,
+  loseCall,
+  loseOpen,
+  newPurse,
+  type Purse,
+  type Spending,
+  settleCall,
+} from "../../core/costs/allowance.ts";
+import { judgeCosts } from "../../core/costs/run-costs.ts";
+import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
+import { scoreJudged } from "../../core/rubrics/score.ts";
+import { unitWork } from "../../core/rubrics/work.ts";
+import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import { retry } from "../kit/retry.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../messages/judge-outcome.ts";
+import type { RunRpc } from "../messages/rpc.ts";
+import type { Delivery, JudgementMessage } from "../messages/wire.ts";
+import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
+import { AskRoom, PUT_OFF_MS } from "./ask-room.ts";
+import { pairUp } from "./consume-scores.ts";
+import { samplesOfGroup, weightsOf } from "./group-samples.ts";
+import {
+  judgementRequestOf,
+  judgeSettingsOf,
+  openScoring,
+  QUEUE_WORK,
+  type QueueWork,
+  scoreInTurn,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
+
+/** An invocation lasts 15 minutes at most, and the last call may take 10. */
+const LAST_ASK_MS = 4 * 60_000;
+/** What is left for it when no more is asked: its verdicts on their way, its scores. */
+const SUBREQUESTS_KEPT = 150;
+
+export async function judgeUnit(
+  env: Env,
+  { scope, run_id, unit }: JudgementMessage,
+  delivery: Delivery,
+  subrequests: Subrequests,
+  firstLookMs = FIRST_LOOK_MS,
+): Promise<void> {
+  // A stub of its own for each call: judges take minutes, and one whose object went meanwhile stays broken.
+  const run = () => runObject(env, scope, run_id);
+  const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
+  if (taken === null) return;
+  const judging = new UnitJudging(env, run, taken, { subrequests, firstLookMs });
+  const { claim, endpoint_id, calls } = taken;
+  try {
+    const limits = delivery.pace === undefined ? QUEUE_WORK.light : QUEUE_WORK.heavy;
+    await settleUnit(env, run, taken, { judging, limits }, subrequests);
+  } catch (thrown) {
+    if (thrown instanceof HeavyUnitError) {
+      const given = { unit, claim, endpoint_id, calls, heavy: true, spent: judging.giveUp() };
+      await subrequests.object(() => run().requestJudgements([given]));
+      return;
+    }
+    logError("judging failed", { ...idsOf({ scope, run_id }), unit }, thrown);
+    await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() }]);
+  }
+}
+
+/** Its scores take more work than the queue gives a unit: it goes on in another. */
+class HeavyUnitError extends Error {
+  override readonly name = "HeavyUnitError";
+}
+
+async function settleUnit(
+  env: Env,
+  run: () => RunRpc,
+  taken: JudgingUnit,
+  { judging, limits }: { readonly judging: UnitJudging; readonly limits: QueueWork },
+  subrequests: Subrequests,
+): Promise<void> {
+  const { spec, unit, claim, settled } = taken;
+  const scoring = await openScoring(env, spec, subrequests);
+  // The code that scored the others is gone; the sweep gives these up as unscored.
+  if (scoring === null) return;
+  const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+  const room = new AskRoom(spec.scope.orgId);
+  const ask = async (pending: readonly JudgeAsk[], characters: number) => {
+    const held = room.hold(characters);
+    if (held === "later") return null;
+    if (held === "full") return judging.putOff(pending);
+    return await judging.ask(pending).finally(() => room.leave());
+  };
+  const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
+  const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
+    const work = unitWork(limits.unitSteps);
+    await room.enter();
+    const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges, work })).result;
+    if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyUnitError("it takes more work");
+    if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
+    return records;
+  }).finally(() => room.leave());
+  if (judged.kind === "scored") {
+    const members = pairUp(unit, judged.records);
+    const weights = await weightsOf(env, spec, trajectories, subrequests);
+    const group = { members, trajectories, newest_version: unit.newest_version, weights };
+    const parts = [env, spec, scoring.environment, group, subrequests] as const;
+    const samples = await samplesOfGroup(...parts);
+    const of = { unit: unit.unit, claim, spent: judging.spent };
+    await subrequests.object(() => run().scored(members, samples ? [samples] : [], of));
+  } else if (judging.goesOn) {
+    const request = judgementRequestOf(spec, unit.unit, judged.pending, (key) => judging.notBefore(key));
+    const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
+    await subrequests.object(() => run().requestJudgements([given]));
+  }
+}
+
+interface Means {
+  readonly subrequests: Subrequests;
+  /** How long a judge is waited for before the run is asked whether the unit still goes on. */
+  readonly firstLookMs: number;
+}
+
+/** One unit's judges, as long as it is ours to ask for. */
+class UnitJudging {
+  readonly #env: Env;
+  readonly #run: () => RunRpc;
+  readonly #taken: JudgingUnit;
+  readonly #subrequests: Subrequests;
+  readonly #firstLookMs: number;
+  readonly #cache: JudgeCache;
+  readonly #recorded: Map<string, Recorded>;
+  readonly #notBefore: Map<string, number>;
+  readonly #until: number;
+  /** What the claim may spend; null in a run without a cap. */
+  #purse: Purse | null;
+  #goesOn = true;
+  #silent = false;
+  #asked = 0;
+
+  constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, { subrequests, firstLookMs }: Means) {
+    this.#env = env;
+    this.#run = run;
+    this.#taken = taken;
+    this.#subrequests = subrequests;
+    this.#firstLookMs = firstLookMs;
+    this.#until = Date.now() + (taken.patience_ms ?? LAST_ASK_MS);
+    this.#purse = taken.allowance_micros === undefined ? null : newPurse(taken.allowance_micros);
+    this.#cache = new JudgeCache(env, taken.spec, subrequests);
+    this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
+    this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
+  }
+
+  /** False once the unit is somebody else's, or nobody's. */
+  get goesOn(): boolean {
+    return this.#goesOn;
+  }
+
+  /** True once a judge was hung up on, since others waited behind it. */
+  get isSilent(): boolean {
+    return this.#silent;
+  }
+
+  /** What the claim took: calls that nobody heard of are lost. */
+  get spent(): Spending {
+    const { spent, lost } = loseOpen(this.#purse ?? newPurse(0));
+    return { micros: spent, lost };
+  }
+
+  /** No other call leaves from now on. What the claim took. */
+  giveUp(): Spending {
+    this.#goesOn = false;
+    return this.spent;
+  }
+
+  /** When an ask may be made again (epoch ms); 0 for any time. */
+  notBefore(key: string): number {
+    return this.#notBefore.get(key) ?? 0;
+  }
+
+  /** None of them is asked for a while. */
+  putOff(pending: readonly JudgeAsk[]): ReadonlyMap<string, JudgeResult> {
+    const again = Date.now() + PUT_OFF_MS;
+    for (const { key } of pending) this.#notBefore.set(key, Math.max(again, this.notBefore(key)));
+    return new Map();
+  }
+
+  /** Verdicts for those that may be asked for now, of this unit's endpoint. */
+  async ask(pending: readonly JudgeAsk[]): Promise<ReadonlyMap<string, JudgeResult>> {
+    const given = new Map<string, JudgeResult>();
+    const due = pending.flatMap((ask) => this.#addressed(ask));
+    const cached = await this.#cache.find(due);
+    const found = due.flatMap(({ ask }) => {
+      const verdict = cached.get(ask.key);
+      return verdict === undefined ? [] : [judgedAsk(ask, foundVerdict(verdict))];
+    });
+    if (found.length > 0) await this.#tell(found, given);
+    const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
+    const lane = async (hangUp: AbortSignal) => {
+      for (const addressed of open) {
+        if (!this.#mayAsk()) return;
+        const bound = this.#hold(addressed.ask);
+        // Another claim asks it, which is let out what that needs.
+        if (bound === null) continue;
+        this.#asked += 1;
+        await this.#askOne(addressed, given, hangUp, bound);
+      }
+    };
+    const askAll = ({ signal }: AbortController) =>
+      Promise.all(Array.from({ length: this.#taken.lanes }, () => lane(signal)));
+    await hangUpOnceOver(askAll, () => this.#isOver(), this.#firstLookMs);
+    return given;
+  }
+
+  /**
+   * Whether nobody waits for this unit's judges any more: it is cancelled, or has ended. Where somebody else has taken it
+   * over, what was asked already still counts. A run that does not answer says nothing.
+   */
+  async #isOver(): Promise<boolean> {
+    const { unit, claim, spec } = this.#taken;
+    try {
+      const reply = await this.#subrequests.object(() => this.#run().judged(unit.unit, claim, []));
+      this.#goesOn &&= reply?.go_on ?? false;
+      return reply === null || reply.over;
+    } catch (thrown) {
+      logError("run does not answer", { ...idsOf(spec), unit: unit.unit }, thrown);
+      return false;
+    }
+  }
+
+  async #askOne(
+    addressed: Addressed,
+    given: Map<string, JudgeResult>,
+    hangUp: AbortSignal,
+    bound: number,
+  ): Promise<void> {
+    const { ask, target } = addressed;
+    const { spec, unit } = this.#taken;
+    // The same for a call that was lost, another for one that was answered and is made anew.
+    const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
+    const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
+    let left = false;
+    const call = async (signal: AbortSignal) => {
+      left = true;
+      const came = await askJudge(this.#env, spec, target, ask, key, signal);
+      this.#settle(ask, bound, came);
+      return came;
+    };
+    const outcome = await this.#subrequests.inTurn(() => this.#inTime(call, hangUp));
+    if (!left) this.#purse &&= settleCall(this.#purse, bound, 0);
+    if (outcome === null) return;
+    await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
+    if (outcome.kind !== "given") return;
+    const { value, reason } = outcome;
+    await this.#cache.keep(addressed, { value, reason });
+  }
+
+  /** What the next call may take at most; null where the claim was not let out so much. */
+  #hold(ask: JudgeAsk): number | null {
+    if (this.#purse === null) return 0;
+    const bound = askBound(this.#taken.spec, ask);
+    if (!covers(this.#purse, bound)) return null;
+    this.#purse = holdCall(this.#purse, bound);
+    return bound;
+  }
+
+  /** One that throws stays open, and is lost with the claim. */
+  #settle(ask: JudgeAsk, bound: number, outcome: AskOutcome): void {
+    const answered = outcome.kind === "given" || outcome.replied === true;
+    const unknown = outcome.usage === null && (answered || outcome.lost === true);
+    const cost = outcome.usage === null ? 0 : callCost(judgeCosts(this.#taken.spec, ask.judge), outcome.usage);
+    this.#purse &&= unknown ? loseCall(this.#purse, bound) : settleCall(this.#purse, bound, cost);
+  }
+
+  /** Null where it was hung up on before it replied: there is nothing to tell. */
+  async #inTime(
+    call: (signal: AbortSignal) => Promise<AskOutcome>,
+    hangUp: AbortSignal,
+  ): Promise<(AskOutcome & Pick<ToldOutcome, "took_ms">) | null> {
+    if (this.#silent) return null;
+    const { patience_ms } = this.#taken;
+    const impatience = new AbortController();
+    const timer = patience_ms === undefined ? null : setTimeout(() => impatience.abort(), patience_ms);
+    const departed = Date.now();
+    try {
+      const outcome = await call(AbortSignal.any([hangUp, impatience.signal]));
+      const unanswered = outcome.kind === "failed" && outcome.replied !== true;
+      if (unanswered && impatience.signal.aborted) this.#silent = true;
+      if (unanswered && (hangUp.aborted || impatience.signal.aborted)) return null;
+      return { ...outcome, took_ms: Date.now() - departed };
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+    }
+  }
+
+  async #tell(asks: readonly JudgedAsk[], given: Map<string, JudgeResult>): Promise<void> {
+    const { unit, claim } = this.#taken;
+    const reply = await retry(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
+    for (const [key, verdict] of reply?.settled ?? []) given.set(key, verdict);
+    this.#goesOn &&= reply?.go_on ?? false;
+    const [first] = asks;
+    if (reply?.next_at != null && first !== undefined) {
+      this.#notBefore.set(first.key, reply.next_at);
+    }
+  }
+
+  #addressed(ask: JudgeAsk): Addressed[] {
+    const target = this.#taken.spec.judges?.[ask.judge];
+    const ours = target !== undefined && target.endpoint_id === this.#taken.endpoint_id;
+    return ours && this.notBefore(ask.key) <= Date.now() ? [{ ask, target }] : [];
+  }
+
+  /** However little is left, a claim asks once: else a unit that takes much to be read would never be asked for. */
+  #mayAsk(): boolean {
+    const left = LIMITS.subrequests - this.#subrequests.count;
+    const mayGoOn = Date.now() < this.#until && left > SUBREQUESTS_KEPT;
+    return this.#goesOn && !this.#silent && (this.#asked === 0 || mayGoOn);
+  }
+}
+
+function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
+  const { key, judge, pass, rollout_id, left_out, seed } = ask;
+  return { key, judge, pass, rollout_id, left_out, seed, outcome };
+}
+
+function foundVerdict({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
+  return { kind: "given", value, reason, usage: null, cached: true };
+}

@@ -1,0 +1,213 @@
+/**
+ * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Units whose
+ * trajectories are more than may be held at once go by slices, as do those whose scoring calls other services, as many as
+ * there are connections for. Units that would take much work go to `rollout-scores-heavy`, and are scored there; once one
+ * of a run did, so do the others of that run, untried.
+ */
+
+import { LIMITS } from "../../contract/limits.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import { addressesNeeded } from "../../core/environments/capabilities.ts";
+import type { AskCollector } from "../../core/rubrics/judges.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { unitWork, type Work } from "../../core/rubrics/work.ts";
+import { runObject } from "../kit/names.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { JudgementRequest } from "../messages/judge-outcome.ts";
+import type { GroupSamples } from "../messages/training-wire.ts";
+import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../messages/wire.ts";
+import { sendAll } from "../run/queues.ts";
+import { samplesOfGroup, weightsOf } from "./group-samples.ts";
+import {
+  askCollectorOf,
+  hasHeavyUnits,
+  judgementRequestOf,
+  noteHeavyUnit,
+  openScoring,
+  QUEUE_WORK,
+  type QueueWork,
+  type Scoring,
+  scoreInTurn,
+  trajectoriesOf,
+} from "./scoring-pass.ts";
+
+/** Gives the steps of counted work that it took. */
+export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
+  if (!message.heavy && hasHeavyUnits(message.run_id, QUEUE_WORK.light.unitSteps)) {
+    await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
+    return 0;
+  }
+  const run = runObject(env, message.scope, message.run_id);
+  const waiting = await subrequests.object(() => run.unitsToScore(message.units));
+  if (waiting === null || waiting.units.length === 0) return 0;
+  const { spec } = waiting;
+  const scoring = await openScoring(env, spec, subrequests);
+  // The code that scored the others is gone; the sweep gives these up as unscored.
+  if (scoring === null) return 0;
+  const failures: unknown[] = [];
+  const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
+  let [left, steps] = [message.units, 0];
+  for (let { units } = waiting; units.length > 0; ) {
+    const pass = { env, spec, scoring, subrequests, failures, limits };
+    const slice = await scoreSlice(pass, units.slice(0, atOnce(scoring)));
+    await handOver(env, message, slice, subrequests);
+    left = left.filter((number) => !slice.tried.has(number));
+    steps += slice.steps;
+    if (left.length === 0) break;
+    units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
+    if (steps < limits.sliceSteps) continue;
+    // What other organisations have in the queue comes first.
+    if (units.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
+    break;
+  }
+  // The others are scored; asked again, the run names only those that are not.
+  if (failures.length > 0) throw failures[0];
+  return steps;
+}
+
+/** Scores to the run, and units that take more work than their queue gives them to the other. */
+async function handOver(
+  env: Env,
+  message: ScoresMessage,
+  { scored, heavy }: ScoredSlice,
+  subrequests: Subrequests,
+): Promise<void> {
+  if (heavy.length > 0) {
+    await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, units: heavy, heavy: true }], subrequests);
+  }
+  const members = scored.flatMap((group) => group.members);
+  const samples = scored.flatMap((group) => group.samples ?? []);
+  if (members.length === 0) return;
+  const run = runObject(env, message.scope, message.run_id);
+  await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
+}
+
+export function scoresQueue(env: Env, { heavy }: Pick<ScoresMessage, "heavy">): Queue {
+  return heavy ? env.ROLLOUT_SCORES_HEAVY : env.ROLLOUT_SCORES;
+}
+
+function atOnce({ environment: { needs } }: Scoring): number | undefined {
+  const fetches = needs.includes("fetch") || addressesNeeded(needs).length > 0;
+  return fetches ? LIMITS.parallelFetches : undefined;
+}
+
+/** What a unit came to: its members' scores, and of a training run what they give to train on. */
+interface ScoredUnit {
+  readonly members: readonly ScoredMember[];
+  readonly samples: GroupSamples | null;
+}
+
+/** `steps`: of counted work. Units that were not `tried` are left for another slice, those that are `heavy` for the other queue. */
+interface ScoredSlice {
+  readonly scored: readonly ScoredUnit[];
+  readonly heavy: readonly number[];
+  readonly tried: ReadonlySet<number>;
+  readonly steps: number;
+}
+
+/** A unit's records, and the request for its judges' answers without which they do not count; the questions are not kept. */
+interface Pass {
+  readonly unit: Unit;
+  readonly trajectories: readonly Trajectory[];
+  readonly records: readonly ScoreRecord[];
+  readonly request: JudgementRequest | null;
+  readonly work: Work;
+}
+
+/** What scoring the units of a message shares. */
+interface Message {
+  readonly env: Env;
+  readonly spec: RunSpec;
+  readonly scoring: Scoring;
+  readonly subrequests: Subrequests;
+  readonly failures: unknown[];
+  readonly limits: QueueWork;
+}
+
+/** Units that could not be read are left to the next delivery; why stands in `failures`. */
+async function scoreSlice(message: Message, units: readonly Unit[]): Promise<ScoredSlice> {
+  const { env, spec, scoring, subrequests, failures, limits } = message;
+  const tried = new Set<number>();
+  const works: Work[] = [];
+  const begun: Promise<Pass | null>[] = [];
+  const steps = () => works.reduce((sum, work) => sum + work.steps, 0);
+  for (const unit of units) {
+    if (steps() >= limits.sliceSteps) break;
+    tried.add(unit.unit);
+    const work = unitWork(limits.unitSteps);
+    works.push(work);
+    try {
+      const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+      const asks = askCollectorOf(spec, trajectories.length);
+      const turn = await scoreInTurn(env, spec, unit, scoring, trajectories, { judges: asks, work });
+      begun.push(
+        turn.result.then(
+          (records) => records && { unit, trajectories, records, request: requestOf(unit, asks), work },
+          (thrown: unknown) => noted(failures, thrown),
+        ),
+      );
+      await turn.idle;
+    } catch (thrown) {
+      noted(failures, thrown);
+    }
+  }
+  const passes = (await Promise.all(begun)).filter((pass) => pass !== null);
+  const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
+  for (const { work } of heavy) noteHeavyUnit(spec.run_id, work.steps);
+  const scored = await settlePasses(message, whole);
+  return { scored, heavy: heavy.map(({ unit }) => unit.unit), tried, steps: steps() };
+
+  function requestOf({ unit: number }: Unit, { pending }: AskCollector): JudgementRequest | null {
+    return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;
+  }
+
+  /** What a light queue refused to compute says nothing: another pass may compute it. */
+  function isTooHeavy({ work }: Pass): boolean {
+    return limits === QUEUE_WORK.light && work.exceeded;
+  }
+}
+
+function noted(failures: unknown[], thrown: unknown): null {
+  failures.push(thrown);
+  return null;
+}
+
+async function settlePasses(message: Message, passes: readonly Pass[]): Promise<ScoredUnit[]> {
+  const { env, spec, scoring, subrequests, failures } = message;
+  const requests = passes.flatMap(({ request, work }) => {
+    if (request === null) return [];
+    return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
+  });
+  // Without their judges' verdicts these have no scores yet.
+  if (requests.length > 0) {
+    const run = runObject(env, spec.scope, spec.run_id);
+    await subrequests.object(() => run.requestJudgements(requests));
+  }
+  const scored: ScoredUnit[] = [];
+  const settled = passes.filter(({ request }) => request === null);
+  const rollouts = settled.flatMap(({ trajectories }) => trajectories);
+  const weights = settled.length > 0 ? await weightsOf(env, spec, rollouts, subrequests) : undefined;
+  await subrequests.six(settled, async ({ unit, trajectories, records }) => {
+    const members = pairUp(unit, records);
+    try {
+      const group = { members, trajectories, newest_version: unit.newest_version, weights };
+      const parts = [env, spec, scoring.environment, group, subrequests] as const;
+      scored.push({ members, samples: await samplesOfGroup(...parts) });
+    } catch (thrown) {
+      failures.push(thrown);
+    }
+  });
+  return scored;
+}
+
+/** Each record with the place of its rollout. */
+export function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
+  return records.flatMap((record, index) => {
+    const member = members[index];
+    return member === undefined ? [] : [{ ...placeOf(member), record }];
+  });
+}
+
+function placeOf({ group, slot, attempt }: Member) {
+  return { group, slot, attempt };
+}

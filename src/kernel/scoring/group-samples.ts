@@ -1,0 +1,231 @@
+/**
+ * What a training run's whole group gives to train on: its members' samples, gzipped, one object of R2 a group.
+ *
+ * Invariants. Samples come of scored members alone, and a group that trains nothing stores nothing. An object is named
+ * after its bytes, so whoever makes it again writes the same. A rollout whose samples cannot be made keeps its score and
+ * is counted by cause; a store that is away is no such cause: the group is then scored again.
+ */
+
+import { trainingSampling } from "../../contract/sampling.ts";
+import type { FleetCallNote, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
+import type { ServedWeights } from "../../core/training/numbering.ts";
+import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
+import { samplesOf } from "../../core/training/samples.ts";
+import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { sampleKey, trainerObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import { fleets } from "../kit/slice-hooks.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { PastCall } from "../messages/run-fleet.ts";
+import type { GroupSamples, SampleNote, TrainingSpec } from "../messages/training-wire.ts";
+import type { RunSpec, ScoredMember } from "../messages/wire.ts";
+import { FIRST_SERVED } from "../trainer/weight-versions.ts";
+
+/** A member, its record, and what it left behind. */
+interface ScoredTrajectory {
+  readonly member: ScoredMember;
+  readonly trajectory: Trajectory;
+}
+
+interface Read extends ScoredTrajectory {
+  readonly rows: readonly SampleRow[];
+  readonly cause: string | null;
+  readonly lengths: Lengths;
+  readonly transitions: GroupSamples["transitions"];
+  readonly branches: GroupSamples["transitions"];
+}
+
+const NONE = { clean: 0, forked: 0, realigned: 0 };
+/** Of a member whose stored tokens no code here can read. */
+const UNREADABLE = "unreadable";
+
+/** What was scored. `members` and `trajectories` are in one order. */
+export interface ScoredGroup {
+  readonly members: readonly ScoredMember[];
+  readonly trajectories: readonly Trajectory[];
+  /** No weights can have a later version. */
+  readonly newest_version?: number | undefined;
+  readonly weights?: SamplingWeights | undefined;
+}
+
+/** What is known of the weights that sampled: of a run on an endpoint by when they were served, on a fleet turn by turn. */
+export interface SamplingWeights {
+  /** What engines served, in order. */
+  readonly served?: readonly ServedWeights[];
+  /** By the id of its rollout, of each turn the version that sampled it; null where nobody can say. */
+  readonly stamped?: ReadonlyMap<string, readonly (number | null)[]>;
+}
+
+type Sampled = Pick<Trajectory, "rollout_id"> & { readonly turns: readonly Pick<StoredTurn, "fleet_call">[] };
+
+/** Calls of which a fleet is asked at once. */
+const CALLS_ASKED = 2000;
+
+/** Of these rollouts of a training run, which are scored together; undefined for a run that trains nothing. */
+export async function weightsOf(
+  env: Env,
+  { scope, run_id, training, fleet }: RunSpec,
+  trajectories: readonly Sampled[],
+  subrequests: Subrequests,
+): Promise<SamplingWeights | undefined> {
+  if (training === undefined) return undefined;
+  if (fleet === undefined) {
+    const served = await subrequests.object(() => trainerObject(env, scope, run_id).served());
+    return { served: served ?? [FIRST_SERVED] };
+  }
+  const calls = trajectories.flatMap(({ turns }) => turns.flatMap(({ fleet_call }) => fleet_call ?? []));
+  const versions: (number | null)[] = [];
+  for (let at = 0; at < calls.length; at += CALLS_ASKED) {
+    const asked = calls.slice(at, at + CALLS_ASKED).map(pastCall);
+    versions.push(...(await subrequests.object(() => fleets().object(env, scope, fleet.id).versions(run_id, asked))));
+  }
+  return { stamped: byTurn(trajectories, versions) };
+}
+
+function pastCall({ replica_id, number, end, model }: FleetCallNote): PastCall {
+  return { replica_id, number, end, model };
+}
+
+/** `versions`: of the turns that a fleet was asked of, in order. */
+function byTurn(
+  trajectories: readonly Sampled[],
+  versions: readonly (number | null)[],
+): ReadonlyMap<string, readonly (number | null)[]> {
+  let at = 0;
+  const next = () => versions[at++] ?? null;
+  return new Map(
+    trajectories.map(({ rollout_id, turns }) => [
+      rollout_id,
+      turns.map(({ fleet_call }) => (fleet_call === undefined ? null : next())),
+    ]),
+  );
+}
+
+/** Null for a run that trains nothing. Throws where the object cannot be stored now. */
+export async function samplesOfGroup(
+  env: Env,
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  { members, trajectories, newest_version, weights }: ScoredGroup,
+  subrequests: Subrequests,
+): Promise<GroupSamples | null> {
+  const { training } = spec;
+  const first = members[0];
+  if (training === undefined || first === undefined) return null;
+  const read: Read[] = [];
+  for (const [at, member] of members.entries()) {
+    const trajectory = trajectories[at];
+    if (member.record.reward === null || trajectory === undefined) continue;
+    const one = readMember(spec, environment, { member, trajectory }, { newest_version, weights });
+    read.push(one);
+    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total));
+  }
+  const trained = trains(training, read) ? read : [];
+  const rows = trained.flatMap((member) => member.rows);
+  return {
+    group: first.group,
+    object: rows.length === 0 ? null : await storeSamples(env, spec, training, rows, subrequests),
+    samples: rows.map(noteOf),
+    untrainable: causesOf(read),
+    branches: sumOf(trained.map(({ branches }) => branches)),
+    transitions: sumOf(read.map(({ transitions }) => transitions)),
+    lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
+  };
+}
+
+type KnownVersions = Pick<ScoredGroup, "newest_version" | "weights">;
+
+function trains(training: TrainingSpec, read: readonly Read[]): boolean {
+  const members = read.map(({ member, lengths }) => ({ reward: member.record.reward, lengths }));
+  return creditGroup(training, members).verdict === "train";
+}
+
+function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTrajectory, known: KnownVersions): Read {
+  try {
+    return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
+  } catch (thrown) {
+    logError("samples could not be made", { ...idsOf(spec), rollout_id: scored.trajectory.rollout_id }, thrown);
+    const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
+    const nothing = { rows: [], transitions: NONE, branches: NONE };
+    return { ...scored, ...nothing, cause: UNREADABLE, lengths };
+  }
+}
+
+function madeOf(
+  spec: RunSpec,
+  environment: AnyEnvironment,
+  trajectory: Trajectory,
+  { newest_version, weights }: KnownVersions,
+): Omit<Read, keyof ScoredTrajectory> {
+  const { rollout_id, turns } = trajectory;
+  const dispatch_version = turns[0]?.dispatch_version ?? 0;
+  const stamped = weights?.stamped?.get(rollout_id);
+  const facts = { dispatch_version, newest_version, served: weights?.served, ...(stamped && { stamped }) };
+  const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
+  const { lengths, transitions, branches } = counted;
+  const { environment: player, member } = environment.route(trajectory);
+  const asked = trainingSampling(player.sampling, spec.sampling, null);
+  const rows = rowsOf(samples, {
+    rollout_id,
+    group_id: groupId(rollout_id),
+    env: member ?? `${spec.environment.id}@${spec.environment.version}`,
+    temperature: asked.temperature ?? 1,
+  });
+  // All of a rollout trains, or nothing does.
+  const cause = untrainable ?? rows.map(sampleFault).find((fault) => fault !== null) ?? null;
+  if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE };
+  return { rows, cause, lengths, transitions, branches };
+}
+
+/** The rollout's id up to its group. */
+function groupId(rolloutId: string): string {
+  return rolloutId.split("_").slice(0, 3).join("_").replace(/^ro_/, "grp_");
+}
+
+async function storeSamples(
+  env: Env,
+  { scope, run_id }: RunSpec,
+  { trainer }: TrainingSpec,
+  rows: readonly SampleRow[],
+  subrequests: Subrequests,
+): Promise<NonNullable<GroupSamples["object"]>> {
+  const bytes = await gzip(encodeRows(rows, trainer.encoding));
+  const sha256 = sha256Hex(bytes);
+  const key = sampleKey(scope, run_id, sha256);
+  await subrequests.inTurn(() => env.STORE.put(key, bytes, { sha256 }));
+  return { sha256, bytes: bytes.length, format: formatOf(trainer.encoding) };
+}
+
+async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const zipped = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(zipped).arrayBuffer());
+}
+
+function noteOf(row: SampleRow): SampleNote {
+  const { sample_id, rollout_id, policy_version_start, policy_version_end } = row;
+  const trainable_tokens = row.mask.reduce((sum, bit) => sum + bit, 0);
+  const tokens = row.token_ids.length;
+  return {
+    ...{ sample_id, rollout_id, tokens, trainable_tokens },
+    ...{ policy_version_start, policy_version_end },
+  };
+}
+
+function causesOf(read: readonly Read[]): Record<string, number> {
+  const causes: Record<string, number> = {};
+  for (const { cause } of read) if (cause !== null) causes[cause] = (causes[cause] ?? 0) + 1;
+  return causes;
+}
+
+function sumOf(all: readonly GroupSamples["transitions"][]): GroupSamples["transitions"] {
+  const sum = { ...NONE };
+  for (const { clean, forked, realigned } of all) {
+    sum.clean += clean;
+    sum.forked += forked;
+    sum.realigned += realigned;
+  }
+  return sum;
+}

@@ -1,0 +1,53 @@
+/**
+ * Scores a rollout in the object that played it, where its score is a matter of its own trajectory alone: no queue, no
+ * consumer, no second reading. Whatever is more than that is left to the consumer, which scores in the same way.
+ */
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import { addressesNeeded } from "../../core/environments/capabilities.ts";
+import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { unitWork } from "../../core/rubrics/work.ts";
+import { besideSuspects, lastEnd } from "../environment/suspects.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { RolloutSpec, RunSpec } from "../messages/wire.ts";
+import { hasHeavyUnits, noteHeavyUnit, openScoring, scoreInTime } from "./scoring-pass.ts";
+import { beginInTurn } from "./scoring-turns.ts";
+
+/** Of the ready scorers, as they count it: some 50 ms, which is a pass (kit/fair-turns.ts). */
+const STEPS = 1_000_000;
+
+/** True where it is scored alone, asks nobody, and trains nothing. */
+export function isScoredInPlace(
+  { whole_groups, training, judges = {} }: RunSpec,
+  environment: AnyEnvironment,
+): boolean {
+  const { needs, rubric } = environment;
+  const asks = needs.includes("fetch") || addressesNeeded(needs).length > 0 || rubric.judges.length > 0;
+  return !whole_groups && training === undefined && Object.keys(judges).length === 0 && !asks;
+}
+
+/**
+ * The scores of a rollout that ended well, from its trajectory as it is stored. Null: the consumer is to score it, because
+ * it would take too much work here, as another rollout of the run did, or because a process died and scoring may have been why (suspects.ts).
+ */
+export async function scoreInPlace(
+  env: Env,
+  spec: RolloutSpec,
+  stored: string,
+  subrequests: Subrequests,
+): Promise<ScoreRecord | null> {
+  const isTooHeavy = () => hasHeavyUnits(spec.run_id, STEPS);
+  if (isTooHeavy() || (await lastEnd(env)).deaths > 0) return null;
+  const scoring = await openScoring(env, spec, subrequests);
+  if (scoring === null) return null;
+  const work = unitWork(STEPS);
+  const trajectory = JSON.parse(stored) as Trajectory;
+  const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
+    // It may have been found while this rollout waited for its turn.
+    if (isTooHeavy()) return [];
+    return await besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
+  });
+  const [record] = await result;
+  if (work.exceeded) noteHeavyUnit(spec.run_id, work.steps);
+  return record === undefined || work.exceeded ? null : record;
+}

@@ -1,0 +1,197 @@
+/**
+ * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
+ * settles must not hold up its neighbours: its unit has no score, and says why.
+ */
+
+import { StageTimeoutError } from "../../contract/errors.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import { capOf } from "../../core/costs/run-costs.ts";
+import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
+import { redact } from "../../core/redact.ts";
+import type { AskCollector, JudgeAsk } from "../../core/rubrics/judges.ts";
+import {
+  newAskCollector,
+  type ScoreRecord,
+  type ScoringLimit,
+  type ScoringOffer,
+  scoreUnit,
+} from "../../core/rubrics/score.ts";
+import { WORK_LIMITS, type Work } from "../../core/rubrics/work.ts";
+import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
+import { pinnedEnvironment } from "../environment/environments.ts";
+import { settlesAtOnce } from "../environment/stage-clock.ts";
+import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
+import { LruCache } from "../kit/caches.ts";
+import { idsOf } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { JudgementRequest } from "../messages/judge-outcome.ts";
+import type { RunSpec, Unit } from "../messages/wire.ts";
+import { readTrajectory } from "../trajectory/store.ts";
+import { askBound } from "./ask-judge.ts";
+import { type Begun, beginInTurn, type Pause } from "./scoring-turns.ts";
+
+/**
+ * Counted work of a queue: what a unit may take in one pass, and after how much what was scored is handed over, and the
+ * rest goes to the queue's end. A unit of a light queue that would take more is scored in a heavy one, so that it holds up
+ * only its like: a unit is not divided between invocations.
+ */
+export const QUEUE_WORK = {
+  light: { unitSteps: 4_000_000, sliceSteps: 5_000_000 },
+  heavy: { unitSteps: WORK_LIMITS.unitSteps, sliceSteps: 20_000_000 },
+} as const;
+/** By run, the most steps after which a unit's scoring was broken off: other units of the run need about as many. */
+const needed = new LruCache<number>(10_000);
+
+/** `steps`: what scoring took that went beyond its limit. */
+export function noteHeavyUnit(run_id: string, steps: number): void {
+  needed.set(run_id, Math.max(steps, needed.get(run_id) ?? 0));
+}
+
+/** Whether a unit of this run was broken off beyond so many steps, in this process. */
+export function hasHeavyUnits(run_id: string, steps: number): boolean {
+  return (needed.get(run_id) ?? 0) > steps;
+}
+
+export type QueueWork = (typeof QUEUE_WORK)[keyof typeof QUEUE_WORK];
+
+export interface Scoring {
+  readonly environment: AnyEnvironment;
+  readonly capabilities: OfferedForScoring;
+  /** Values that must not be stored, whatever a service repeated to a function. */
+  readonly secrets: readonly string[];
+}
+
+/** Null when the code that the run pinned is not in this deployment. */
+export async function openScoring(
+  env: Env,
+  spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
+  subrequests: Subrequests,
+): Promise<Scoring | null> {
+  const environment = await pinnedEnvironment(spec);
+  if (environment === null) return null;
+  const now = () => Date.now();
+  const opened = await openMeans(env, spec.scope, environment.needs, now());
+  const capabilities = scoringCapabilities(env, now, opened, subrequests);
+  return { environment, capabilities, secrets: [...opened.secrets.values()] };
+}
+
+/** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */
+export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests: Subrequests): Promise<Trajectory[]> {
+  return subrequests.six(unit.members, async (member) => {
+    const trajectory = await readTrajectory(env, spec, member, subrequests);
+    if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
+    return trajectory;
+  });
+}
+
+interface TimedOffer extends Pick<ScoringOffer, "judges" | "work" | "pause"> {
+  /** Milliseconds that it has waited for others, which are not its own time. */
+  readonly waited?: () => number;
+}
+
+export async function scoreInTime(
+  { environment, capabilities, secrets }: Scoring,
+  trajectories: readonly Trajectory[],
+  { judges, work, pause, waited = () => 0 }: TimedOffer = {},
+  limitMs: number = LIMITS.scoringMs,
+): Promise<ScoreRecord[]> {
+  const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing, waited);
+  const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }), pause };
+  return redact(await scoreUnit(environment, trajectories, offer), secrets);
+}
+
+/** A pass over one unit, alone in the process where that may end it (suspects.ts). Null: its run has given it up. */
+export async function scoreAlone<T>(
+  env: Env,
+  { scope, run_id }: RunSpec,
+  { unit, suspect }: Unit,
+  scoring: Scoring,
+  pass: (scoring: Scoring) => Promise<T>,
+): Promise<T | null> {
+  if (suspect !== true) return await besideSuspects(() => pass(scoring));
+  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`, idsOf({ scope, run_id }));
+  const capabilities = watched.watchedCapabilities(scoring.capabilities);
+  const passed = await watched.run(() => pass({ ...scoring, capabilities }));
+  if (passed === GIVEN_UP) return null;
+  await watched.end();
+  return passed;
+}
+
+/**
+ * The same once the process has nothing else to compute for others (scoring-turns.ts). Null, where the run has given the
+ * unit up.
+ */
+export function scoreInTurn(
+  env: Env,
+  spec: RunSpec,
+  unit: Unit,
+  scoring: Scoring,
+  trajectories: readonly Trajectory[],
+  { judges, work }: Pick<ScoringOffer, "judges"> & { readonly work: Work },
+): Promise<Begun<ScoreRecord[] | null>> {
+  const pass = (pause: Pause, waited: () => number) =>
+    scoreAlone(env, spec, unit, scoring, (watched) =>
+      scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
+    );
+  // A consumer serves all organisations: it does not wait for what the objects of one of them score in place.
+  return beginInTurn(spec.scope.orgId, work, pass, { first: true });
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>, waited: () => number): Promise<T> {
+  // Most functions only compute: they have settled before a timer would be worth its making.
+  if (await settlesAtOnce(work)) return await work;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const arm = (ms: number, excused: number) =>
+    setTimeout(() => {
+      const more = waited() - excused;
+      if (more > 0) timer = arm(more, waited());
+      else reject(new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`));
+    }, ms);
+  let timer = arm(limitMs, waited());
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What a scoring pass of a run left for its judges to answer. */
+
+/** The judges of a pass that asks nobody: it collects what would be asked. */
+export function askCollectorOf(spec: RunSpec, members: number): AskCollector {
+  return newAskCollector({ known: new Map(), ...judgeSettingsOf(spec) }, members);
+}
+
+/** Who may be asked, and how asks are known again. */
+export function judgeSettingsOf({ judges = {} }: RunSpec) {
+  return { named: Object.keys(judges), hash: sha256Hex };
+}
+
+/** By the endpoint of the first that may be asked: one at a time holds permits for the unit. */
+export function judgementRequestOf(
+  spec: RunSpec,
+  unit: number,
+  pending: readonly JudgeAsk[],
+  notBefore: (key: string) => number = () => 0,
+): JudgementRequest {
+  const { judges } = spec;
+  const [first, ...others] = [...pending].sort((a, b) => notBefore(a.key) - notBefore(b.key));
+  const endpointOf = (ask: JudgeAsk | undefined) => judges?.[ask?.judge ?? ""]?.endpoint_id ?? "";
+  const endpoint_id = endpointOf(first);
+  const alike = others.filter((other) => endpointOf(other) === endpoint_id);
+  const not_before = notBefore(first?.key ?? "");
+  const calls = 1 + alike.length;
+  const bound = first === undefined ? {} : boundOf(spec, [first, ...alike]);
+  return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }), ...bound };
+}
+
+/** Each ask may be made so often while one claim of its unit lasts. */
+function boundOf(spec: RunSpec, asks: readonly JudgeAsk[]): Pick<JudgementRequest, "bound_micros"> {
+  if (capOf(spec) === null) return {};
+  const once = asks.reduce((sum, ask) => sum + askBound(spec, ask), 0);
+  return { bound_micros: Math.min(Number.MAX_SAFE_INTEGER, once * (spec.limits.max_retries + 1)) };
+}

@@ -1,0 +1,128 @@
+/**
+ * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
+ * counted together, and so is what it computes: first those of the organisation that has computed least in this process.
+ * What would go beyond either count goes to the end of its queue, for a later invocation, behind what others have there: a
+ * retry would count as a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
+ * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
+ * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
+ */
+
+import { LIMITS } from "../../contract/limits.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { runObject } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import type { RunMessage } from "../messages/wire.ts";
+import { startGroups } from "../rollout/consume-groups.ts";
+import { judgementQueue, sendAll } from "../run/queues.ts";
+import { judgeUnit } from "../scoring/consume-judgements.ts";
+import { scoresQueue, scoreUnits } from "../scoring/consume-scores.ts";
+import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
+import { foldSegment } from "../trajectory/store.ts";
+
+const DEAD_LETTERS = "-dead";
+const RETRY_AFTER_S = 1;
+/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. What is left is sent on in one more. */
+const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
+
+export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
+  const subrequests = new Subrequests();
+  const dead = batch.queue.endsWith(DEAD_LETTERS);
+  const handle = dead
+    ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
+    : (message: Message<RunMessage>) => work(env, message, subrequests);
+  const untried: Message<RunMessage>[] = [];
+  const { sliceSteps } = isHeavy(batch.messages) ? QUEUE_WORK.heavy : QUEUE_WORK.light;
+  let steps = 0;
+  const settle = async (message: Message<RunMessage>) => {
+    if (subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= sliceSteps) {
+      untried.push(message);
+      return;
+    }
+    try {
+      steps += await handle(message);
+      message.ack();
+    } catch (thrown) {
+      const { attempts, body } = message;
+      logError("message failed", { ...idsOf(body), queue: batch.queue, attempt: attempts }, thrown);
+      message.retry({ delaySeconds: RETRY_AFTER_S });
+    }
+  };
+  if (!dead && waitsForJudges(batch.messages.map(({ body }) => body))) {
+    await subrequests.six(batch.messages, settle);
+  } else {
+    for (const waiting = [...batch.messages]; waiting.length > 0; ) await settle(takeNext(waiting));
+  }
+  await sendOn(env, untried, subrequests);
+}
+
+/** Takes out the first message of the organisation that has computed least. */
+function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
+  const levels = waiting.map(({ body }) => PROCESS_TURNS.levelOf(body.scope.orgId));
+  const [next] = waiting.splice(levels.indexOf(Math.min(...levels)), 1);
+  if (next === undefined) throw new Error("no message waits");
+  return next;
+}
+
+/** Those of a batch are of one queue. */
+function isHeavy([first]: readonly Message<RunMessage>[]): boolean {
+  return first?.body.kind === "scores" && first.body.heavy === true;
+}
+
+async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
+  const bodies = untried.map(({ body }) => body);
+  const [first] = bodies;
+  if (first === undefined) return;
+  // Those of a batch are of one queue, and so of one kind and for one queue.
+  await sendAll(queueOf(env, first), bodies, subrequests);
+  for (const message of untried) message.ack();
+}
+
+function queueOf(env: Env, message: RunMessage): Queue {
+  switch (message.kind) {
+    case "groups":
+      return env.ROLLOUT_GROUPS;
+    case "scores":
+      return scoresQueue(env, message);
+    case "segment":
+      return env.RUN_SEGMENTS;
+    case "judgement":
+      return judgementQueue(env, message);
+  }
+}
+
+/** Members of units that are read side by side: what is more is read one unit after the other. */
+const MEMBERS_AT_ONCE = 72;
+
+/** Judgements: most of their time is a judge's. */
+function waitsForJudges(messages: readonly RunMessage[]): boolean {
+  const members = messages.map((message) => {
+    return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
+  });
+  return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
+}
+
+/** Gives the steps of counted work that it took; 0 where it counts none. */
+async function work(
+  env: Env,
+  { id, attempts: attempt, body }: Message<RunMessage>,
+  subrequests: Subrequests,
+): Promise<number> {
+  switch (body.kind) {
+    case "groups":
+      return await startGroups(env, body, Date.now(), subrequests);
+    case "scores":
+      return await scoreUnits(env, body, subrequests);
+    case "segment":
+      await foldSegment(env, body, subrequests);
+      return 0;
+    case "judgement":
+      await judgeUnit(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
+      return 0;
+  }
+}
+
+async function record(env: Env, queue: string, message: RunMessage): Promise<number> {
+  await runObject(env, message.scope, message.run_id).deadLetter(queue, message);
+  return 0;
+}

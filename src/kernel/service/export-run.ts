@@ -1,0 +1,96 @@
+/** An export of a run, a page of lines at a time: the run says which rollouts, their trajectories are read here. */
+import {
+  dpoRow,
+  type ExportQuery,
+  type LeftOut,
+  type Made,
+  type Origin,
+  sftRow,
+  type Worth,
+} from "../../contract/export.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import { verifiersRow } from "../../core/verifiers/row.ts";
+import type { RunRecord } from "../db/runs.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import type { RolloutRecord } from "../messages/run-records.ts";
+import { readPage, resultOf, stepsOfTurns } from "./read-rollouts.ts";
+import { lostRun, openRun } from "./read-run.ts";
+
+/** Rows that a page reads in the run's object. */
+const PAGE_STEPS = 500_000;
+
+export interface ExportLines {
+  readonly rows: readonly object[];
+  /** Rollouts and pairs that cannot be rows, on this page. */
+  readonly left_out: readonly LeftOut[];
+  readonly next: string | null;
+}
+
+export async function exportRun(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  query: ExportQuery,
+): Promise<Result<ExportLines>> {
+  const found = await openRun(env, scope, runId);
+  if (!found.ok) return found;
+  const { object, record } = found.value;
+  // A segment may be cut between the look at the rows and the reads: what is missing then is looked up once more.
+  for (let tries = 0; tries < 3; tries += 1) {
+    await PROCESS_TURNS.spend(scope.orgId, PAGE_STEPS);
+    const page = await object.exportPage(query);
+    if (page === null) return lostRun(runId);
+    const { items, segments, next } = page;
+    const read = await readPage(env, { scope, run_id: runId }, { rows: items.flat(), segments });
+    if (read === null) continue;
+    const trajectories = new Map(read.map(({ entry, trajectory }) => [entry.id, trajectory]));
+    const origin = originOf(record);
+    const made: Made<object>[] = [];
+    for (const item of items) {
+      const steps = item.map(({ entry }) => stepsOfTurns(trajectories.get(entry.id) ?? null));
+      await PROCESS_TURNS.spend(scope.orgId, Math.max(...steps) * steps.length);
+      const row = rowOf(query.format, origin, item, trajectories);
+      if (row !== null) made.push(row);
+    }
+    const rows = made.flatMap((one) => ("row" in one ? [one.row] : []));
+    const left_out = made.flatMap((one) => ("row" in one ? [] : [one.left_out]));
+    return { ok: true, value: { rows, left_out, next } };
+  }
+  return refuse("in_progress", "the trajectories are being folded: ask again", null);
+}
+
+function originOf({ run }: RunRecord): Origin {
+  const { environment, model } = run.spec;
+  return { run_id: run.id, environment: `${environment.id}@${environment.version}`, model };
+}
+
+/** Null where no trajectory is left to make a row of. */
+function rowOf(
+  format: ExportQuery["format"],
+  origin: Origin,
+  item: readonly RolloutRecord[],
+  trajectories: ReadonlyMap<string, Trajectory | null>,
+): Made<object> | null {
+  const [first, second] = item;
+  if (first === undefined) return null;
+  if (format === "verifiers") {
+    const row = resultOf(first, trajectories.get(first.entry.id) ?? null, null);
+    const { rollout_id, task_key } = row;
+    return { row: verifiersRow(row, { rollout_id, ...origin, task_key }) };
+  }
+  const worth = worthOf(first, trajectories);
+  if (worth === null) return null;
+  if (format === "sft") return sftRow(origin, worth);
+  const other = second === undefined ? null : worthOf(second, trajectories);
+  return other === null ? null : dpoRow(origin, worth, other);
+}
+
+function worthOf(
+  { entry: { id, reward } }: RolloutRecord,
+  trajectories: ReadonlyMap<string, Trajectory | null>,
+): Worth | null {
+  const trajectory = trajectories.get(id) ?? null;
+  return trajectory === null || reward === null ? null : { trajectory, reward };
+}

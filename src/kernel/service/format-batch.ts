@@ -1,0 +1,203 @@
+/**
+ * A batch in a trainer's own format, made while it is read.
+ *
+ * Invariants. Two rows are held at a time; beside them the credits, and for prime-rl the length of every row and the packed
+ * sequences that are begun and not whole. LIMITS caps each. Whatever can be refused is refused before the first byte:
+ * what goes wrong after it breaks the reply off, so that no part is taken for the whole.
+ */
+import type { FormatQuery, PackingQuery } from "../../contract/batch-format.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { BatchManifest } from "../../contract/trainer-wire.ts";
+import { type CreditLine, parseCredits } from "../../core/training/batch.ts";
+import { type CreditedRow, creditRow, markLastRows, type PlacedRow } from "../../core/training/formats/credited-row.ts";
+import { creditNeeded, formatNamed, type LineFormatName } from "../../core/training/formats/formats.ts";
+import { dummyOf, encodeMicroBatch, listHeader, packed } from "../../core/training/formats/micro-batch.ts";
+import { packRows, packsOfRank } from "../../core/training/formats/packing.ts";
+import { decodeRowStream, RowTooLongError } from "../../core/training/row-stream.ts";
+import { formatOf, type SampleRow } from "../../core/training/sample-row.ts";
+import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
+import { idsOf, logError } from "../kit/log.ts";
+import { batchKeys, sampleKey } from "../kit/names.ts";
+import { Subrequests } from "../kit/subrequests.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import { manifestOf, withBatch } from "./read-batch.ts";
+
+export interface FormattedBatch {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Of the batch's manifest. */
+  readonly sha256: string;
+  /** Rows that were cut; null for a format that cuts none. */
+  readonly cut_rows: number | null;
+}
+
+export interface FormatRequest {
+  readonly step: number;
+  readonly max_wait_s: number;
+  readonly query: FormatQuery;
+}
+
+/** Rows of a batch, in the manifest's order; a row without the credit it needs is left out. */
+type Rows = () => AsyncGenerator<CreditedRow>;
+
+/** `allowed` is asked before each object: whether the reader may still have it. */
+export function formatBatch(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  { step, max_wait_s, query }: FormatRequest,
+  allowed: () => Promise<boolean>,
+): Promise<Result<FormattedBatch>> {
+  const read = async ({ manifest_key, batch_id }: { manifest_key: string; batch_id: string }) => {
+    const manifest = await manifestOf(env, manifest_key);
+    const refusal = whyNot(manifest, query);
+    if (refusal !== null) return refusal;
+    const credits = await readCredits(env, batchKeys(scope, runId, batch_id).credits_key);
+    const source = { env, scope, runId, manifest, credits, allowed, subrequests: new Subrequests() };
+    const rows: Rows = () => markLastRows(readRows(source, creditNeeded(query.format)));
+    const made =
+      query.format === "prime-rl" ? await pack(rows, query) : { cut_rows: null, parts: lines(rows, query.format) };
+    if ("ok" in made) return made;
+    const body = streamOf(made.parts, idsOf({ scope, run_id: runId }));
+    return { ok: true as const, value: { body, sha256: manifest.sha256, cut_rows: made.cut_rows } };
+  };
+  return withBatch<FormattedBatch>(env, scope, runId, step, read, max_wait_s);
+}
+
+/** Null: it can be given so. */
+function whyNot({ estimator, objects, credits }: BatchManifest, { format }: FormatQuery): Result<never> | null {
+  if (creditNeeded(format) === "advantage" && estimator.name === "none") {
+    const message = `the run computes no advantages, which ${format} takes: ask for one of its rewards`;
+    return refuse("invalid_request", message, "format");
+  }
+  // prime-rl's lengths are read before its rows are.
+  const passes = format === "prime-rl" ? 2 : 1;
+  const tokens = objects.reduce((sum, object) => sum + object.tokens, 0);
+  const fits =
+    objects.length * passes < LIMITS.subrequests &&
+    tokens <= LIMITS.formattedTokens &&
+    objects.every((object) => object.tokens <= LIMITS.formattedObjectTokens) &&
+    credits.bytes <= LIMITS.formattedCreditBytes;
+  if (fits) return null;
+  const message = `${objects.length} objects with ${tokens} tokens are more than one answer gives as ${format}: read them as they are stored`;
+  return refuse("too_large", message, "format");
+}
+
+async function readCredits(env: Env, key: string): Promise<ReadonlyMap<string, CreditLine>> {
+  const object = await env.STORE.get(key);
+  if (object === null) throw new Error(`${key} is missing`);
+  return new Map(parseCredits(await object.text()).map((line) => [line.sample_id, line]));
+}
+
+interface RowSource {
+  readonly env: Env;
+  readonly scope: Scope;
+  readonly runId: string;
+  readonly manifest: BatchManifest;
+  readonly credits: ReadonlyMap<string, CreditLine>;
+  readonly allowed: () => Promise<boolean>;
+  readonly subrequests: Subrequests;
+}
+
+async function* readRows(source: RowSource, needs: "advantage" | "reward"): AsyncGenerator<PlacedRow> {
+  let index = 0;
+  for (const [group, object] of source.manifest.objects.entries()) {
+    const members = new Map<string, number>();
+    for await (const row of storedRows(source, object)) {
+      await PROCESS_TURNS.spend(source.scope.orgId, stepsOfTokens(row.token_ids.length));
+      const member = members.get(row.rollout_id) ?? members.size;
+      members.set(row.rollout_id, member);
+      const credit = source.credits.get(row.sample_id);
+      if (credit === undefined) continue;
+      const credited = creditRow(row, credit, { index, group, member });
+      if (credited[needs] === null) continue;
+      yield credited;
+      index += 1;
+    }
+  }
+}
+
+/** The rows of one object. */
+async function* storedRows(
+  { env, scope, runId, allowed, subrequests }: RowSource,
+  { sha256, format }: BatchManifest["objects"][number],
+): AsyncGenerator<SampleRow> {
+  if (!(await allowed())) throw new Error("whoever reads it lost its right");
+  const key = sampleKey(scope, runId, sha256);
+  const object = await subrequests.fetch(() => env.STORE.get(key));
+  if (object === null) throw new Error(`${key} is missing`);
+  const encoding = format === formatOf("jsonl") ? "jsonl" : "msgpack";
+  const unzipped = object.body.pipeThrough(new DecompressionStream("gzip"));
+  yield* decodeRowStream(unzipped, encoding, LIMITS.formattedRowBytes);
+}
+
+async function* lines(rows: Rows, name: LineFormatName): AsyncGenerator<Uint8Array> {
+  const { line } = formatNamed(name);
+  for await (const credited of rows()) yield line(credited);
+}
+
+interface Packed {
+  readonly cut_rows: number;
+  readonly parts: AsyncGenerator<Uint8Array>;
+}
+
+async function pack(
+  rows: Rows,
+  { seq_len, ranks = 1, rank = 0, ...more }: PackingQuery,
+): Promise<Packed | Result<never>> {
+  const lengths: number[] = [];
+  try {
+    for await (const { row } of rows()) lengths.push(row.token_ids.length);
+  } catch (error) {
+    if (!(error instanceof RowTooLongError)) throw error;
+    return refuse("too_large", `${error.message}, and is given only as it is stored`, "format");
+  }
+  const packs = packRows(lengths, { seq_len, openTokens: Math.max(seq_len, LIMITS.packedTokens) });
+  const mine = packsOfRank(packs, rank, ranks);
+  const cut_rows = lengths.filter((length) => length > seq_len).length;
+  return { cut_rows, parts: microBatches(rows, mine, { seq_len, padTo: more.pad_to_multiple_of ?? 1 }) };
+}
+
+/** Each as soon as its last row is there, the dummies behind them. */
+async function* microBatches(
+  rows: Rows,
+  packs: readonly (readonly number[] | null)[],
+  sizes: { seq_len: number; padTo: number },
+): AsyncGenerator<Uint8Array> {
+  const wanted = new Map(packs.flatMap((pack) => pack?.map((index) => [index, pack] as const) ?? []));
+  const begun = new Map<readonly number[], CreditedRow[]>();
+  yield listHeader(packs.length);
+  for await (const credited of rows()) {
+    const pack = wanted.get(credited.index);
+    if (pack === undefined) continue;
+    const together = begun.get(pack) ?? [];
+    begun.set(pack, together);
+    together.push(credited);
+    if (together.length < pack.length) continue;
+    begun.delete(pack);
+    yield* encodeMicroBatch(packed(together, sizes));
+  }
+  for (const pack of packs) if (pack === null) yield* encodeMicroBatch(dummyOf(sizes.padTo));
+}
+
+/** Nothing is made before it is read. */
+function streamOf(parts: AsyncGenerator<Uint8Array>, ids: ReturnType<typeof idsOf>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await parts.next();
+          if (done === true) controller.close();
+          else controller.enqueue(value);
+        } catch (thrown) {
+          logError("batch in a format", ids, thrown);
+          controller.error(thrown);
+        }
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

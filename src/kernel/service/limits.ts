@@ -1,0 +1,69 @@
+/**
+ * What an organisation may use at once. Its limits, what it stores and whether it is charged are read once a minute in each isolate, so a change
+ * of either holds everywhere within that time. Unfinished runs are counted exactly, by the statement that adds one.
+ */
+import type { OrganizationLimits } from "../../contract/identity.ts";
+import { storedBy } from "../db/stored-bytes.ts";
+import { accounts, type OrganizationSettings } from "../kit/account-hooks.ts";
+import { LruCache } from "../kit/caches.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+
+const KEPT_MS = 60_000;
+const ORGANIZATIONS_KEPT = 1000;
+
+export interface OrganizationStanding extends OrganizationSettings {
+  /** Bytes of its datasets, and of what its runs left, as far as the list of runs knows. */
+  readonly stored: number;
+}
+
+const known = new LruCache<OrganizationStanding & { readonly until: number }>(ORGANIZATIONS_KEPT);
+/** Uploads under way in this isolate, by organisation. */
+const uploading = new Map<string, number>();
+
+export async function limitsOf(env: Env, orgId: string, now: number): Promise<OrganizationStanding> {
+  const kept = known.get(orgId);
+  if (kept !== undefined && kept.until > now) return kept;
+  const [settings, stored] = await Promise.all([accounts().settingsOf(env, orgId), storedBy(env.DB, orgId)]);
+  const standing = { ...settings, stored };
+  known.set(orgId, { ...standing, until: now + KEPT_MS });
+  return standing;
+}
+
+/** Null while there is room for more. */
+export function refusedStorage({ limits, stored }: OrganizationStanding): Result<never> | null {
+  const { storage_bytes: most } = limits;
+  if (most === null || stored < most) return null;
+  const message = `storage_bytes: the organisation keeps ${stored} bytes and may keep ${most}: delete runs or datasets`;
+  return refuse("rate_limited", message, null);
+}
+
+export function tooManyRuns({ runs_in_flight: most }: OrganizationLimits): Result<never> {
+  const message = `runs_in_flight: the organisation may have ${most} runs that have not ended, and has them: send it again when one has ended`;
+  return refuse("rate_limited", message, null);
+}
+
+/** Carries an upload out, if the organisation may have one more in this isolate, and room for what it brings. */
+export async function withinUploads<T>(
+  env: Env,
+  orgId: string,
+  now: number,
+  upload: () => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const standing = await limitsOf(env, orgId, now);
+  const refused = refusedStorage(standing);
+  if (refused !== null) return refused;
+  const { uploads_at_once: most } = standing.limits;
+  const others = uploading.get(orgId) ?? 0;
+  if (most !== null && others >= most) {
+    const message = `uploads_at_once: the organisation has ${others} uploads under way and may have ${most}: send it again`;
+    return refuse("rate_limited", message, null);
+  }
+  uploading.set(orgId, others + 1);
+  try {
+    return await upload();
+  } finally {
+    const left = (uploading.get(orgId) ?? 1) - 1;
+    if (left === 0) uploading.delete(orgId);
+    else uploading.set(orgId, left);
+  }
+}

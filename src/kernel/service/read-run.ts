@@ -1,0 +1,167 @@
+/**
+ * Reads of a run and its rollouts. D1 says what was asked for; the run's object says how it stands. An id is checked by
+ * arithmetic first, then against D1 in the caller's scope: neither a guess nor another's id reaches an object.
+ */
+
+import { costOfUsage } from "../../contract/judgement.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { StepMetrics } from "../../contract/training-view.ts";
+import type { RolloutPlace } from "../../core/ids.ts";
+import { getRun, type RunRecord, runViewOf, updateRun } from "../db/runs.ts";
+import { LruCache } from "../kit/caches.ts";
+import { runObject } from "../kit/names.ts";
+import { readId } from "../kit/secrets.ts";
+import { failedForStorage, goneMessage, isLocal, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import type { RunRpc } from "../messages/rpc.ts";
+import type { LiveView, StoredEvent } from "../messages/run-records.ts";
+
+export async function readRun(env: Env, scope: Scope, id: string): Promise<Result<RunView>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  const live = await readableView(env, found.value.object);
+  const stored = runViewOf(found.value.record);
+  if (live === "storage_full") return { ok: true, value: waitingForRoom(stored) };
+  if (live === "unreadable") return { ok: true, value: withoutObject(stored) };
+  if (live === null) return { ok: true, value: await endLost(env, scope, stored) };
+  const { settled_at, ...standing } = live;
+  const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
+  const cost = costOfUsage(live.report.usage);
+  return { ok: true, value: { ...stored, ...standing, cost, finished_at } };
+}
+
+/** The series of a training run; an eval has none. */
+export async function readMetrics(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<Result<StepMetrics[]>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  const steps = await found.value.object.stepMetrics(after, limit);
+  return steps === null ? lostRun(id) : { ok: true, value: steps };
+}
+
+export async function readEvents(
+  env: Env,
+  scope: Scope,
+  id: string,
+  after: number,
+  waitMs: number,
+): Promise<Result<{ events: StoredEvent[]; ended: boolean }>> {
+  const owned = ownedName(scope, id);
+  if (!followed.has(owned)) {
+    const found = await openRun(env, scope, id);
+    if (!found.ok) return found;
+    if (followed.size >= FOLLOWED_KEPT) followed.clear();
+    followed.add(owned);
+  }
+  const events = await runObject(env, scope, id).events(after, waitMs);
+  if (events !== null) return { ok: true, value: events };
+  // It was there when it was found first: lost since, or deleted.
+  followed.delete(owned);
+  const found = await openRun(env, scope, id);
+  return found.ok ? lostRun(id) : found;
+}
+
+/** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not asked again for each. */
+const followed = new Set<string>();
+const FOLLOWED_KEPT = 1000;
+
+/** Its object was there, for the run is past its beginning, and answers that nobody created it. */
+export function lostRun(id: string): Result<never> {
+  return refuse("run_unreadable", goneMessage(id), "id");
+}
+
+/** Null where its object holds nothing. */
+async function readableView(env: Env, object: RunRpc): Promise<LiveView | "storage_full" | "unreadable" | null> {
+  try {
+    return await object.view();
+  } catch (thrown) {
+    if (await failedForStorage(env, thrown)) return "storage_full";
+    if (!isUnreadable(thrown)) throw thrown;
+    return "unreadable";
+  }
+}
+
+/** As D1 knew it last: its object does not open before there is room. */
+function waitingForRoom(stored: RunView): RunView {
+  if (isEnded(stored)) return stored;
+  return { ...stored, flow: { state: "storage_full", reason: STORAGE_FULL } };
+}
+
+function isEnded({ status }: RunView): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** An ended run's row has all of it; one that had not ended never will. */
+function withoutObject(stored: RunView): RunView {
+  const { id } = stored;
+  if (isEnded(stored)) return stored;
+  const error = {
+    code: "run_unreadable",
+    message: `${id} cannot go on: its object is not readable`,
+  };
+  return { ...stored, status: "failed", flow: null, error };
+}
+
+/** Nobody is left to tell the database, by which lists go: whoever finds that it is gone does. */
+async function endLost(env: Env, scope: Scope, stored: RunView): Promise<RunView> {
+  if (isEnded(stored)) return stored;
+  const lost = withoutObject(stored);
+  const { status, error } = lost;
+  const finished_at = Date.now();
+  await updateRun(env.DB, scope, lost.id, { status, error, finished_at });
+  return { ...lost, finished_at: Math.floor(finished_at / 1000) };
+}
+
+/** The run and its object, which is created here when accepting the run was cut short. */
+export async function openRun(
+  env: Env,
+  scope: Scope,
+  id: string,
+): Promise<Result<{ record: RunRecord; object: RunRpc }>> {
+  if (readId(env, id)?.kind !== "run") return notFound("run", id);
+  const { record, current } = await recordOf(env, scope, id);
+  if (record === null) return notFound("run", id);
+  const object = runObject(env, scope, id, record.run.spec.fleet);
+  if (current && record.run.status === "queued") await object.create(record.run.spec);
+  return { ok: true, value: { record, object } };
+}
+
+/**
+ * For a full disk, on which the database of a local platform does not answer: there each of its reads writes. What D1 keeps of
+ * a run that matters to a reader hardly changes; how it stands its object says.
+ */
+const lastRead = new LruCache<RunRecord>(100);
+
+async function recordOf(env: Env, scope: Scope, id: string): Promise<{ record: RunRecord | null; current: boolean }> {
+  const owned = ownedName(scope, id);
+  try {
+    const record = await getRun(env.DB, scope, id);
+    if (record !== null && isLocal(env)) lastRead.set(owned, record);
+    return { record, current: true };
+  } catch (thrown) {
+    const record = lastRead.get(owned);
+    // The object of a queued run may not be there yet, and is made from what D1 says.
+    const known = record !== undefined && record.run.status !== "queued";
+    if (!known || !(await failedForStorage(env, thrown))) throw thrown;
+    return { record, current: false };
+  }
+}
+
+function ownedName({ orgId, projectId }: Scope, id: string): string {
+  return `${orgId}/${projectId}/${id}`;
+}
+
+/** The run a rollout's id names, and its place there; null for an id we did not mint. */
+export function placeOfId(env: Env, id: string): (RolloutPlace & { runId: string }) | null {
+  const parsed = readId(env, id);
+  return parsed?.kind === "rollout" ? parsed : null;
+}
+
+export function notFound(what: string, id: string): Result<never> {
+  return refuse("not_found", `no ${what} ${id}`, "id");
+}

@@ -1,0 +1,88 @@
+/**
+ * A run that scores what another one left behind: with another version of its environment, other arguments, other judges.
+ *
+ * Everything that can be wrong is said here, before anything is stored. Nothing is sampled: its rollouts take over the
+ * trajectories of the source, one by one as they are dispatched, so only a source that has ended can be scored anew.
+ */
+
+import type { RescoreRequest } from "../../contract/run-control.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { RunRecord } from "../db/runs.ts";
+import { findEnvironment } from "../environment/environments.ts";
+import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
+import { type Begun, beginRun, replayedRun } from "./begin-run.ts";
+import { openRun } from "./read-run.ts";
+import { type RunWanted, resolveRun } from "./resolve/resolve-run.ts";
+
+/** Rollouts under way at once. Each is a message and a report, whatever window the source had. */
+const WINDOW = 1000;
+
+export async function rescoreRun(
+  env: Env,
+  scope: Scope,
+  id: string,
+  request: RescoreRequest,
+  asked: CreateOptions,
+): Promise<Begun> {
+  // Keys of runs are one set: the same body may score another run.
+  const options = hashedWith(`rescore ${id}`, asked);
+  const repeated = await replayedRun(env, scope, options);
+  if (repeated !== null) return repeated;
+  const source = await endedRun(env, scope, id);
+  if (!source.ok) return source;
+  const record = source.value;
+  const resolved = await resolveRun(env, scope, wantedOf(record, request), options.now);
+  if (!resolved.ok) return resolved;
+  const { name = null, metadata = record.run.metadata } = request;
+  const naming = { name, metadata, comesOf: async () => ({ rescore: { run_id: id } }) };
+  return await beginRun(env, scope, resolved.value, naming, options);
+}
+
+/** With the tasks it had in the end: a training run is accepted before anybody knows. */
+async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunRecord>> {
+  const found = await openRun(env, scope, id);
+  if (!found.ok) return found;
+  const { record, object } = found.value;
+  const view = await object.view();
+  if (view === null || view.settled_at === null) {
+    return refuse("conflict", `${id} has not ended: wait for it, or cancel it`, "id");
+  }
+  const { spec, kind } = record.run;
+  if (kind !== "training") return { ok: true, value: record };
+  const num_examples = view.counts.planned / spec.rollouts_per_example;
+  return { ok: true, value: { ...record, run: { ...record.run, spec: { ...spec, num_examples } } } };
+}
+
+/**
+ * What is kept of the source, but for what the request says otherwise. A run that scores reads no rows, calls no model and
+ * has no deadline to keep.
+ */
+function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
+  const { spec } = record.run;
+  const named = request.environment ?? codeThereIs(record.run);
+  // Arguments of one environment say nothing to another.
+  const isSame = named.split("@")[0] === spec.environment.id;
+  const { whole_groups: _, limits, ...kept } = spec;
+  const { deadline_s: __, ...unhurried } = limits;
+  return {
+    ...kept,
+    limits: unhurried,
+    max_concurrent: WINDOW,
+    min_scored: request.min_scored ?? spec.min_scored,
+    code: { named, args: request.environment_args ?? (isSame ? spec.environment_args : {}) },
+    rows: { taken: spec.dataset },
+    groupParam: "environment",
+    place: { of: record, called: false },
+    judges: request.judges ?? {},
+    kept: { judges: spec.judges, mustBeThere: true },
+    training: null,
+  };
+}
+
+/** The code that played the run, or, where this deployment holds that version no more, the one it holds. */
+function codeThereIs({ spec: { environment } }: RunRecord["run"]): string {
+  const { id, version } = environment;
+  const pinned = `${id}@${version}`;
+  return findEnvironment(pinned) === null ? id : pinned;
+}

@@ -1,0 +1,189 @@
+/**
+ * What a run plays: the code of its environment with its arguments, the rows, how many rollouts come of them, and the names
+ * of its judges. Nothing is stored here.
+ */
+
+import type { JsonObject } from "../../../contract/json.ts";
+import { LIMITS } from "../../../contract/limits.ts";
+import type { Scope } from "../../../contract/scope.ts";
+import type { RunDataset } from "../../../contract/uploaded-dataset.ts";
+import type { AnyEnvironment } from "../../../core/environments/any-environment.ts";
+import { buildTask, parseRow, RowError } from "../../../core/rollout/task.ts";
+import { charactersOf } from "../../../core/size.ts";
+import { sourceOf } from "../../dataset/datasets.ts";
+import { type ResolvedDataset, resolveDataset } from "../../dataset/resolve.ts";
+import { refuseNeeds } from "../../environment/capabilities.ts";
+import { chooseEnvironment } from "../../environment/choose-environment.ts";
+import { pinOf } from "../../environment/environments.ts";
+import { PROCESS_TURNS, stepsOfTask } from "../../kit/fair-turns.ts";
+import { type Result, refuse } from "../../messages/refusal.ts";
+import type { EnvironmentPin } from "../../messages/wire.ts";
+
+/** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
+const WHOLE_GROUP = 400;
+
+export interface PlayWanted {
+  /** An environment by its name (`id`, `id@version`), or the very code of another run, that was found to be here. */
+  readonly code: { readonly named: string; readonly args: Readonly<Record<string, unknown>> } | Code;
+  readonly rows: RowsWanted;
+  /** -1: all. */
+  readonly num_examples: number;
+  readonly rollouts_per_example: number;
+  /** The field at fault where a group is too large to be scored as one. */
+  readonly groupParam: string;
+  /** Whether groups are scored as one whatever the rubric is; by default the rubric says. */
+  readonly whole_groups?: boolean;
+  readonly shuffle: boolean;
+  /** Who answers, by the names of judges. */
+  readonly judges: Readonly<Record<string, unknown>>;
+  /** Those of another run: of them the ones that the rubric asks, and that `judges` does not name. */
+  readonly kept?: { readonly judges: Readonly<Record<string, unknown>> | undefined };
+  /** Null for a run that trains nothing: it plans all its tasks at once. */
+  readonly training: object | null;
+}
+
+/**
+ * Rows that come with the run, a dataset by its name, or one that was looked up before; null: those that the environment
+ * has. `taken`: of a run whose trajectories are taken over, so that none is read.
+ */
+export type RowsWanted =
+  | { readonly inline: readonly unknown[] }
+  | { readonly named: string }
+  | { readonly found: ResolvedDataset }
+  | { readonly taken: RunDataset }
+  | null;
+
+/** Where the rows of a run are. */
+export interface RunRows {
+  readonly dataset: RunDataset;
+  /** Of an uploaded dataset. */
+  readonly id: string | null;
+  /** Rows that came with the run, and are to be stored. */
+  readonly inline: readonly unknown[] | null;
+}
+
+export interface Played {
+  readonly pin: EnvironmentPin;
+  readonly args: JsonObject;
+  readonly environment: AnyEnvironment;
+  readonly rows: RunRows;
+  readonly num_examples: number;
+  readonly whole_groups: boolean;
+}
+
+export type Code = Pick<Played, "pin" | "args" | "environment">;
+
+export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): Promise<Result<Played>> {
+  const code = await resolveCode(env, scope, wanted.code);
+  if (!code.ok) return code;
+  const misnamed = misnamedJudge(wanted, code.value);
+  if (misnamed !== null) return misnamed;
+  const { pin, environment } = code.value;
+  const rows = await resolveRows(env, scope, wanted, code.value);
+  if (!rows.ok) return rows;
+  const isTaken = wanted.rows !== null && "taken" in wanted.rows;
+  const endless = !isTaken && rows.value.dataset.length === null;
+  const counted = isTaken ? wanted.num_examples : countTasks(wanted, pin, rows.value.dataset.length);
+  if (typeof counted !== "number") return counted;
+  const whole_groups = wanted.whole_groups ?? environment.rubric.hasGroupFunctions;
+  if (whole_groups && wanted.rollouts_per_example > WHOLE_GROUP) {
+    return refuse("too_large", `${pin.id} scores whole groups, of at most ${WHOLE_GROUP}`, wanted.groupParam);
+  }
+  if (wanted.shuffle && endless) {
+    return refuse("invalid_request", `${pin.id} makes tasks without end: they have no order`, "shuffle");
+  }
+  return { ok: true, value: { ...code.value, rows: rows.value, num_examples: counted, whole_groups } };
+}
+
+/** The code, built with its arguments, and with all that it needs. */
+async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): Promise<Result<Code>> {
+  if ("pin" in wanted) return { ok: true, value: wanted };
+  const chosen = await chooseEnvironment(env, scope, wanted.named, wanted.args);
+  if (!chosen.ok) return chosen;
+  const { registered, environment } = chosen.value;
+  const needing = { named: registered.id, needs: environment.needs, param: "environment" };
+  const unmet = await refuseNeeds(env, scope, { ...needing, args: wanted.args });
+  if (unmet !== null) return unmet;
+  // They came through JSON.parse, so they are JSON.
+  return { ok: true, value: { pin: pinOf(registered), args: wanted.args as JsonObject, environment } };
+}
+
+/** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
+function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment: { rubric } }: Code): Result<never> | null {
+  const named = { ...kept?.judges, ...judges };
+  const missing = rubric.judges.find((name) => !Object.hasOwn(named, name));
+  if (missing !== undefined) {
+    const message = `${pin.id} needs the judge ${missing}: say who it is, {"endpoint": …, "model": …}`;
+    return refuse("missing_judge", message, `judges.${missing}`);
+  }
+  const unknown = Object.keys(judges).find((name) => !rubric.judges.includes(name));
+  if (unknown === undefined) return null;
+  const known = rubric.judges.length === 0 ? "no judge" : rubric.judges.join(", ");
+  return refuse("unknown_field", `${pin.id} knows ${known}, not ${unknown}`, `judges.${unknown}`);
+}
+
+async function resolveRows(
+  env: Env,
+  scope: Scope,
+  { rows, training }: PlayWanted,
+  { pin, args, environment }: Code,
+): Promise<Result<RunRows>> {
+  const source = sourceOf(environment, training !== null);
+  if (rows === null) {
+    const { kind, length } = source;
+    if (kind !== "uploaded")
+      return { ok: true, value: { dataset: { kind, key: null, length }, id: null, inline: null } };
+    return refuse("invalid_request", `${pin.id} has no rows of its own: dataset is required`, "dataset");
+  }
+  if ("taken" in rows) return { ok: true, value: { dataset: rows.taken, id: null, inline: null } };
+  if ("found" in rows) return { ok: true, value: { ...rows.found, inline: null } };
+  if ("named" in rows) {
+    const found = await resolveDataset(env, scope, rows.named, { pin, args, environment });
+    return found.ok ? { ok: true, value: { ...found.value, inline: null } } : found;
+  }
+  const { inline } = rows;
+  const bad = await firstBadRow(scope, environment, source, inline);
+  if (bad !== null) return bad;
+  return { ok: true, value: { dataset: { kind: "uploaded", key: null, length: inline.length }, id: null, inline } };
+}
+
+/** Tasks of an eval, all of which it plans at once; of a training run, those that there are. `length`: null for no end. */
+function countTasks(
+  { num_examples: asked, rollouts_per_example, training }: PlayWanted,
+  { id }: EnvironmentPin,
+  length: number | null,
+): number | Result<never> {
+  const all = length ?? Number.POSITIVE_INFINITY;
+  const tasks = training === null ? Math.min(asked === -1 ? all : asked, all) : (length ?? 1);
+  if (tasks === Number.POSITIVE_INFINITY) {
+    return refuse("invalid_request", `${id} makes tasks without end: say how many`, "num_examples");
+  }
+  const planned = tasks * rollouts_per_example;
+  if (training === null && planned > LIMITS.rolloutsPerRun) {
+    return refuse("too_large", `${planned} rollouts; a run holds at most ${LIMITS.rolloutsPerRun}`, "num_examples");
+  }
+  return tasks === 0 ? refuse("invalid_request", `${id} has no rows`, "dataset") : tasks;
+}
+
+/** Every row is made a task of before anything is stored: a bad one is named by its place. Others compute in between. */
+async function firstBadRow(
+  { orgId }: Scope,
+  environment: AnyEnvironment,
+  source: AnyEnvironment["dataset"],
+  rows: readonly unknown[],
+): Promise<Result<never> | null> {
+  for (const [index, row] of rows.entries()) {
+    try {
+      const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
+      const text = JSON.stringify(task);
+      await PROCESS_TURNS.spend(orgId, stepsOfTask(text, charactersOf(prompt)));
+      if (text.length > LIMITS.taskRowBytes) {
+        return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof RowError)) throw thrown;
+      return refuse("invalid_row", `row ${index + 1}: ${thrown.message}`, thrown.path);
+    }
+  }
+  return null;
+}

@@ -1,0 +1,141 @@
+/**
+ * The one step from what a run is to be to a run with nothing left to refuse: every name looked up, everything that can be
+ * wrong with it said, and nothing stored. Runs, forks, rescores, previews, and the evals of training runs differ in what
+ * they want (`RunWanted`), and in nothing that is done with it.
+ *
+ * Order: what it plays → where its model is called → what only training asks → judges → limits and prices → cap.
+ */
+import type { EvalRequest } from "../../../contract/eval-request.ts";
+import type { RunRequest } from "../../../contract/run.ts";
+import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
+import type { Scope } from "../../../contract/scope.ts";
+import { asEval, type TrainingRequest, type TrainingSpec, trainingSpecOf } from "../../../contract/training-request.ts";
+import type { ResolvedDataset } from "../../dataset/resolve.ts";
+import type { Result } from "../../messages/refusal.ts";
+import { limitsOf, type OrganizationStanding } from "../limits.ts";
+import {
+  type JudgesWanted,
+  type PlaceWanted,
+  type RunEndpoint,
+  type RunJudges,
+  resolveJudges,
+  resolvePlace,
+} from "./endpoint.ts";
+import { moneyOf, refuseCap } from "./money.ts";
+import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
+import { refuseEngine, refuseTraining } from "./training.ts";
+
+/** How a run samples and scores: as it is asked, and as its spec keeps it. */
+type Settings = Pick<
+  RunSpec,
+  "model" | "sampling" | "limits" | "seed" | "shuffle" | "max_concurrent" | "min_scored" | "judge_cache"
+>;
+
+/** Which weights a run's calls are sampled by, where that is not all the same. */
+export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
+
+/** What a run is to be: of a request (`wantedBy`), or of a run that it comes of. */
+export interface RunWanted extends Settings, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
+  readonly place: PlaceWanted;
+  readonly training: TrainingRequest | null;
+  readonly max_cost_micros?: EvalRequest["max_cost_micros"];
+  /** Another run begins it: endpoints that came with that one may be named by their ids. */
+  readonly byRun?: boolean;
+  /** The training run whose weights it plays, on the fleet of that run. */
+  readonly weights?: PlayedWeights;
+}
+
+/** What a run that is begun by another one has of it. */
+export interface ByRun extends Pick<RunWanted, "byRun" | "weights"> {
+  /** The rows of the run that began it, where it plays those. */
+  readonly rows?: ResolvedDataset;
+}
+
+/** A run with every name in it resolved, and nothing left to refuse. */
+export interface ResolvedRun {
+  readonly play: Played;
+  /** What stands in its spec as it was asked, within what its endpoint allows. */
+  readonly settings: Settings & Pick<RunSpec, "rollouts_per_example">;
+  readonly endpoint: RunEndpoint;
+  /** As its spec names the fleet; nothing for a run on an endpoint. */
+  readonly fleet: Pick<RunSpec, "fleet">;
+  readonly judges: RunJudges;
+  readonly training: TrainingSpec | null;
+  /** What its organisation may use, and has. */
+  readonly standing: OrganizationStanding;
+  /** Prices and cap. Who pays is said when it begins. */
+  readonly money: Omit<RunMoney, "payer">;
+}
+
+/** Everything that may be wrong with it is said here, and nothing is stored. `now`: epoch milliseconds. */
+export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
+  const lookup = { now, byRun: wanted.byRun === true };
+  const play = await resolvePlay(env, scope, wanted);
+  if (!play.ok) return play;
+  const { environment } = play.value;
+  const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
+  if (!endpoint.ok) return endpoint;
+  const training = wanted.training && trainingSpecOf(wanted.training, environment.players);
+  if (training !== null) {
+    const unfit =
+      (await refuseTraining(env, scope, wanted, training, play.value)) ??
+      (await refuseEngine(env, scope, wanted, training, endpoint.value, now));
+    if (unfit !== null) return unfit;
+  }
+  const judges = await resolveJudges(env, scope, wanted, environment.rubric.judges, lookup);
+  if (!judges.ok) return judges;
+  const standing = await limitsOf(env, scope.orgId, now);
+  const { place, prices, max_concurrent: most } = endpoint.value;
+  // The platform offers no engine of a fleet: whoever has it pays for it.
+  const base_url = place?.kind === "endpoint" ? place.base_url : null;
+  const policy = place === null ? null : { base_url, model: wanted.model, prices };
+  const money = await moneyOf(env, standing.billing, { policy, judges: judges.value.places }, now);
+  const called = { environment, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
+  const uncapped = refuseCap(wanted, called);
+  if (uncapped !== null) return uncapped;
+  const { model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } =
+    wanted;
+  const settings = {
+    ...{ model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored },
+    max_concurrent: Math.min(wanted.max_concurrent, most ?? wanted.max_concurrent),
+    ...(judge_cache !== undefined && { judge_cache }),
+  };
+  return {
+    ok: true,
+    value: {
+      ...{ play: play.value, settings, endpoint: endpoint.value, judges: judges.value, training, standing },
+      fleet: fleetOf(endpoint.value, training, wanted.weights),
+      money: { ...money, ...(max_cost_micros !== undefined && { max_cost_micros }) },
+    },
+  };
+}
+
+function fleetOf(
+  { place }: RunEndpoint,
+  training: TrainingSpec | null,
+  played: PlayedWeights = {},
+): Pick<RunSpec, "fleet"> {
+  if (place?.kind !== "fleet") return {};
+  const { id, location_hint } = place;
+  const initial = training?.initial_weights;
+  const weights = initial === undefined ? played : { initial_weights: initial.location };
+  return { fleet: { id, ...(location_hint !== null && { location_hint }), ...weights } };
+}
+
+/** What a request wants; `by`: what it has of the run that begins it. */
+export function wantedBy(asked: RunRequest, { rows: found, byRun, weights }: ByRun = {}): RunWanted {
+  const request = asked.kind === "training" ? asEval(asked) : asked;
+  const { environment: named, environment_args: args, dataset, endpoint, fleet } = request;
+  const own = found === undefined ? null : { found };
+  const given = typeof dataset === "string" ? { named: dataset } : dataset && { inline: dataset };
+  return {
+    ...request,
+    code: { named, args },
+    rows: given ?? own,
+    groupParam: "rollouts_per_example",
+    place: { ...(endpoint !== undefined && { endpoint }), ...(fleet !== undefined && { fleet }) },
+    training: asked.kind === "training" ? asked : null,
+    ...(byRun !== undefined && { byRun }),
+    ...(weights !== undefined && { weights }),
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * What else can be wrong with a training run: how it samples, its trainer's address, its evals, the tasks it holds out,
+ * and the engine behind its endpoint or fleet.
+ */
+
+import type { EvalRequest } from "../../../contract/eval-request.ts";
+import { bentBy, mergeSampling } from "../../../contract/sampling.ts";
+import type { Scope } from "../../../contract/scope.ts";
+import { evalPlayed, evalsOwn, type TrainingSpec } from "../../../contract/training-request.ts";
+import { whyUntrainable } from "../../../core/training/engine-exactness.ts";
+import { isSilent, probeEndpoint } from "../../clients/probe.ts";
+import { firstPlaces } from "../../dataset/datasets.ts";
+import { blocksOf } from "../../dataset/rows.ts";
+import { accessOf, EndpointUnusable } from "../../endpoint/call.ts";
+import { refuseAddress } from "../../kit/address.ts";
+import { Subrequests } from "../../kit/subrequests.ts";
+import { type Refusal, type Result, refuse } from "../../messages/refusal.ts";
+import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, tasksToTrain } from "../../scoring/held-out.ts";
+import type { RunEndpoint } from "./endpoint.ts";
+import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
+
+/** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
+const ROWS_TRIED = 16;
+/** Reads of the rows that are held out, which whoever starts rollouts makes once a run: each is of up to 1 MiB. */
+const BLOCKS_HELD_OUT = 256;
+
+type Asked = Pick<EvalRequest, "sampling"> &
+  Pick<PlayWanted, "rollouts_per_example" | "shuffle" | "judges"> & { readonly seed: number };
+
+export async function refuseTraining(
+  env: Env,
+  scope: Scope,
+  asked: Asked,
+  training: TrainingSpec,
+  play: Played,
+): Promise<Result<never> | null> {
+  const barren = neverTrains(asked, training, play.environment);
+  if (barren !== null) return barren;
+  const { url } = training.trainer;
+  const address = url === undefined ? null : await refuseAddress(env, scope, url, "trainer.url");
+  if (address !== null) return address;
+  return (
+    refuseOrder(asked, training, play) ??
+    (await refuseEval(env, scope, asked, training, play)) ??
+    (await refuseHoldout(env, scope, asked, training, play))
+  );
+}
+
+/** Trainers read `all` and an empty name as none, and `agg` is the series of all together. */
+const RESERVED = ["", "all", "agg"];
+const BENT = "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
+
+/** What would play for ever and train nothing, or something else than was sampled. */
+function neverTrains(
+  { rollouts_per_example: size, sampling }: Asked,
+  { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
+  { players, members }: Played["environment"],
+): Result<never> | null {
+  const refused = (param: string, why: string) => refuse("invalid_request", `${param}: ${why}`, param);
+  if (min_group_size > size) {
+    return refused("min_group_size", `at most group_size, ${size}: no group would ever train`);
+  }
+  for (const player of players) {
+    const asked = mergeSampling(player.sampling, sampling);
+    if (asked.temperature === 0) {
+      return refused("sampling.temperature", "must be above 0: rollouts of a task must differ");
+    }
+    const bent = bentBy(asked);
+    if (bent !== null) return refused(bent, BENT);
+  }
+  const alone = "singleton" in advantage && advantage.singleton === "raw";
+  if (size === 1 && !alone && zero_variance !== "keep") {
+    const why = `a group of one is dropped as zero_variance: use 2 or more, or filters.zero_variance "keep"`;
+    return refused("group_size", why);
+  }
+  if (curriculum.name === "difficulty") {
+    const { hard, normal, easy, unseen } = curriculum;
+    if (hard.up_to > normal.up_to) {
+      return refused("curriculum.hard.up_to", "at most curriculum.normal.up_to");
+    }
+    if ([hard, normal, easy, unseen].every(({ weight }) => weight <= 0)) {
+      return refused("curriculum", "one of its weights must be above 0");
+    }
+  }
+  const reserved = members.find((name) => RESERVED.includes(name));
+  if (reserved === undefined) return null;
+  const message = `an environment of the group is called "${reserved}", which a trainer or the series take for something else`;
+  return refuse("invalid_request", message, "environment");
+}
+
+/** An eval is resolved as it will be when the run begins it. The run's judges judge there, too, and its endpoint is called. */
+async function refuseEval(
+  env: Env,
+  scope: Scope,
+  { shuffle, judges }: Asked,
+  { eval: asked, holdout }: TrainingSpec,
+  { pin, args: environment_args, rows: { dataset } }: Played,
+): Promise<Result<never> | null> {
+  if (asked == null) return null;
+  const {
+    environment: named,
+    environment_args: args,
+    ...played
+  } = evalPlayed(asked, { environment: pin, environment_args, shuffle });
+  const { length } = dataset;
+  const brought = dataset.kind === "uploaded" && length !== null && evalsOwn(asked, pin);
+  const resolved = await resolvePlay(env, scope, {
+    ...{ ...played, judges, groupParam: "rollouts_per_example", training: null },
+    code: { named, args },
+    rows: brought ? { found: { id: null, dataset: { ...dataset, length } } } : null,
+  });
+  if (!resolved.ok) return { ok: false, error: asEvals(resolved.error, named) };
+  if (!brought || asked.num_examples <= holdout) return null;
+  const message = `eval.num_examples: ${asked.num_examples} tasks of the run's own rows, of which holdout keeps ${holdout} out of training: at most those`;
+  return refuse("invalid_request", message, "eval.num_examples");
+}
+
+/** By the fields of the training request that decide it. */
+function asEvals({ code, message, param }: Refusal, environment: string): Refusal {
+  // The rows of the run and its judges were looked at before: here they do not fit the eval's environment.
+  if (param === "dataset") {
+    const why = `${environment.split("@")[0]} has no rows of its own, and those of the run are for evals of its own environment`;
+    return { code, message: why, param: "eval.environment" };
+  }
+  const isField = param !== null && !param.startsWith("judges.");
+  return { code, message, param: `eval.${isField ? param : "environment"}` };
+}
+
+/** Evals are played in the order the run was asked for, and there may be none of their rows. */
+function refuseOrder(
+  { shuffle }: Asked,
+  { holdout, eval: asked }: TrainingSpec,
+  { pin, environment, rows: { dataset } }: Played,
+): Result<never> | null {
+  if (!shuffle || dataset.kind === "uploaded") return null;
+  if (holdout === 0 && (asked == null || !evalsOwn(asked, pin))) return null;
+  const source = environment.evalDataset ?? environment.dataset;
+  if (source.kind === "uploaded" || source.length !== null) return null;
+  const message = `${pin.id} makes the tasks of evals without end: they have no order`;
+  return refuse("invalid_request", message, "shuffle");
+}
+
+async function refuseHoldout(
+  env: Env,
+  { orgId }: Scope,
+  { seed, shuffle }: Asked,
+  training: TrainingSpec,
+  { environment, rows: { dataset, inline } }: Played,
+): Promise<Result<never> | null> {
+  const { holdout } = training;
+  if (holdout === 0) return null;
+  const refused = (why: string) => refuse("invalid_request", `holdout: ${why}`, "holdout");
+  const spec = { dataset, seed, shuffle, training };
+  const { key, index_key } = dataset;
+  const subrequests = new Subrequests();
+  if (key !== null) {
+    const held = firstPlaces(spec, holdout).map(({ row }) => row);
+    const blocks = await blocksOf(env, { key, index_key }, held, subrequests);
+    if (blocks > BLOCKS_HELD_OUT) {
+      return refused(
+        `${holdout} shuffled rows lie in ${blocks} blocks of the dataset, of which ${BLOCKS_HELD_OUT} are read at most: hold out ${BLOCKS_HELD_OUT}, or upload the rows in the order they are to be played in`,
+      );
+    }
+  }
+  const rows =
+    inline === null
+      ? rowsOfRun(env, orgId, spec, environment, subrequests)
+      : rowsGiven(orgId, spec, environment, inline);
+  const { length } = rows;
+  if (rows.shared && length !== null && length <= holdout) {
+    return refused(`${holdout} of ${length} rows leave none to train on: at most ${length - 1}`);
+  }
+  const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
+  const keys = await keysHeldOut(rows, holdout);
+  const tasks = await tasksToTrain(rows, keys, holdout, wanted);
+  if (![...tasks.values()].some((task) => task instanceof HeldOut)) return null;
+  return refused(
+    `${holdout} leave nothing to train on: every task that was tried is among the first ${holdout} of an eval`,
+  );
+}
+
+/**
+ * Whether a training run may train on what its endpoint samples: it is asked anew for each run, with the run's model and the fields that
+ * the run sends, since a server may have been started with other flags since it was added. One that does not answer now is taken
+ * for what it was last seen to be; where nobody has seen that, the run is refused.
+ */
+export async function refuseEngine(
+  env: Env,
+  scope: Scope,
+  request: Pick<EvalRequest, "model" | "sampling">,
+  { initial_weights }: Pick<TrainingSpec, "initial_weights">,
+  { place, capabilities }: RunEndpoint,
+  now: number,
+): Promise<Result<never> | null> {
+  if (place === null) return null;
+  if (place.kind === "fleet") return await place.refuseTraining({ ...request, initial_weights }, now);
+  try {
+    const access = await accessOf(env, scope, place);
+    const { model, sampling } = request;
+    const seen = await probeEndpoint({ ...access, model, usual: null, sampling, now });
+    const why = whyUntrainable(isSilent(seen) ? (capabilities ?? seen) : seen);
+    return why === null ? null : refuse("invalid_request", `endpoint: ${why}`, "endpoint");
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointUnusable)) throw thrown;
+    return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
+  }
+}

@@ -1,0 +1,45 @@
+/** Secrets of environments, made and changed: the value is sealed before it is stored and never read back. */
+import type { SecretRequest } from "../../contract/endpoint.ts";
+import type { Scope } from "../../contract/scope.ts";
+import { mintId } from "../../core/ids.ts";
+import type { SecretRow } from "../db/schema.ts";
+import { findSecret, insertSecret, updateSecret } from "../db/secrets.ts";
+import type { CreateOptions } from "../kit/idempotency.ts";
+import { minting, seal, sealContext } from "../kit/secrets.ts";
+import { projectGone, type Result, refuse } from "../messages/refusal.ts";
+import { createInProject } from "./create-in-project.ts";
+import { notFound } from "./read-run.ts";
+
+export function createSecret(env: Env, scope: Scope, { name, value }: SecretRequest, options: CreateOptions) {
+  const { now } = options;
+  return createInProject(env, scope, options, {
+    operation: "createSecret",
+    find: (id) => findSecret(env.DB, scope, id),
+    async make() {
+      const id = mintId("sec", minting(env, now));
+      const sealed_value = await seal(env, value, sealContext(scope, id));
+      return { ok: true, value: { id, name, sealed_value, created_at: now, updated_at: now } };
+    },
+    insert: (secret, key) => insertSecret(env.DB, scope, secret, key),
+    refusals: { taken: () => nameTaken(name), gone: projectGone },
+  });
+}
+
+function nameTaken(name: string): Result<never> {
+  return refuse("conflict", `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`, "name");
+}
+
+/** Rollouts know the new value after five seconds at the latest. */
+export async function changeSecret(
+  env: Env,
+  scope: Scope,
+  { id, name }: SecretRow,
+  value: string,
+  now: number,
+): Promise<Result<SecretRow>> {
+  const sealed_value = await seal(env, value, sealContext(scope, id));
+  const changed = await updateSecret(env.DB, scope, id, { sealed_value, updated_at: now });
+  // Its name stays, so it cannot be another's.
+  if (changed === null || changed === "taken") return notFound("secret", name);
+  return { ok: true, value: changed };
+}

@@ -1,0 +1,252 @@
+/**
+ * Rollouts that sample nothing: each takes over the trajectory another one left behind, and is scored as that one stood.
+ *
+ * Invariants. No object is made and no model is called: the report to the run is made here, and the same from the same
+ * source however often the message comes. What a rollout cost was paid for where it was sampled. One whose source ended
+ * badly ends as that did, and one whose source left nothing says so: none is silently gone.
+ */
+import {
+  type CancelReason,
+  type FailureClass,
+  InfraError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import type { ForkPoint } from "../../core/rollout/fork.ts";
+import { RowsMissing } from "../dataset/rows.ts";
+import { forkKey, runObject } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { SourcePage } from "../messages/rpc.ts";
+import type { RolloutRecord, SegmentEntry } from "../messages/run-records.ts";
+import type { RolloutReport, RunSpec, SourceSlot, Starter } from "../messages/wire.ts";
+import { bareReport, storableTrajectory, textOfTask } from "./rollout-report.ts";
+import { parseLines, readTrajectory, storeTrajectory } from "./store.ts";
+
+export interface Source {
+  /** Null where none was ever dispatched. */
+  readonly record: RolloutRecord | null;
+  /** Null where it left none, or none is there any more. */
+  readonly trajectory: Trajectory | null;
+  /** Why its run dispatched nothing more, where somebody cancelled it. */
+  readonly cancelled: CancelReason | null;
+}
+
+interface Address {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** A trajectory may move into a segment between our look at the rows and our read: then it is looked up once more. */
+const LOOKS = 3;
+
+const NO_SOURCE: Source = { record: null, trajectory: null, cancelled: null };
+
+/** Whether a rollout takes over what another one said. */
+export function isCarried(spec: RunSpec, member: Starter): boolean {
+  return member.carries !== undefined || spec.rescore !== undefined;
+}
+
+/** Reports all of them to their run. */
+export async function carryOver(
+  env: Env,
+  spec: RunSpec,
+  members: readonly Starter[],
+  subrequests: Subrequests,
+): Promise<void> {
+  const run = runObject(env, spec.scope, spec.run_id);
+  for (const [runId, taken] of bySource(spec, members)) {
+    const places = taken.map(sourcePlace);
+    const sources = await readSources(env, { scope: spec.scope, run_id: runId }, places, subrequests);
+    const reports = await subrequests.six(taken, (member) =>
+      carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NO_SOURCE, subrequests),
+    );
+    await subrequests.objectAll(reports, async (report) => {
+      const [answer] = await run.answered([report]);
+      if (answer?.refused !== undefined) await run.answered([bareReport(report, answer.refused)]);
+    });
+  }
+}
+
+const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+/** Members by the run they take from: another attempt of their own, or the run that is scored anew. */
+function bySource(spec: RunSpec, members: readonly Starter[]): [string, Starter[]][] {
+  const own = members.filter(({ carries }) => carries !== undefined);
+  const others = members.filter(({ carries }) => carries === undefined);
+  const from: [string, Starter[]][] = [
+    [spec.run_id, own],
+    [spec.rescore?.run_id ?? spec.run_id, others],
+  ];
+  return from.filter(([, taken]) => taken.length > 0);
+}
+
+function sourcePlace({ carries, group, slot }: Starter): SourceSlot {
+  return carries ?? { group, slot, attempt: null };
+}
+
+async function carriedReport(
+  env: Env,
+  spec: RunSpec,
+  member: Starter,
+  source: Source,
+  subrequests: Subrequests,
+): Promise<RolloutReport> {
+  const { record, trajectory } = source;
+  const report = { ...emptyReport(member), ...endOf(source) };
+  if (record === null) return report;
+  const { example_id, task_key, task_text, member: whose, started_at, ended_at } = record.entry;
+  const known = {
+    ...report,
+    example_id: example_id ?? member.group,
+    task_key: task_key ?? "",
+    ...(task_text !== null && { task_text }),
+    ...(whose && { member: whose }),
+    started_at: started_at ?? report.started_at,
+    ended_at: ended_at ?? report.ended_at,
+  };
+  if (trajectory === null) return known;
+  const stored = storableTrajectory(carry(trajectory, member));
+  const { digest, text, said } = stored;
+  const inline = await subrequests.fetch(() => storeTrajectory(env, spec, digest, text));
+  return {
+    ...known,
+    ...textOfTask(trajectory),
+    ...{ digest, bytes: text.length, trajectory: inline, said },
+    stop_condition: trajectory.stop_condition,
+    is_truncated: trajectory.is_truncated,
+  };
+}
+
+/** As its own, of nobody's cost. */
+function carry(trajectory: Trajectory, { rollout_id }: Starter): Trajectory {
+  const rescored_from = trajectory.rollout_id;
+  return { ...trajectory, rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };
+}
+
+/** How a rollout ends that has this source; all null for one that waits for scores now. */
+function endOf({ record, trajectory, cancelled }: Source): {
+  failure: FailureClass | null;
+  cancelled: CancelReason | null;
+  error: SerializedError | null;
+} {
+  if (record === null) {
+    if (cancelled !== null) return { failure: null, cancelled, error: null };
+    return lost("its run ended before it was dispatched: there is nothing to score");
+  }
+  const { outcome, reason, error, id } = record.entry;
+  const as = error === null ? null : (JSON.parse(error) as SerializedError);
+  // Written by this platform: a reason is one of its outcome's.
+  if (outcome === "cancelled") {
+    return { failure: null, cancelled: reason as CancelReason, error: as };
+  }
+  if (outcome === "failed") return { failure: reason as FailureClass, cancelled: null, error: as };
+  return trajectory === null
+    ? lost(`the trajectory of ${id} is not in the store any more`)
+    : { failure: null, cancelled: null, error: null };
+}
+
+function lost(message: string) {
+  const error = serializeError(new InfraError(message));
+  return { failure: "platform", cancelled: null, error } as const;
+}
+
+function emptyReport({ group, slot, attempt, rollout_id }: Starter): RolloutReport {
+  const now = Date.now();
+  return {
+    ...{ group, slot, attempt, rollout_id, example_id: group, task_key: "" },
+    ...{ failure: null, cancelled: null, error: null, stop_run: null },
+    ...{ digest: null, bytes: 0, trajectory: null, stop_condition: null, is_truncated: false },
+    ...{ turns: 0, calls: 0, usage: NO_USAGE, started_at: now, ended_at: now },
+  };
+}
+
+/** What the rollouts of a forked run begin with: one R2 object, written before the run, read when they are started. */
+
+/** The key it was stored under. */
+export async function storeForkPoint(
+  env: Env,
+  scope: Scope,
+  runId: string,
+  point: ForkPoint,
+  subrequests: Subrequests,
+): Promise<string> {
+  const text = JSON.stringify(point);
+  const sha256 = sha256Hex(text);
+  const key = forkKey(scope, runId, sha256);
+  await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
+  return key;
+}
+
+/** Throws `RowsMissing` when it is gone. */
+export async function readForkPoint(
+  env: Env,
+  { key }: { readonly key: string },
+  subrequests: Subrequests,
+): Promise<ForkPoint> {
+  return await subrequests.fetch(async () => {
+    const object = await env.STORE.get(key);
+    if (object === null) throw new RowsMissing(key);
+    return await object.json<ForkPoint>();
+  });
+}
+
+/** What ended rollouts left behind, wherever it is by now: in a segment, in R2 by itself, or in the run's object. */
+
+/** In the order of the places. Of a run nobody created nothing was ever dispatched. */
+export async function readSources(
+  env: Env,
+  address: Address,
+  places: readonly SourceSlot[],
+  subrequests: Subrequests,
+): Promise<Source[]> {
+  const run = runObject(env, address.scope, address.run_id);
+  for (let look = 1; ; look += 1) {
+    const page = await subrequests.object(() => run.sources(places));
+    if (page === null) return places.map(() => NO_SOURCE);
+    const sources = await sourcesOf(env, address, page, subrequests);
+    const moved = sources.some(({ record, trajectory }) => record?.entry.digest != null && trajectory === null);
+    if (!moved || look === LOOKS) return sources;
+  }
+}
+
+async function sourcesOf(
+  env: Env,
+  address: Address,
+  { records, segments, cancelled }: SourcePage,
+  subrequests: Subrequests,
+): Promise<Source[]> {
+  const wanted = new Set(records.flatMap((record) => (record === null ? [] : [record.entry.id])));
+  const folded = await readLines(env, address, segments, wanted, subrequests);
+  return await subrequests.six(records, async (record) => {
+    if (record === null) return { record, trajectory: null, cancelled };
+    const { id, digest } = record.entry;
+    const stored = { digest, text: record.text };
+    const trajectory = folded.get(id) ?? (await readTrajectory(env, address, stored, subrequests));
+    return { record, trajectory, cancelled };
+  });
+}
+
+/** Only the lines that are wanted are parsed: a segment holds a hundred. One that is gone holds none. */
+async function readLines(
+  env: Env,
+  address: Address,
+  segments: readonly SegmentEntry[],
+  wanted: ReadonlySet<string>,
+  subrequests: Subrequests,
+): Promise<Map<string, Trajectory | null>> {
+  const keys = segments.flatMap(({ key }) => (key === null ? [] : [key]));
+  const lines = await subrequests.fetchAll(keys, async (key) => {
+    const object = await env.STORE.get(key);
+    const text = object === null ? "" : await object.text();
+    return text.split("\n").filter((line) => wanted.has(idOf(line)));
+  });
+  return await parseLines(address.scope, lines.flat());
+}
+
+/** A line begins with its rollout's id, as it was written. */
+function idOf(line: string): string {
+  return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
+}

@@ -1,0 +1,120 @@
+/**
+ * Where finished trajectories are. A small one travels with its rollout's report and waits in the run's object until it
+ * is folded; a large one is an R2 object of its own, under its content's hash. Folding puts both into segments.
+ */
+import { LIMITS } from "../../contract/limits.ts";
+import type { Scope } from "../../contract/scope.ts";
+import type { Trajectory } from "../../contract/trajectory.ts";
+import { exceedsUtf8 } from "../../core/size.ts";
+import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
+import { sha256Hex } from "../kit/secrets.ts";
+import { tellOfSegment } from "../kit/slice-hooks.ts";
+import type { Subrequests } from "../kit/subrequests.ts";
+import type { RolloutLeft } from "../messages/run-records.ts";
+import type { SegmentMessage, StoredTrajectory } from "../messages/wire.ts";
+
+/** One line of a segment. A rollout that never had a trajectory has none here. */
+export interface SegmentLine {
+  readonly rollout_id: string;
+  readonly trajectory: Trajectory | null;
+}
+
+interface Owner {
+  readonly scope: Scope;
+  readonly run_id: string;
+}
+
+/** The text to send along, or null once it is in R2. */
+export async function storeTrajectory(
+  env: Env,
+  { scope, run_id }: Owner,
+  digest: string,
+  text: string,
+): Promise<string | null> {
+  if (!exceedsUtf8(text, LIMITS.inlineTrajectoryBytes)) return text;
+  // R2 keeps the hash: an audit sees from a list of keys whether the content is still this one.
+  await env.STORE.put(trajectoryKey(scope, run_id, digest), text, { sha256: digest });
+  return null;
+}
+
+/** Null when there is none, or when it was folded since. */
+export async function readTrajectory(...from: Parameters<typeof trajectoryText>): Promise<Trajectory | null> {
+  const text = await trajectoryText(...from);
+  if (text === null) return null;
+  const [, { scope }] = from;
+  await PROCESS_TURNS.spend(scope.orgId, stepsOfText(text.length));
+  return JSON.parse(text) as Trajectory;
+}
+
+/** What these lines of segments hold, by the rollout's id. */
+export async function parseLines(
+  { orgId }: Scope,
+  lines: Iterable<string>,
+): Promise<Map<string, SegmentLine["trajectory"]>> {
+  const trajectories = new Map<string, SegmentLine["trajectory"]>();
+  for (const line of lines) {
+    await PROCESS_TURNS.spend(orgId, stepsOfText(line.length));
+    const { rollout_id, trajectory } = JSON.parse(line) as SegmentLine;
+    trajectories.set(rollout_id, trajectory);
+  }
+  return trajectories;
+}
+
+/** The same as it is stored, for whoever only passes it on: a large one takes several times its text once it is read. */
+export async function trajectoryText(
+  env: Env,
+  { scope, run_id }: Owner,
+  { digest, text }: StoredTrajectory,
+  subrequests: Subrequests,
+): Promise<string | null> {
+  if (text !== null || digest === null) return text;
+  return await subrequests.inTurn(async () => {
+    const object = await env.STORE.get(trajectoryKey(scope, run_id, digest));
+    return object === null ? null : await object.text();
+  });
+}
+
+/** Deletes the objects of trajectories that are folded now. */
+export async function dropTrajectories(
+  env: Env,
+  { scope, run_id }: Owner,
+  folded: readonly StoredTrajectory[],
+): Promise<void> {
+  const keys = folded.flatMap(({ digest, text }) =>
+    digest === null || text !== null ? [] : [trajectoryKey(scope, run_id, digest)],
+  );
+  if (keys.length > 0) await env.STORE.delete(keys);
+}
+
+/** `run-segments`: folds a segment, and then tells of it to whoever watches. */
+export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
+  await tellOfSegment(env, message, await fold(env, message, subrequests), subrequests);
+}
+
+/**
+ * Folds finished rollouts into one immutable R2 object, a line each: the row with its scores, and the
+ * trajectory. The single trajectories go once the run knows the segment. Gives the lines;
+ * null where it was folded before.
+ */
+async function fold(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<string[] | null> {
+  const run = runObject(env, message.scope, message.run_id);
+  const records = await subrequests.object(() => run.segmentRows(message.segment));
+  if (records === null) return null;
+  const lines = await subrequests.six(records, (left) => lineOf(env, message, left, subrequests));
+  const text = lines.join("\n");
+  const sha256 = sha256Hex(text);
+  const key = segmentKey(message.scope, message.run_id, sha256);
+  await subrequests.fetch(() => env.STORE.put(key, text, { sha256 }));
+  await subrequests.object(() => run.folded(message.segment, key));
+  await subrequests.fetch(() => dropTrajectories(env, message, records));
+  return lines;
+}
+
+async function lineOf(env: Env, message: SegmentMessage, left: RolloutLeft, subrequests: Subrequests): Promise<string> {
+  const { id, digest } = left;
+  const text = await trajectoryText(env, message, left, subrequests);
+  if (text === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
+  // A SegmentLine; the trajectory is JSON without a line break already.
+  return `{"rollout_id":${JSON.stringify(id)},"trajectory":${text}}`;
+}

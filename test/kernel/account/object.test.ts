@@ -1,0 +1,175 @@
+/** What organisations may have at once: the real objects, with small limits. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { RunObject } from "../../../src/index.ts";
+import { AccountObject } from "../../../src/kernel/account/object.ts";
+import { accountObject } from "../../../src/kernel/kit/names.ts";
+import { type Door, expectLaw, inside, isOf, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const HANGS = [{ fault: { kind: "hang" } }] as const;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function allow(door: Door, concurrent_rollouts: number): Promise<void> {
+  const limits = JSON.stringify({ concurrent_rollouts });
+  await env.DB.prepare("update organizations set limits = ? where id = ?").bind(limits, door.scope.orgId).run();
+  await accountObject(env, door.scope.orgId).changed();
+}
+
+function inAccount<T>({ scope }: Door, use: (object: AccountObject, state: DurableObjectState) => T): Promise<T> {
+  const stub: DurableObjectStub = env.ACCOUNT.getByName(`org/${scope.orgId}`);
+  return inside(stub, AccountObject, use);
+}
+
+function hanging(door: Door, max_concurrent = 10) {
+  return door.start({ environment: "gsm8k", dataset: questions(20), model: script(HANGS), max_concurrent });
+}
+
+const running = async (door: Door, id: string) => (await door.run(id)).counts.in_flight;
+
+async function cancelled(door: Door, id: string): Promise<void> {
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  const run = await door.ended(id);
+  expectLaw(run.counts);
+  expect(run.status).toBe("cancelled");
+}
+
+test("runs of one organisation share its rollouts, another organisation's run has its own, and what one leaves the next gets", async () => {
+  const [busy, other] = [await openPlatform(), await openPlatform()];
+  await allow(busy, 4);
+  const first = await hanging(busy);
+  const second = await hanging(busy);
+  const stranger = await hanging(other);
+  expect([await running(busy, first.id), await running(busy, second.id)]).toEqual([4, 0]);
+  expect(await running(other, stranger.id)).toBe(10);
+  expect((await busy.run(second.id)).flow).toEqual({
+    state: "over_limit",
+    reason: "the organisation may have 4 rollouts at once, and other runs of it have them",
+  });
+  await cancelled(busy, first.id);
+  await vi.waitUntil(async () => (await running(busy, second.id)) === 4, { timeout: 30_000 });
+  await cancelled(busy, second.id);
+  await cancelled(other, stranger.id);
+});
+
+test("the limit holds though every object is lost, and the runs go on within it", async () => {
+  const door = await openPlatform();
+  await allow(door, 3);
+  const runs = [await hanging(door), await hanging(door)] as const;
+  await abortAllDurableObjects();
+  const all = async () => (await Promise.all(runs.map(({ id }) => running(door, id)))).reduce((sum, n) => sum + n, 0);
+  expect(await all()).toBe(3);
+  await cancelled(door, runs[0].id);
+  await abortAllDurableObjects();
+  await vi.waitUntil(async () => (await running(door, runs[1].id)) === 3, { timeout: 30_000 });
+  await cancelled(door, runs[1].id);
+});
+
+test("with two messages in each queue at once runs end all the same, and never have more of them there", async () => {
+  const door = await openPlatform();
+  await inAccount(door, (object) => {
+    object.shares.messages = 2;
+    object.shares.judgements = 2;
+  });
+  const runs = await Promise.all(
+    [1, 2, 3].map(() => {
+      return door.start({ environment: "gsm8k", dataset: questions(10), model: script(RIGHT), max_concurrent: 10 });
+    }),
+  );
+  const granted = await inAccount(door, (_, { storage }) => {
+    type Row = { held: { messages: { permits: number; running: number } } };
+    const rows = [...storage.kv.list<Row>({ prefix: "share/" })];
+    return rows.reduce((sum, [, { held }]) => sum + Math.max(held.messages.permits, held.messages.running), 0);
+  });
+  expect(granted).toBeLessThanOrEqual(2);
+  const ended = await Promise.all(runs.map(({ id }) => door.ended(id)));
+  expect(ended.map(({ counts }) => counts.scored)).toEqual([10, 10, 10]);
+});
+
+/** Runs ask at most once a second. */
+const SECOND_MS = 1000;
+
+const empty = (door: Door) =>
+  inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
+
+type Ask = AccountObject["ask"];
+
+/** What the runs of an organisation ask of it, and when it has forgotten all of them. `lose`: whether an answer gets lost. */
+function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) {
+  const asks: Parameters<Ask>[0][] = [];
+  const left = Promise.withResolvers<void>();
+  const ask = AccountObject.prototype.ask;
+  vi.spyOn(AccountObject.prototype, "ask").mockImplementation(async function (this: AccountObject, asked) {
+    if (asked.scope.orgId !== scope.orgId) return await ask.call(this, asked);
+    asks.push(asked);
+    const count = asks.length;
+    const grants = await ask.call(this, asked);
+    if (lose(count)) throw new Error("lost by the test");
+    if (this.shares.nextAt() === null) left.resolve();
+    return grants;
+  });
+  return { asks, left: left.promise };
+}
+
+type Folded = Parameters<RunObject["folded"]>;
+
+/** The first segment of the organisation's that is folded; `late`: its run has heard nothing of it. */
+function folding({ scope }: Door, late = false): Promise<Folded> {
+  const folded = Promise.withResolvers<Folded>();
+  const hear = RunObject.prototype.folded;
+  vi.spyOn(RunObject.prototype, "folded").mockImplementation(function (this: RunObject, ...args) {
+    const ours = isOf(scope.orgId, this);
+    if (!late || !ours) hear.apply(this, args);
+    if (ours) folded.resolve(args);
+  });
+  return folded.promise;
+}
+
+/** Its next pass, so many seconds ahead by its clock: what waits for a moment to come does not wait for it here. */
+function pass(door: Door, id: string, seconds: number): Promise<void> {
+  return door.inRun(id, async (run) => {
+    run.now = () => Date.now() + seconds * SECOND_MS;
+    await run.alarm();
+  });
+}
+
+test("an organisation's object forgets everything with its last run, and was asked a few times for many rollouts", async () => {
+  const door = await openPlatform();
+  const [{ asks, left }, folded] = [listen(door), folding(door)];
+  const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
+  const { id } = await door.finish({ ...request, max_concurrent: 5 });
+  await folded;
+  await pass(door, id, 2);
+  await left;
+  expect(await empty(door)).toBe(true);
+  expect(asks.length).toBeLessThan(5);
+});
+
+test("a run whose last message is answered long after its end gives back its place in the queue at once", async () => {
+  const door = await openPlatform();
+  const [{ left }, folded] = [listen(door), folding(door, true)];
+  const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
+  const args = await folded;
+  await pass(door, id, 2);
+  expect(await empty(door)).toBe(false);
+  vi.mocked(RunObject.prototype.folded).mockRestore();
+  await door.inRun(id, (run) => {
+    run.now = () => Date.now() + 4 * SECOND_MS;
+    run.folded(...args);
+  });
+  await left;
+});
+
+test("a run that ended before the answer to its first ask came gives back what it never heard that it has", async () => {
+  const door = await openPlatform();
+  const { left } = listen(door, (asks) => asks === 1);
+  const { id } = await hanging(door);
+  await cancelled(door, id);
+  await pass(door, id, 5);
+  await left;
+});

@@ -1,0 +1,14 @@
+/** Waits for the first batch of a training run. */
+import { env } from "cloudflare:workers";
+import { runObject } from "../../src/kernel/kit/names.ts";
+import type { Door } from "./platform.ts";
+
+export async function untilBatchReady(door: Door, id: string): Promise<void> {
+  const run = runObject(env, door.scope, id);
+  for (let after = 0; ; ) {
+    const { events = [], ended = true } = (await run.events(after, 10_000)) ?? {};
+    if (events.some(({ event }) => event === "batch.ready")) return;
+    if (ended) throw new Error(`${id} ended without a batch`);
+    after = events.at(-1)?.id ?? after;
+  }
+}

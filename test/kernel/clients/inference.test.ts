@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import type { Messages } from "../../../src/contract/messages.ts";
+import { callEmbeddings, callModel } from "../../../src/kernel/clients/inference.ts";
+import { type ModelRequest, startScriptedModel } from "../../fakes/scripted-model.ts";
+
+test("R-loop-12: content goes out as it is, a role text as user, and what is empty or null not at all", async () => {
+  const asked: ModelRequest[] = [];
+  const model = await startScriptedModel({
+    reply: (request) => {
+      asked.push(request);
+      return "ok";
+    },
+  });
+  const parts = [
+    { type: "text", text: "look" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } },
+  ];
+  const messages: Messages = [
+    { role: "user", content: parts },
+    { role: "text", content: "go on" },
+    { role: "tool", content: [], tool_call_id: "a" },
+  ];
+  const call = { api_key: null, model: "m", tools: [], idempotency_key: "k", messages };
+  const sampling = { temperature: null, top_p: 0.5, extra_body: { min_tokens: 1, guided: null } };
+  const { signal } = new AbortController();
+  try {
+    const outcome = await callModel({ ...call, base_url: model.url, sampling, signal });
+    expect(outcome.kind).toBe("answered");
+  } finally {
+    await model.stop();
+  }
+  expect(asked[0]?.body).toEqual({
+    model: "m",
+    messages: [
+      { role: "user", content: parts },
+      { role: "user", content: "go on" },
+      { role: "tool", content: "", tool_call_id: "a" },
+    ],
+    top_p: 0.5,
+    min_tokens: 1,
+    guided: null,
+  });
+});
+
+test("a body that is no JSON is told by its size and type, never by a piece of it: it may be the key", async () => {
+  const api_key = "rk_abc1234567890";
+  const model = await startScriptedModel({
+    reply: () => ({ fault: { kind: "garbage", text: api_key } }),
+  });
+  const { signal } = new AbortController();
+  const call = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k" };
+  try {
+    const outcome = await callModel({ ...call, base_url: model.url, api_key, signal });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      retryable: true,
+      error: {
+        name: "InvalidModelResponseError",
+        message: "the reply is no JSON: status 200, application/json, 16 characters",
+      },
+    });
+  } finally {
+    await model.stop();
+  }
+});
+
+test("extra_body changes neither the model of a call nor what it is sent, in any spelling", async () => {
+  const asked: string[] = [];
+  const send = async (_: URL, { body }: RequestInit) => {
+    asked.push(String(body));
+    return new Response("{}", { status: 400 });
+  };
+  const { signal } = new AbortController();
+  const where = { base_url: "https://m.example/v1", api_key: null, idempotency_key: "k", signal, send };
+  const extra_body = { model: "dear", Model: "dear", messages: [], input: "x", stream: true, dimensions: 2 };
+  await callModel({ ...where, model: "cheap", messages: [], tools: [], sampling: { extra_body } });
+  await callEmbeddings({ ...where, model: "cheap", texts: ["a", "b"], extra_body });
+  expect(asked.map((body) => JSON.parse(body))).toEqual([
+    { model: "cheap", messages: [], dimensions: 2 },
+    { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
+  ]);
+});
+
+test("a reply is read as JSON once it may be, and whoever says so hears how long it is", async () => {
+  const model = await startScriptedModel({ reply: () => "x".repeat(100_000) });
+  const { signal } = new AbortController();
+  const call = { api_key: null, model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", signal };
+  const asked = Promise.withResolvers<number>();
+  const turn = Promise.withResolvers<void>();
+  let left = 0;
+  const openRoom = () => ({
+    grow: () => null,
+    turn: (characters: number) => {
+      asked.resolve(characters);
+      return turn.promise;
+    },
+    leave: () => {
+      left += 1;
+    },
+  });
+  try {
+    let answered = false;
+    const calling = callModel({ ...call, base_url: model.url, openRoom }).finally(() => {
+      answered = true;
+    });
+    expect(await asked.promise).toBeGreaterThan(100_000);
+    expect([answered, left]).toEqual([false, 0]);
+    turn.resolve();
+    expect((await calling).kind).toBe("answered");
+    expect(left).toBe(1);
+  } finally {
+    await model.stop();
+  }
+});

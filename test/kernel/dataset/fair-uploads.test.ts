@@ -1,0 +1,79 @@
+/** Uploads of several organisations in one process. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { createDataset } from "../../../src/kernel/dataset/upload.ts";
+import { type FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
+import { openPlatform } from "../platform.ts";
+import { countingTurns, longestPass } from "../turns.ts";
+import { jsonLines } from "../upload.ts";
+
+const ROWS = 2000;
+const LARGEST = 10_000;
+
+function uploadTexts(scope: Scope, turns: FairTurns, characters: number) {
+  const row = { question: "q", answer: "x".repeat(characters) };
+  return upload(scope, turns, jsonLines(Array.from({ length: ROWS }, () => row)));
+}
+
+/** One row that has so many names besides its question. */
+function rowOfNames(names: number): string {
+  const info = Object.fromEntries(Array.from({ length: names }, (_, at) => [`k${at}`, 1]));
+  return JSON.stringify({ question: "q", info });
+}
+
+function upload(scope: Scope, turns: FairTurns, lines: string) {
+  const file = new TextEncoder().encode(lines);
+  const body = new ReadableStream({
+    type: "bytes",
+    start(controller) {
+      controller.enqueue(file);
+      controller.close();
+    },
+  });
+  const given = { name: null, environment: null, environment_args: {} };
+  return createDataset(env, scope, given, body, { idempotencyKey: null, now: Date.now(), turns });
+}
+
+test("the rows of uploads are checked in bounded passes, and organisations take turns", {
+  timeout: 60_000,
+}, async () => {
+  const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
+  const { turns, seen } = countingTurns();
+  const larger = [1, 2, 3].map(() => uploadTexts(greedy.scope, turns, LARGEST));
+  const small = uploadTexts(fair.scope, turns, 100);
+  const all = await Promise.all([...larger, small]);
+  expect(all.map((made) => made.ok && made.value.dataset.rows)).toEqual([ROWS, ROWS, ROWS, ROWS]);
+  expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + 3 * LARGEST);
+  const rows = seen.filter((one) => one !== "loop");
+  const last = rows.findLastIndex(({ org }) => org === fair.scope.orgId);
+  const behind = rows.slice(0, last).filter(({ org }) => org === greedy.scope.orgId);
+  // The small file is over while most of the others is still to come.
+  expect(behind.length).toBeLessThan((3 * ROWS) / 2);
+});
+
+test("a row is counted by its names too: each takes longer than its characters", async () => {
+  const { scope } = await openPlatform();
+  const { turns } = countingTurns();
+  const lines = rowOfNames(20_000);
+  const before = turns.levelOf(scope.orgId);
+  expect((await upload(scope, turns, lines)).ok).toBe(true);
+  expect(turns.levelOf(scope.orgId) - before).toBeGreaterThan(2 * lines.length + 40 * 20_000);
+});
+
+test("a row holds a bounded number of values, and the refusal names its line", async () => {
+  const { scope } = await openPlatform();
+  const { turns } = countingTurns();
+  // The row itself, its question, its info and what is in that.
+  const most = rowOfNames(LIMITS.taskRowValues - 3);
+  expect((await upload(scope, turns, most)).ok).toBe(true);
+  expect(await upload(scope, turns, `{"question": "q"}\n${rowOfNames(LIMITS.taskRowValues - 2)}`)).toEqual({
+    ok: false,
+    error: {
+      code: "too_large",
+      message: "line 2: a row holds at most 100000 JSON values",
+      param: "rows[1]",
+    },
+  });
+});

@@ -1,0 +1,28 @@
+import { dataset, SingleTurnEnv } from "rollcall";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { exampleOfGroup } from "../../../src/kernel/dataset/datasets.ts";
+
+const Row = z.looseObject({ question: z.string() });
+const environment = new SingleTurnEnv({ dataset: dataset(Row, "uploaded"), rubric: {} });
+const spec = { dataset: { kind: "uploaded", key: "rows", length: 8 }, shuffle: false, seed: 0 } as const;
+
+function played(text: string, row = 0): unknown {
+  return exampleOfGroup(spec, environment, row, new Map([[row, text]])).row;
+}
+
+test.each([
+  ['{"question":"q","answer":9007199254740993}', "rows[0].answer"],
+  ['{"question":"q","answer":9.007199254740993e15}', "rows[0].answer"],
+  ['{"question":"q","ids":[1,{"of":-12345678901234567890123}]}', "rows[0].ids[1].of"],
+  ['{"question":"q","far":1e400}', "rows[0].far"],
+  ['{"question":"q","answer":"1","answer":"2"}', "rows[0].answer"],
+  ['{"question":"q","info":{"a":1,"a":1}}', "rows[0].info.a"],
+])("a row that was stored before such rows were refused is named, not played with other numbers: %s", (text, path) => {
+  expect(() => played(text)).toThrow(expect.objectContaining({ name: "RowError", path }));
+});
+
+test("a stored row whose numbers are all kept is played as it was written", () => {
+  const text = '{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}';
+  expect(JSON.stringify(played(text, 3))).toBe('{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}');
+});

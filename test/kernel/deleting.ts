@@ -1,0 +1,91 @@
+/** Deletions in tests: the object that works on them, its alarm fired by hand, and what is left of what was deleted. */
+import { env } from "cloudflare:workers";
+import { expect } from "vitest";
+import { DeletionView } from "../../src/contract/deletion.ts";
+import { runFolder } from "../../src/kernel/kit/names.ts";
+import { RolloutObject } from "../../src/kernel/rollout/object.ts";
+import { ProjectObject } from "../../src/retention/object.ts";
+import { type Door, type Inside, inside } from "./platform.ts";
+
+/** Longer than anything of a run can be on its way. */
+export const LATER_MS = 20 * 60_000;
+
+export function projectStub({ scope }: Door): DurableObjectStub {
+  return env.PROJECT.getByName(`org/${scope.orgId}/${scope.projectId}`);
+}
+
+export function inProject<T>(door: Door, use: Inside<ProjectObject, T>): Promise<T> {
+  return inside(projectStub(door), ProjectObject, use);
+}
+
+/** One alarm of the project's object, `LATER_MS` from now. */
+export async function alarm(door: Door, later = LATER_MS): Promise<void> {
+  await inProject(door, async (project) => {
+    project.now = () => Date.now() + later;
+    await project.alarm();
+  });
+}
+
+export async function remove(door: Door, id: string): Promise<DeletionView> {
+  const reply = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
+  expect(reply.status, await reply.clone().text()).toBe(202);
+  return DeletionView.parse(await reply.json());
+}
+
+export async function deletion(door: Door, id: string): Promise<DeletionView> {
+  return DeletionView.parse(await (await door.ask(`/v1/deletions/${id}`)).json());
+}
+
+/** Fires alarms until the deletion is done. `between`: after each of them. */
+export async function done(door: Door, id: string, between?: () => Promise<void>): Promise<DeletionView> {
+  for (let alarms = 0; alarms < 60; alarms += 1) {
+    const view = await deletion(door, id);
+    if (view.state === "done") return view;
+    // Later each time, so that what is tried again is due.
+    await alarm(door, LATER_MS + alarms * 60_000);
+    await between?.();
+  }
+  throw new Error(`not done: ${JSON.stringify(await deletion(door, id))}`);
+}
+
+/** Ends the project's object as a kill does: what it had in memory is gone. */
+export async function kill(door: Door): Promise<void> {
+  await expect(inProject(door, (_, state) => state.abort("killed"))).rejects.toThrow();
+}
+
+export async function keysUnder(prefix: string): Promise<string[]> {
+  const { objects } = await env.STORE.list({ prefix });
+  return objects.map(({ key }) => key);
+}
+
+/** Rows of D1 that name the run, by table. */
+export async function rowsOfRun(runId: string): Promise<Record<string, number>> {
+  const queries = {
+    runs: "select count(*) as n from runs where id = ?",
+    trainer_tokens: "select count(*) as n from trainer_tokens where run_id = ?",
+  };
+  const counted = Object.entries(queries).map(async ([table, query]) => {
+    const row = await env.DB.prepare(query).bind(runId).first<{ n: number }>();
+    return [table, row?.n ?? 0] as const;
+  });
+  return Object.fromEntries(await Promise.all(counted));
+}
+
+/** Nothing is left of the run: neither rows, nor files, nor what its objects kept. `hosts`: those it had. */
+export async function expectGone(door: Door, runId: string, hosts: readonly DurableObjectStub[] = []): Promise<void> {
+  expect(await rowsOfRun(runId)).toEqual({ runs: 0, trainer_tokens: 0 });
+  expect(await keysUnder(runFolder(door.scope, runId))).toEqual([]);
+  const left = await door.inRun(runId, (run, { storage }) => {
+    return { view: run.view(), kv: [...storage.kv.list()].map(([key]) => key), tables: tablesOf(storage) };
+  });
+  expect(left).toEqual({ view: null, kv: ["freed_at"], tables: [] });
+  for (const host of hosts) expect(await storedIn(host)).toEqual([]);
+}
+
+function tablesOf({ sql }: DurableObjectStorage): unknown[] {
+  return sql.exec("select name from sqlite_master where name not like '\\_cf%' escape '\\'").toArray();
+}
+
+async function storedIn(stub: DurableObjectStub): Promise<unknown[]> {
+  return await inside(stub, RolloutObject, (_, { storage }) => tablesOf(storage));
+}

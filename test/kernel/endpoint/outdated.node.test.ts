@@ -1,0 +1,11 @@
+/** How long an endpoint's object believes what it read of its settings. */
+import { expect, test } from "vitest";
+import { type EndpointLimits, isOutdated } from "../../../src/kernel/endpoint/lease-state.ts";
+
+test("how a fleet stands is asked anew with each ask that is seconds later, and an endpoint's settings after minutes", () => {
+  const limits = { max_concurrent: 1, rpm: null };
+  const old = (of: EndpointLimits) => [1000, 10_000, 300_000].map((age) => isOutdated(of, age));
+  expect(old(limits)).toEqual([false, false, true]);
+  expect(old({ ...limits, fleet: { down: null } })).toEqual([false, true, true]);
+  expect(old({ ...limits, fleet: { down: "why" } })).toEqual([true, true, true]);
+});

@@ -1,0 +1,39 @@
+/** What stands in the store of a build that may have ended the process. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { behindRoute, StoredNames } from "../../../src/kernel/environment/code-behind-route.ts";
+
+const names = new StoredNames(env.STORE);
+const unused = () => `org/platform/builds/${crypto.randomUUID()}`;
+
+test("a build that was named in two deaths is given up, however often it is asked for", async () => {
+  const key = unused();
+  expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
+  expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
+  expect(await names.accuse(key, "second", false)).toEqual({ deaths: 0 });
+  expect(await names.accuse(key, "third", true)).toEqual({ deaths: 1 });
+  expect(await names.accuse(key, "fourth", true)).toBeNull();
+  expect(await names.accuse(key, "fifth", true)).toBeNull();
+});
+
+test("a death after it was built, or while it waited, does not count; one before counts until it was built", async () => {
+  const key = unused();
+  await names.accuse(key, "first", true);
+  await names.clear(key, false);
+  expect(await env.STORE.head(key)).toBeNull();
+  await names.accuse(key, "first", true);
+  expect(await names.accuse(key, "second", true)).toEqual({ deaths: 1 });
+  await names.clear(key, false);
+  expect(await names.accuse(key, "third", true)).toEqual({ deaths: 1 });
+  await names.clear(key, true);
+  expect(await env.STORE.head(key)).toBeNull();
+});
+
+test("where nothing died nothing is written", async () => {
+  const before = await env.STORE.list({ prefix: "org/platform/" });
+  const seen: unknown[] = [];
+  await behindRoute(env, { id: "any", digest: "any" }, {}, async () => {
+    seen.push(await env.STORE.list({ prefix: "org/platform/" }));
+  });
+  expect(seen).toEqual([before]);
+});

@@ -1,0 +1,110 @@
+/** Work that may have ended the process: who is named in a death, what counts against it, and what becomes of its run. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { Suspect } from "../../../src/kernel/environment/suspects.ts";
+import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+const hang = { fault: { kind: "hang" } } as const;
+const KEY = "rollout/0/0/0";
+
+/** A run whose rollouts wait for the model. */
+async function waiting(count: number): Promise<string> {
+  const words = Array.from({ length: count }, () => "slow");
+  const model = script(RIGHT, { slow: [hang] });
+  const request = { environment: "gsm8k", dataset: questions(count, words), model };
+  const { id } = await platform.start(request);
+  await requestsOf(model, count);
+  return id;
+}
+
+/** Each process names it anew; `died`: how the one before ended. */
+const accuse = (id: string, boot: string, died: boolean, key = KEY) =>
+  platform.inRun(id, (run) => run.accuse(key as typeof KEY, boot, died));
+
+test("what was named in two deaths is given up, however often it is asked", async () => {
+  const id = await waiting(1);
+  expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
+  expect(await accuse(id, "second", true)).toEqual({ deaths: 1 });
+  expect(await accuse(id, "third", true)).toBeNull();
+  expect(await accuse(id, "third", true)).toBeNull();
+  expect(await accuse(id, "fourth", true)).toBeNull();
+  const head = await platform.inRun(id, (_run, { storage }) => storage.kv.get("head"));
+  expect(head).toMatchObject({ given_up: 1 });
+});
+
+test("a process that was stopped in order, or that names it twice, counts against nobody", async () => {
+  const id = await waiting(1);
+  expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
+  expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
+  expect(await accuse(id, "second", false)).toEqual({ deaths: 0 });
+  expect(await accuse(id, "third", false)).toEqual({ deaths: 0 });
+});
+
+test("a death while it awaits the outside does not count, and those before do until it has ended", async () => {
+  const id = await waiting(1);
+  await accuse(id, "first", true);
+  expect(await accuse(id, "second", true)).toEqual({ deaths: 1 });
+  await platform.inRun(id, (run) => run.clear(KEY, false));
+  expect(await accuse(id, "third", true)).toEqual({ deaths: 1 });
+  await platform.inRun(id, (run) => run.clear(KEY, true));
+  expect(await accuse(id, "fourth", true)).toEqual({ deaths: 0 });
+});
+
+test("a run of which three were given up ends, and what runs stops without another hook", async () => {
+  const id = await waiting(4);
+  for (const group of [0, 1, 2]) {
+    for (const boot of ["first", "second", "third"]) {
+      await accuse(id, boot, true, `rollout/${group}/0/0`);
+    }
+  }
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run).toMatchObject({
+    status: "failed",
+    error: { code: "environment_stops_platform" },
+    counts: { cancelled: { overload: 4 } },
+  });
+  expect(run.error?.message).toContain("3 of its rollouts stopped the whole platform");
+  expect(await accuse(id, "fourth", true, "rollout/3/0/0")).toBeNull();
+});
+
+test("a place whose task is never made is ended by its run", async () => {
+  const id = await waiting(1);
+  for (const boot of ["first", "second", "third"]) {
+    await accuse(id, boot, true, "start/0/0/0");
+  }
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts.failed).toEqual({ environment: 1 });
+});
+
+test("suspects compute one at a time, each until it awaits the outside", async () => {
+  const log: string[] = [];
+  const one = (name: string) => {
+    const court = {
+      accuse: async () => {
+        log.push(`${name} named`);
+        return { deaths: 0 };
+      },
+      clear: async () => {
+        log.push(`${name} cleared`);
+      },
+    };
+    const suspect = new Suspect(env, () => court, KEY);
+    return suspect.run(async () => {
+      await null;
+      log.push(`${name} computes`);
+      await scheduler.wait(20);
+      return name;
+    });
+  };
+  expect(await Promise.all([one("a"), one("b")])).toEqual(["a", "b"]);
+  expect(log).toEqual(["a named", "a computes", "a cleared", "b named", "b computes", "b cleared"]);
+});

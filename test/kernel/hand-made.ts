@@ -1,0 +1,151 @@
+/** Runs made by hand, to lose what a test wants lost: the real object on its real storage, behind queues that may lose. */
+import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { mintRunId } from "../../src/core/ids.ts";
+import worker, { RunObject } from "../../src/index.ts";
+import { getRun, insertRun, type NewRun } from "../../src/kernel/db/runs.ts";
+import { segmentKey } from "../../src/kernel/kit/names.ts";
+import { idMac } from "../../src/kernel/kit/secrets.ts";
+import type { RunMessage, RunSpec } from "../../src/kernel/messages/wire.ts";
+import { newRun } from "../../src/kernel/service/begin-run.ts";
+import type { SegmentLine } from "../../src/kernel/trajectory/store.ts";
+import { endpointRow } from "./http/run-rows.ts";
+import type { Door } from "./platform.ts";
+
+/** Writes a run as accepting it would, up to the creation of its object: like the run `template`, but for `changes`. */
+export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<RunSpec> = {}): Promise<NewRun> {
+  const record = await getRun(env.DB, scope, template);
+  if (record === null) throw new Error("no such template");
+  const endpoint = endpointRow({ base_url: env.MODEL_URL, sealed_key: null });
+  const now = Date.now();
+  const run_id = mintRunId({
+    now,
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+    mac: idMac(env.ROLLCALL_SECRET),
+  });
+  const options = { now, idempotencyKey: null, requestHash: "" };
+  const run = newRun(record.run, { run_id, endpoint_id: endpoint.id, ...changes }, options);
+  await insertRun(env.DB, scope, run, endpoint);
+  return run;
+}
+
+/** A queue that forgets what it is given for as long as `losing`. */
+export class LossyQueue implements Queue {
+  losing = true;
+  refusing = false;
+  readonly given: unknown[] = [];
+  readonly #queue: Queue;
+
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  metrics(): Promise<QueueMetrics> {
+    return this.#queue.metrics();
+  }
+
+  send(body: unknown): Promise<QueueSendResponse> {
+    return this.sendBatch([{ body }]);
+  }
+
+  async sendBatch(messages: Iterable<MessageSendRequest>): Promise<QueueSendBatchResponse> {
+    const batch = [...messages];
+    this.given.push(...batch.map(({ body }) => body));
+    if (this.refusing) throw new Error("the queue is away");
+    if (!this.losing) return await this.#queue.sendBatch(batch);
+    return { metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } };
+  }
+}
+
+/** The objects of a namespace, with something in place of a method of theirs: `call` makes the real call, to `name`. */
+export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
+  namespace: Namespace,
+  method: string,
+  instead: (call: () => Promise<unknown>, name: string) => Promise<unknown>,
+): Namespace {
+  return new Proxy(namespace, {
+    get: (objects, property) => {
+      const member: unknown = Reflect.get(objects, property);
+      // The runtime's helpers know a namespace by its constructor's name.
+      if (typeof member !== "function" || property === "constructor") return member;
+      if (property !== "getByName") return member.bind(objects);
+      return (name: string) =>
+        new Proxy(objects.getByName(name), {
+          get: (stub, called) => {
+            const call = (...args: unknown[]) => Reflect.get(stub, called)(...args);
+            return called === method ? (...args: unknown[]) => instead(async () => await call(...args), name) : call;
+          },
+        });
+    },
+  });
+}
+
+export interface LossyRun {
+  readonly groups: LossyQueue;
+  readonly scores: LossyQueue;
+  readonly judgements: LossyQueue;
+  /** Runs inside the run's object, with an instance whose queues lose. */
+  readonly within: <T>(use: (run: RunObject) => T | Promise<T>) => Promise<T>;
+}
+
+/** Creates the run's object behind queues that lose everything until told otherwise. */
+export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun> {
+  const groups = new LossyQueue(env.ROLLOUT_GROUPS);
+  const scores = new LossyQueue(env.ROLLOUT_SCORES);
+  const judgements = new LossyQueue(env.ROLLOUT_JUDGEMENTS);
+  const segments = new LossyQueue(env.RUN_SEGMENTS);
+  const queues = {
+    ROLLOUT_GROUPS: groups,
+    ROLLOUT_SCORES: scores,
+    ROLLOUT_JUDGEMENTS: judgements,
+    ROLLOUT_JUDGEMENTS_1: judgements,
+    ROLLOUT_JUDGEMENTS_2: judgements,
+    ROLLOUT_JUDGEMENTS_3: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_1: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_2: judgements,
+    ROLLOUT_JUDGEMENTS_SLOW_3: judgements,
+    ROLLOUT_JUDGEMENTS_SILENT: judgements,
+    RUN_SEGMENTS: segments,
+  };
+  let lossy: RunObject | undefined;
+  const within: LossyRun["within"] = (use) =>
+    platform.inRun(row.id, (_, state) => {
+      lossy ??= new RunObject(state, { ...env, ...queues });
+      return use(lossy);
+    });
+  await within((run) => run.create(row.spec));
+  return { groups, scores, judgements, within };
+}
+
+/** Hands a batch to the Worker as the platform's queue would; says which messages were acked. */
+export async function deliver(
+  queue: string,
+  bodies: readonly RunMessage[],
+  { bindings = {} }: { bindings?: Partial<Env> } = {},
+): Promise<string[]> {
+  const messages = bodies.map((body, at) => ({
+    id: String(at),
+    timestamp: new Date(),
+    attempts: 1,
+    body,
+  }));
+  const batch = createMessageBatch<RunMessage>(queue, messages);
+  const context = createExecutionContext();
+  await worker.queue(batch, { ...env, ...bindings });
+  return (await getQueueResult(batch, context)).explicitAcks;
+}
+
+/** Folds the run's first segment now, if that has not happened, and reads it. */
+export async function segmentLines({ scope, inRun }: Door, run_id: string): Promise<SegmentLine[]> {
+  // Segments are cut a moment after what fills them has ended: here before anything is asked for.
+  await inRun(run_id, (run) => run.alarm());
+  await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);
+  const prefix = segmentKey(scope, run_id, "").replace(/\.jsonl$/, "");
+  const { objects } = await env.STORE.list({ prefix });
+  const texts = await Promise.all(objects.map(async ({ key }) => (await env.STORE.get(key))?.text() ?? ""));
+  const segments = texts.map((text) => text.split("\n"));
+  // What is left of a long run may be folded by now as well, into a shorter one.
+  const [longest = []] = segments.toSorted((one, other) => other.length - one.length);
+  return longest.map((line) => JSON.parse(line));
+}

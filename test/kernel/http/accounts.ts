@@ -1,0 +1,44 @@
+/** Organisations, projects and keys for tests, written straight into the database. */
+import { env } from "cloudflare:workers";
+import { drizzle } from "drizzle-orm/d1";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { mintToken } from "../../../src/core/ids.ts";
+import { type ApiKeyRow, apiKeys, organizations, projects } from "../../../src/kernel/db/schema.ts";
+import { minting, sha256Hex } from "../../../src/kernel/kit/secrets.ts";
+
+/** A key of the scope that may do everything there; its organisation and project are made if they are not there yet. */
+export async function admit(scope: Scope, changes: Partial<ApiKeyRow> = {}): Promise<string> {
+  const d1 = drizzle(env.DB);
+  const { orgId, projectId } = scope;
+  const organization = { id: orgId, name: orgId, limits: {}, allowed_hosts: null, created_at: 0, deleted_at: null };
+  const project = { id: projectId, org_id: orgId, name: projectId, retention: {}, created_at: 0, deleted_at: null };
+  await d1.batch([
+    d1.insert(organizations).values(organization).onConflictDoNothing(),
+    d1.insert(projects).values(project).onConflictDoNothing(),
+  ]);
+  const token = mintToken("rk", minting(env, 0));
+  await d1.insert(apiKeys).values({ ...keyRow(scope, token), ...changes });
+  return token;
+}
+
+/** A key as it is stored. */
+export function keyRow({ orgId, projectId }: Scope, token: string): ApiKeyRow {
+  return {
+    id: `key_${crypto.randomUUID()}`,
+    org_id: orgId,
+    project_id: projectId,
+    person_id: null,
+    name: "test",
+    hash: sha256Hex(token),
+    prefix: token.slice(0, 7),
+    last4: token.slice(-4),
+    scopes: ["admin"],
+    requests_per_minute: null,
+    created_by: "bootstrap",
+    created_at: 0,
+    expires_at: null,
+    revoked_at: null,
+    rotated_to: null,
+    maker_id: null,
+  };
+}

@@ -1,0 +1,394 @@
+/**
+ * A request of each operation, in an order in which each can be met: what ends a thing comes after what needs it. A new
+ * operation is added here with the things it names, and in permissions.ts.
+ */
+import { env } from "cloudflare:workers";
+import { rolloutAt } from "../../platform.ts";
+import { uploaded } from "../../upload.ts";
+import { PAGE_REQUESTS } from "./page-requests.ts";
+import {
+  beginTraining,
+  NAME,
+  newBudget,
+  newEndpoint,
+  newFleet,
+  newInvitation,
+  newKey,
+  newPerson,
+  newProject,
+  newSecret,
+  newTrigger,
+  newWebhook,
+  PLAYED,
+  type Project,
+  ROWS,
+  startGoing,
+  type Things,
+  TRAINER,
+} from "./things.ts";
+
+export interface Asked {
+  readonly path: string;
+  /** JSON, or a text that is sent as lines. */
+  readonly body?: unknown;
+  /** True: with an Idempotency-Key of its own. */
+  readonly once?: true;
+  /** What proves it in the place of the caller's key. */
+  readonly bearer?: string;
+}
+
+export interface Request {
+  readonly ask: (things: Things) => Asked;
+  /** For what can be done once only: a new thing for each caller who may. */
+  readonly anew?: (project: Project) => Promise<Partial<Things>>;
+  /** True: the thing that it names stands in its body, and not in its path. */
+  readonly inBody?: true;
+  /** What a caller who may gets, where it is not what the operation documents first. */
+  readonly status?: number;
+}
+
+const EXAM = { environment: "gsm8k", model: PLAYED.model, endpoint: NAME };
+const ASKED = { question: "What is 2 + 2?", answer: "4" };
+const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
+
+const thisMonth = () => new Date().toISOString().slice(0, 7);
+const unique = () => `n-${crypto.randomUUID()}`;
+/** So far away that no run of another test has these prices, and each a second after the one before. */
+let farAway = Math.floor(Date.now() / 1000) + 250_000_000;
+const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
+const going = async ({ door }: Project) => ({ going: await startGoing(door) });
+const leaseOf = ({ lease_token }: Things) => ({ token: lease_token, epoch: 1 });
+const replicaOf = ({ fleet }: Things) => `/v1/fleets/${fleet}/replicas/${NAME}`;
+const batchOf = ({ training }: Things) => `/v1/runs/${training}/batches/1`;
+
+const READS: Readonly<Record<string, Request>> = {
+  getHealth: { ask: () => ({ path: "/healthz" }) },
+  getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
+  getDocs: { ask: () => ({ path: "/docs" }) },
+  getJoinPage: { ask: () => ({ path: "/join" }) },
+  scrapeMetrics: { ask: () => ({ path: "/metrics" }) },
+  listAuditLog: { ask: () => ({ path: "/v1/audit-log" }) },
+  getUsage: { ask: () => ({ path: "/v1/usage?start_time=1795392000" }) },
+  getUsageCsv: { ask: () => ({ path: "/v1/usage/csv?start_time=1795392000&group_by=project" }) },
+  listStatements: { ask: () => ({ path: "/v1/statements" }) },
+  getStatement: { ask: () => ({ path: `/v1/statements/${thisMonth()}` }) },
+  getStatementCsv: { ask: () => ({ path: `/v1/statements/${thisMonth()}/csv` }) },
+  listRuns: { ask: () => ({ path: "/v1/runs" }) },
+  getRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}` }) },
+  auditCharges: { ask: ({ run }) => ({ path: `/v1/runs/${run}/charges` }) },
+  auditRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/audit` }) },
+  streamEvents: { ask: ({ run }) => ({ path: `/v1/runs/${run}/events` }) },
+  compareRuns: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` }) },
+  listMetrics: { ask: ({ training }) => ({ path: `/v1/runs/${training}/metrics` }) },
+  listResults: { ask: ({ run }) => ({ path: `/v1/runs/${run}/results` }) },
+  listRollouts: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rollouts` }) },
+  listGroups: { ask: ({ run }) => ({ path: `/v1/runs/${run}/groups` }) },
+  getGroup: { ask: ({ run }) => ({ path: `/v1/runs/${run}/groups/0` }) },
+  getHistogram: { ask: ({ run }) => ({ path: `/v1/runs/${run}/histogram` }) },
+  exportRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/export` }) },
+  getRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}` }) },
+  getRolloutHead: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/head` }) },
+  listTurns: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns` }) },
+  getTurn: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0` }) },
+  // Its engine sends no token ids.
+  getTurnTokens: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0/tokens` }), status: 409 },
+  getOutline: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/outline` }) },
+  getBatch: { ask: (things) => ({ path: batchOf(things) }) },
+  getBatchObject: { ask: (things) => ({ path: `${batchOf(things)}/objects/${things.object_sha256}` }) },
+  getBatchCredits: { ask: (things) => ({ path: `${batchOf(things)}/credits` }) },
+  streamBatch: { ask: (things) => ({ path: `${batchOf(things)}/stream` }) },
+  listWeightVersions: { ask: ({ training }) => ({ path: `/v1/runs/${training}/weight-versions` }) },
+  listEnvironments: { ask: () => ({ path: "/v1/environments" }) },
+  getEnvironment: { ask: () => ({ path: "/v1/environments/calculator" }) },
+  listEndpoints: { ask: () => ({ path: "/v1/endpoints" }) },
+  getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },
+  listFleets: { ask: () => ({ path: "/v1/fleets" }) },
+  getFleet: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}` }) },
+  listReplicas: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}/replicas` }) },
+  getReplica: { ask: (things) => ({ path: replicaOf(things) }) },
+  listSecrets: { ask: () => ({ path: "/v1/secrets" }) },
+  getSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }) },
+  listWebhookEndpoints: { ask: () => ({ path: "/v1/webhook-endpoints" }) },
+  getWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }) },
+  listWebhookDeliveries: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries` }) },
+  listTriggers: { ask: () => ({ path: "/v1/triggers" }) },
+  getTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }) },
+  listTriggerDeliveries: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/deliveries` }) },
+  listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
+  getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
+  listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
+};
+
+const CHANGES: Readonly<Record<string, Request>> = {
+  createRun: { ask: () => ({ path: "/v1/runs", body: { ...PLAYED, endpoint: NAME } }) },
+  previewRun: { ask: () => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint: NAME } }) },
+  updateRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}`, body: { name: NAME } }) },
+  pauseRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/pause` }) },
+  resumeRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/resume` }) },
+  cancelRollout: {
+    ask: ({ going: run }) => ({ path: `/v1/rollouts/${rolloutAt(run)}/cancel` }),
+    anew: going,
+  },
+  cancelRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/cancel` }), anew: going },
+  deleteRun: {
+    ask: ({ run }) => ({ path: `/v1/runs/${run}` }),
+    anew: async ({ door }) => ({ run: (await door.finish(PLAYED)).id }),
+  },
+  retryRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/retry`, body: {} }) },
+  releaseLostCalls: { ask: ({ run }) => ({ path: `/v1/runs/${run}/release-lost-calls` }) },
+  rescoreRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rescore`, body: {} }) },
+  forkRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0 } }) },
+  createEndpoint: {
+    ask: () => ({ path: "/v1/endpoints", body: { name: unique(), base_url: env.MODEL_URL, probe: false } }),
+  },
+  updateEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}`, body: { rpm: 60 } }) },
+  probeEndpoint: {
+    ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}/probe`, body: { model: PLAYED.model } }),
+  },
+  deleteEndpoint: {
+    ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }),
+    anew: async ({ door }) => ({ endpoint: await newEndpoint(door, unique()) }),
+  },
+  createFleet: { ask: () => ({ path: "/v1/fleets", body: { name: unique() } }) },
+  updateFleet: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}`, body: { location_hint: "weur" } }) },
+  addReplica: {
+    ask: ({ fleet }) => ({
+      path: `/v1/fleets/${fleet}/replicas`,
+      body: { name: unique(), base_url: `${env.MODEL_URL}/${unique()}` },
+    }),
+  },
+  updateReplica: { ask: (things) => ({ path: replicaOf(things), body: { draining: true } }) },
+  probeReplica: { ask: (things) => ({ path: `${replicaOf(things)}/probe` }) },
+  removeReplica: {
+    ask: (things) => ({ path: replicaOf(things) }),
+    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
+  },
+  deleteFleet: {
+    ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}` }),
+    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
+  },
+  createSecret: {
+    ask: () => ({
+      path: "/v1/secrets",
+      body: { name: `N_${Date.now()}_${Math.floor(Math.random() * 1e9)}`, value: "kept" },
+    }),
+  },
+  updateSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}`, body: { value: "another value" } }) },
+  deleteSecret: {
+    ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }),
+    anew: async ({ door }) => ({ secret: await newSecret(door, `N${crypto.randomUUID().replaceAll("-", "")}`) }),
+  },
+  createWebhookEndpoint: { ask: () => ({ path: "/v1/webhook-endpoints", body: { url: `${env.MODEL_URL}/hook` } }) },
+  updateWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}`, body: { description: NAME } }),
+  },
+  deleteWebhookEndpoint: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }),
+    anew: async ({ door }) => await newWebhook(door),
+  },
+  rotateWebhookSecret: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/rotate-secret`, body: { overlap_s: 0 } }),
+  },
+  replayWebhookDelivery: {
+    ask: ({ webhook, delivery }) => ({ path: `/v1/webhook-endpoints/${webhook}/deliveries/${delivery}/replay` }),
+  },
+  replayWebhookDeliveries: {
+    ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/replay`, body: { after: 0 } }),
+  },
+  testWebhookEndpoint: { ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/test` }) },
+  createTrigger: {
+    ask: () => {
+      const body = { name: unique(), verify: { scheme: "standard" }, run: { ...PLAYED, endpoint: NAME } };
+      return { path: "/v1/triggers", body };
+    },
+  },
+  updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { disabled: true } }) },
+  testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
+  // Nobody signed it, whoever asks.
+  receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
+  deleteTrigger: {
+    ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
+    anew: async ({ door }) => ({ trigger: await newTrigger(door, unique()) }),
+  },
+  createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
+  deleteDataset: {
+    ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
+    anew: async ({ door }) => ({ dataset: (await uploaded(door, ROWS)).id }),
+  },
+};
+
+const TRAINING: Readonly<Record<string, Request>> = {
+  leaseBatch: {
+    ask: ({ training }) => {
+      const body = { trainer_id: "t0", epoch: 1, want_step: 1, max_wait_s: 0 };
+      return { path: `/v1/runs/${training}/trainer/lease`, body };
+    },
+  },
+  heartbeatLease: { ask: (things) => ({ path: `/v1/leases/${things.lease}/heartbeat`, body: leaseOf(things) }) },
+  ackLease: {
+    ask: (things) => {
+      const { batch: batch_id, batch_sha256: sha256 } = things;
+      const body = { ...leaseOf(things), batch_id, sha256, produced_version: 1 };
+      return { path: `/v1/leases/${things.lease}/ack`, body };
+    },
+  },
+  // What was acknowledged cannot be given back.
+  nackLease: {
+    ask: (things) => {
+      const body = { ...leaseOf(things), reason: "oom", retryable: true };
+      return { path: `/v1/leases/${things.lease}/nack`, body };
+    },
+    status: 409,
+  },
+  reportWeightVersion: {
+    ask: ({ training }) => {
+      const body = { version: 1, state: "applied", replica: "gpu-0", epoch: 1 };
+      return { path: `/v1/runs/${training}/weight-versions`, body };
+    },
+    // An engine reports what it serves of versions that the trainer published.
+    anew: async ({ door, things }) => {
+      await door.post(`/v1/runs/${things.training}/weight-versions`, { version: 1, state: "published", epoch: 1 });
+      return {};
+    },
+  },
+  // Two rotations end the token that the run's trainer is known by.
+  rotateTrainerToken: {
+    ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }),
+    anew: async ({ door }) => ({ training: (await beginTraining(door)).id }),
+  },
+  // Each registration ends the ones before it.
+  registerTrainer: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/register`, body: TRAINER }) },
+};
+
+/** What names another's things behind the path, by the operation: a body or a query of the caller's own request. */
+export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
+  ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
+  ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
+  ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
+  [
+    "createRun",
+    (_own, { endpoint }) => ({
+      path: "/v1/runs",
+      body: { ...JUDGED, judges: { default: { endpoint, model: PLAYED.model } } },
+    }),
+  ],
+  [
+    "forkRollout",
+    ({ rollout }, { endpoint }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0, endpoint } }),
+  ],
+  ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
+  ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
+  ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
+  ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
+  ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
+  ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
+  ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
+  ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
+];
+
+const ACCOUNTS: Readonly<Record<string, Request>> = {
+  // This deployment has no token for it.
+  createFirstOrganization: { ask: () => ({ path: "/v1/bootstrap", body: { name: NAME } }), status: 404 },
+  whoAmI: { ask: () => ({ path: "/v1/whoami" }) },
+  getOrganization: { ask: () => ({ path: "/v1/organization" }) },
+  updateOrganization: { ask: () => ({ path: "/v1/organization", body: { name: NAME } }) },
+  createOrganization: { ask: () => ({ path: "/v1/organizations", body: { name: NAME } }) },
+  listOrganizations: { ask: () => ({ path: "/v1/organizations" }) },
+  updateLimits: {
+    ask: ({ organization }) => {
+      return { path: `/v1/organizations/${organization}`, body: { limits: { requests_per_minute: null } } };
+    },
+  },
+  resealValues: { ask: () => ({ path: "/v1/reseal" }) },
+  createProject: { ask: () => ({ path: "/v1/projects", body: { name: unique() } }) },
+  listProjects: { ask: () => ({ path: "/v1/projects" }) },
+  getProject: { ask: ({ project }) => ({ path: `/v1/projects/${project}` }) },
+  updateProject: {
+    ask: ({ project }) => ({ path: `/v1/projects/${project}`, body: { retention: { verdicts_days: 30 } } }),
+  },
+  createApiKey: {
+    ask: ({ project }) => ({ path: "/v1/keys", body: { name: NAME, scopes: ["runs:read"], project } }),
+    inBody: true,
+  },
+  listApiKeys: { ask: () => ({ path: "/v1/keys" }) },
+  getApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }) },
+  updateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}`, body: { name: NAME } }) },
+  rotateApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}/rotate`, body: {} }), anew: anotherKey },
+  revokeApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }), anew: anotherKey },
+  deleteProject: {
+    ask: ({ project }) => ({ path: `/v1/projects/${project}` }),
+    anew: async ({ door }) => ({ project: await newProject(door) }),
+  },
+  // Under another name than its own.
+  deleteOrganization: { ask: () => ({ path: "/v1/organization", body: { confirm: "another" } }), status: 400 },
+  listDeletions: { ask: () => ({ path: "/v1/deletions" }) },
+  getDeletion: { ask: ({ deletion }) => ({ path: `/v1/deletions/${deletion}` }) },
+  listPeople: { ask: () => ({ path: "/v1/people" }) },
+  updatePerson: { ask: ({ person }) => ({ path: `/v1/people/${person}`, body: { role: "viewer" } }) },
+  deletePerson: {
+    ask: ({ person }) => ({ path: `/v1/people/${person}` }),
+    anew: async ({ door }) => ({ person: await newPerson(door) }),
+  },
+  createInvitation: {
+    ask: () => ({ path: "/v1/invitations", body: { email: `${unique()}@example.com`, role: "viewer" } }),
+  },
+  listInvitations: { ask: () => ({ path: "/v1/invitations" }) },
+  acceptInvitation: {
+    ask: ({ invitation_token: token }) => ({ path: "/v1/invitations/accept", body: { token } }),
+    anew: ({ door }) => newInvitation(door),
+  },
+  deleteInvitation: {
+    ask: ({ invitation }) => ({ path: `/v1/invitations/${invitation}` }),
+    anew: ({ door }) => newInvitation(door),
+  },
+};
+
+const FEES = { rollout_micros: 1, thousand_turns_micros: 1, scoring_micros: 1, push_micros: 1, gb_day_micros: 1 };
+const anotherBudget = async ({ door }: Project) => ({ budget: await newBudget(door, await newPerson(door)) });
+
+const MONEY: Readonly<Record<string, Request>> = {
+  listPrices: { ask: () => ({ path: "/v1/prices" }) },
+  createPriceList: {
+    ask: () => {
+      farAway += 1;
+      return {
+        path: "/v1/prices",
+        body: { version: unique().slice(0, 31), effective_from: farAway, fees: FEES },
+      };
+    },
+  },
+  getBalance: { ask: () => ({ path: "/v1/balance" }) },
+  listLedgerEntries: { ask: () => ({ path: "/v1/ledger" }) },
+  verifyLedger: { ask: () => ({ path: "/v1/ledger/verification" }) },
+  createTopUp: {
+    ask: ({ organization }) => ({ path: "/v1/top-ups", body: { organization, amount_micros: 1 }, once: true }),
+  },
+  // What it is about is in no ledger.
+  createAdjustment: {
+    ask: ({ organization }) => {
+      const body = { organization, kind: "correction", amount_micros: 1, source: "nothing", note: NAME };
+      return { path: "/v1/adjustments", body, once: true };
+    },
+    status: 404,
+  },
+  createBudget: {
+    ask: ({ person }) => ({ path: "/v1/budgets", body: { target_kind: "key", target_id: person, limit_micros: 1 } }),
+    anew: async ({ door }) => ({ person: await newPerson(door) }),
+    inBody: true,
+  },
+  listBudgets: { ask: () => ({ path: "/v1/budgets" }) },
+  getBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }) },
+  updateBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}`, body: { limit_micros: 2 } }) },
+  deleteBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }), anew: anotherBudget },
+  // This deployment has no account at Stripe.
+  createCheckout: {
+    ask: () => ({ path: "/v1/checkouts", body: { amount_micros: 500_000, success_url: "https://example.com" } }),
+    status: 404,
+  },
+  receiveStripeEvent: { ask: () => ({ path: "/v1/stripe/webhook", body: {} }), status: 404 },
+};
+
+export const REQUESTS: Readonly<Record<string, Request>> = {
+  ...{ ...READS, ...CHANGES, ...ACCOUNTS, ...MONEY, ...TRAINING },
+  ...PAGE_REQUESTS,
+};

@@ -1,0 +1,170 @@
+/**
+ * What the OpenAPI document says of each parameter, held against the app: right inside a bound a request is not refused
+ * for that parameter, right outside it is.
+ */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import type { JsonSchema } from "../../../src/kernel/http/openapi/json-schema.ts";
+import { type DocumentedOperation, openApiOf, type Parameter } from "../../../src/kernel/http/openapi/openapi.ts";
+import type { Services } from "../../../src/kernel/service/services.ts";
+import { SLICE_SERVICES } from "../../../src/slice-services.ts";
+import { OPERATIONS } from "../../../src/slices.ts";
+import { admit } from "./accounts.ts";
+import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
+
+/** Texts of which a pattern allows some. */
+const CANDIDATES = ["", "%", "é", "\u0000", "a b", "x".repeat(255), "x".repeat(256)];
+
+interface Route extends DocumentedOperation {
+  readonly method: string;
+  readonly path: string;
+}
+
+const routes: Route[] = Object.entries(openApiOf(OPERATIONS).paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
+);
+const bounded = routes.flatMap((route) =>
+  route.parameters.flatMap((parameter) => boundsOf(parameter).map((bound) => ({ route, parameter, ...bound }))),
+);
+
+let door: Door;
+/** May do everything, an operator's work included. */
+let token: string;
+beforeAll(async () => {
+  const billing = Object.fromEntries(Object.keys(SLICE_SERVICES.billing).map((name) => [name, nothing]));
+  door = await openDoor(everyOne(nothing), { billing });
+  token = await admit(door.scope, { project_id: null, scopes: ["admin", "operator"] });
+});
+
+const NOTHING = { code: "not_found", message: "nothing is there", param: null };
+const nothing = async () => ({ ok: false, error: NOTHING });
+
+/** Services that all answer alike: what gets as far as them was not refused. */
+function everyOne(answer: () => Promise<unknown>): Partial<Services> {
+  const named: Partial<Record<keyof Services, () => Promise<unknown>>> = {};
+  for (const name of SERVICE_NAMES) named[name] = answer;
+  return named as Partial<Services>;
+}
+
+interface Bound {
+  readonly bound: string;
+  /** Values it lets pass; none for a pattern, of which the example is one. */
+  readonly inside: readonly string[];
+  readonly outside: readonly string[];
+}
+
+function boundsOf({ schema, example }: Parameter): Bound[] {
+  const { minimum, maximum, minLength, maxLength, pattern } = schema;
+  const bounds: (Bound | null)[] = [
+    minimum === undefined ? null : sides("minimum", BigInt(minimum), -1n),
+    maximum === undefined ? null : sides("maximum", BigInt(maximum), 1n),
+    minLength === undefined ? null : lengths("minLength", minLength, -1),
+    maxLength === undefined ? null : lengths("maxLength", maxLength, 1),
+    pattern === undefined ? null : patternOf(pattern, String(example)),
+    kindOf(schema),
+  ];
+  return bounds.filter((bound) => bound !== null);
+}
+
+function sides(bound: string, at: bigint, out: bigint): Bound {
+  return { bound, inside: [String(at)], outside: [String(at + out)] };
+}
+
+function lengths(bound: string, at: number, out: number): Bound {
+  return { bound, inside: ["a".repeat(at)], outside: ["a".repeat(at + out)] };
+}
+
+function patternOf(pattern: string, example: string): Bound {
+  const form = new RegExp(pattern, "u");
+  expect(example).toMatch(form);
+  const outside = CANDIDATES.filter((text) => !form.test(text));
+  expect(outside).not.toEqual([]);
+  return {
+    bound: pattern,
+    inside: [example, ...CANDIDATES.filter((text) => form.test(text))],
+    outside,
+  };
+}
+
+function kindOf(schema: JsonSchema): Bound | null {
+  if (schema.enum !== undefined) {
+    return { bound: "enum", inside: schema.enum.map(String), outside: ["nonesuch"] };
+  }
+  const notWhole = ["1e2", "1.5", "-1"];
+  const no = ["0x10", " 10", "10 ", "+5", "٣", "", "1,2", "Infinity", "010"];
+  if (schema.type === "integer") return { bound: "integer", inside: [], outside: [...no, ...notWhole] };
+  if (schema.type === "number") return { bound: "number", inside: ["-0.5", "1e-2"], outside: no };
+  return null;
+}
+
+/** What came of a request with this value there, or null where no request can hold it. */
+async function asked(route: Route, parameter: Parameter, value: string) {
+  const { in: place } = parameter;
+  // A header holds no such characters, and no white space around it; a path no empty part.
+  if (place === "header" && /[^ -~]|^ | $/.test(value)) return null;
+  if (place === "path" && value === "") return null;
+  const parameters = [...requiredOf(route), { ...parameter, example: value }];
+  const values = (where: Parameter["in"]): [string, string][] =>
+    parameters.flatMap((one) => (one.in === where ? [[one.name, String(one.example)]] : []));
+  const path = values("path").reduceRight(
+    (rest, [id, text]) => rest.replace(`{${id}}`, encodeURIComponent(text)),
+    route.path,
+  );
+  const query = new URLSearchParams(Object.fromEntries(values("query")));
+  const [[type, media] = []] = Object.entries(route.requestBody?.content ?? {});
+  const reply = await door.app.request(
+    `http://platform.test${path}?${query}`,
+    {
+      method: route.method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${token}`,
+        "rollcall-project": door.scope.projectId,
+        ...(type !== undefined && { "content-type": type }),
+        ...Object.fromEntries(values("header")),
+      },
+      body: media === undefined ? null : JSON.stringify(media.example),
+    },
+    env,
+  );
+  return { status: reply.status, ...(await refusalIn(reply)) };
+}
+
+/** What a path and a query cannot do without. */
+function requiredOf({ parameters }: Route): readonly Parameter[] {
+  return parameters.filter(({ name, in: place }) => place === "path" || name === "baseline");
+}
+
+async function refusalIn(reply: Response): Promise<{ param: string | null; message: string }> {
+  const text = new TextDecoder().decode(await reply.arrayBuffer());
+  if (reply.status < 400) return { param: null, message: "" };
+  return JSON.parse(text).error;
+}
+
+test("the document bounds what is known to be bounded", () => {
+  const named = (name: string) => bounded.filter(({ parameter }) => parameter.name === name);
+  for (const name of ["limit", "step", "Idempotency-Key", "Last-Event-ID", "after"]) {
+    const declared = routes.filter(({ parameters }) => parameters.some((one) => one.name === name));
+    expect(new Set(named(name).map(({ route }) => route.operationId)), name).toEqual(
+      new Set(declared.map(({ operationId }) => operationId)),
+    );
+  }
+  expect(named("step").find(({ bound }) => bound === "minimum")?.inside).toEqual(["1"]);
+  expect(named("limit").find(({ bound }) => bound === "maximum")).toBeDefined();
+});
+
+test.each(bounded.map((one) => [one.route.operationId, one.parameter.name, one.bound, one] as const))(
+  "%s is held to what is said of %s: %s",
+  async (_operation, name, _bound, { route, parameter, inside, outside }) => {
+    for (const value of inside) {
+      const reply = await asked(route, parameter, value);
+      // Of the right form, and of no object that is there.
+      const unknown = name === "after" && / is not the id of /.test(reply?.message ?? "");
+      if (!unknown) expect(reply?.param, `${JSON.stringify(value)}: ${reply?.message}`).not.toBe(name);
+    }
+    for (const value of outside) {
+      const reply = await asked(route, parameter, value);
+      if (reply === null) continue;
+      expect({ value, ...reply }).toMatchObject({ value, status: 400, param: name });
+    }
+  },
+);

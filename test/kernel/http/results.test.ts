@@ -1,0 +1,104 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { Services } from "../../../src/kernel/service/services.ts";
+import { openDoor } from "./door.ts";
+import { RESULT_ROW } from "./examples.ts";
+
+type Page = Parameters<Services["readResults"]>[3];
+
+async function linesOf(reply: Response): Promise<unknown[]> {
+  const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
+  expect(lines.pop()).toBe("");
+  return lines.map((line): unknown => JSON.parse(line));
+}
+
+async function doorWithRows(next: number | null) {
+  const pages: Page[] = [];
+  const door = await openDoor({
+    readResults: async (_env, _scope, _id, page) => {
+      pages.push(page);
+      return { ok: true, value: { rows: [RESULT_ROW, RESULT_ROW], next } };
+    },
+  });
+  return { ...door, pages };
+}
+
+test("results are one JSON object a line, and a page before the last links to the next", async () => {
+  const { ask, pages } = await doorWithRows(7);
+  const reply = await ask("/v1/runs/run_x/results?outcome=scored&after=5&limit=2");
+  expect(reply.headers.get("content-type")).toBe("application/jsonl");
+  expect(reply.headers.get("link")).toBe(
+    '<http://platform.test/v1/runs/run_x/results?outcome=scored&after=7&limit=2>; rel="next"',
+  );
+  expect(await linesOf(reply)).toEqual([RESULT_ROW, RESULT_ROW]);
+  expect(pages).toEqual([{ after: 5, limit: 2, outcome: "scored" }]);
+});
+
+/** A line of exactly a page. */
+const OTHERS = JSON.stringify({ ...RESULT_ROW, answer: "" }).length + 1;
+const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LIMITS.pageBytes - OTHERS) };
+
+/** Pages of the run whose id says how long they are. Asked as it comes: nothing of a reply is read. */
+async function doorWithPages() {
+  const made: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const { app, token, clock } = await openDoor({
+    readResults: async (_env, _scope, id) => {
+      made.push(id);
+      if (id === "run_held") await held.promise;
+      const rows = id === "run_large" ? [LARGE_ROW] : [RESULT_ROW];
+      return { ok: true, value: { rows, next: null } };
+    },
+  });
+  const ask = async (id: string) =>
+    app.request(`/v1/runs/${id}/results`, { headers: { authorization: `Bearer ${token}` } }, env);
+  return { ask, clock, made, letGo: held.resolve };
+}
+
+const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
+
+test("an organisation's pages are made half of all at once, its next when one of them is, and another's meanwhile", async () => {
+  const { ask, made, letGo } = await doorWithPages();
+  const other = await doorWithPages();
+  const mine = LIMITS.pagesAtOnce / 2;
+  const held = times(mine, () => ask("run_held"));
+  await expect.poll(() => made.length).toBe(mine);
+  const next = ask("run_next");
+  expect(await linesOf(await other.ask("run_small"))).toHaveLength(1);
+  // Without a place to wait for it would be made by now.
+  for (let turn = 0; turn < 20; turn += 1) await scheduler.wait(0);
+  expect(made).toHaveLength(mine);
+  letGo();
+  for (const reply of [...(await held), await next]) {
+    expect(await linesOf(reply)).toHaveLength(1);
+  }
+  expect(made.at(-1)).toBe("run_next");
+});
+
+test("readers who take nothing keep nobody's page back: the room of the first of them goes to others, and its page ends cut", async () => {
+  const doors = await times(3, doorWithPages);
+  const [first, second, third] = doors;
+  const unread = [await first?.ask("run_large"), await second?.ask("run_large")];
+  const small = third?.ask("run_small");
+  for (const { clock } of doors) clock.now += LIMITS.unreadMs;
+  expect(await linesOf((await small) ?? new Response())).toHaveLength(1);
+  const lengths = unread.map(async (reply) => (await reply?.arrayBuffer())?.byteLength);
+  await expect(lengths[0]).rejects.toThrow("ask for it again");
+  expect(await lengths[1]).toBe(LIMITS.pageBytes);
+});
+
+test("the last page has no link, and a bare request starts at the beginning", async () => {
+  const { ask, pages } = await doorWithRows(null);
+  const reply = await ask("/v1/runs/run_x/results");
+  expect(reply.headers.get("link")).toBeNull();
+  expect(pages).toEqual([{ after: 0, limit: 100, outcome: null }]);
+});
+
+test.each(["outcome=good", "after=-1", "limit=1001"])("the query %s is refused", async (query) => {
+  const { ask, pages } = await doorWithRows(null);
+  const reply = await ask(`/v1/runs/run_x/results?${query}`);
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({ error: { param: query.split("=")[0] } });
+  expect(pages).toEqual([]);
+});

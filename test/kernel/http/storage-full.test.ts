@@ -1,0 +1,90 @@
+/** What the API says while the disk of a local platform is full. */
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test } from "vitest";
+import { mintToken } from "../../../src/core/ids.ts";
+import { minting } from "../../../src/kernel/kit/secrets.ts";
+import { storageTakes } from "../../../src/kernel/kit/storage-faults.ts";
+import { openDoor } from "./door.ts";
+
+/** What is noted of a full disk is known to the whole process. */
+afterEach(async () => {
+  expect(await storageTakes({ ...env, LIVE_OBJECT_CEILING: 9 })).toBe(true);
+});
+
+/** As a store of files on a full disk fails, and how it comes back. */
+function localStore() {
+  let full = true;
+  const write = async () => {
+    if (full) throw new Error("put: internal error; reference = abc");
+  };
+  return {
+    bindings: { ...env, LIVE_OBJECT_CEILING: 9, STORE: { put: write, delete: write } },
+    makeRoom: () => {
+      full = false;
+    },
+  };
+}
+
+function refusing(message: string): () => never {
+  return () => {
+    // A query that failed names what it was, and its cause why.
+    throw new Error("Failed query: select", { cause: new Error(message) });
+  };
+}
+
+test("what a full disk fails is 507 with a code of its own, and /healthz is 503 until there is room", async () => {
+  const { bindings, makeRoom } = localStore();
+  const { app, token } = await openDoor({ readRun: refusing("disk is full: SQLITE_FULL") });
+  const ask = (path: string) => app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
+  expect((await ask("/healthz")).status).toBe(200);
+  const refused = await ask("/v1/runs/run_1");
+  expect(refused.status).toBe(507);
+  expect(await refused.json()).toMatchObject({ error: { code: "storage_full" } });
+  const sick = await ask("/healthz");
+  expect([sick.status, await sick.json()]).toEqual([503, { status: "storage_full" }]);
+  makeRoom();
+  expect((await ask("/healthz")).status).toBe(200);
+});
+
+test("an object that does not open is taken for damaged only where there is room to write", async () => {
+  const { bindings, makeRoom } = localStore();
+  const { app, token } = await openDoor({ readRun: refusing("internal error; reference = abc") });
+  const code = async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    const reply = await app.request("/v1/runs/run_1", { headers }, bindings);
+    return (await reply.json<{ error: { code: string } }>()).error.code;
+  };
+  expect(await code()).toBe("storage_full");
+  makeRoom();
+  expect(await code()).toBe("run_unreadable");
+});
+
+test("on a full disk, where the database does not answer, a key that was let in before is let in", async () => {
+  const { bindings } = localStore();
+  const { app, token, clock } = await openDoor({ listEnvironments: async () => [] });
+  const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
+  const ask = (key: string) =>
+    app.request("/v1/environments", { headers: { authorization: `Bearer ${key}` } }, { ...bindings, DB });
+  expect((await ask(token)).status).toBe(507);
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await app.request("/v1/environments", { headers }, bindings)).status).toBe(200);
+  clock.now += 2000;
+  expect((await ask(token)).status).toBe(200);
+  expect((await ask(mintToken("rk", minting(env, 0)))).status).toBe(507);
+});
+
+test("on a full disk a key that was let in once and refused since is not let in", async () => {
+  const { bindings } = localStore();
+  const { app, token, clock, scope } = await openDoor({ listEnvironments: async () => [] });
+  const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
+  const headers = { authorization: `Bearer ${token}` };
+  const statusOf = async (database: D1Database) => {
+    const reply = await app.request("/v1/environments", { headers }, { ...bindings, DB: database });
+    return reply.status;
+  };
+  expect(await statusOf(env.DB)).toBe(200);
+  await env.DB.prepare("delete from api_keys where org_id = ?").bind(scope.orgId).run();
+  clock.now += 2000;
+  expect(await statusOf(env.DB)).toBe(401);
+  expect(await statusOf(DB)).toBe(401);
+});

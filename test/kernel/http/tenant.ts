@@ -1,0 +1,47 @@
+/** An organisation of a test's own, with its real services, asked by keys of every kind. */
+import { env } from "cloudflare:workers";
+import type { ApiKeyRow } from "../../../src/kernel/db/schema.ts";
+import { services } from "../../../src/kernel/service/services.ts";
+import { admit } from "./accounts.ts";
+import { type Door, openDoor } from "./door.ts";
+
+export interface Tenant extends Door {
+  /** A key for the whole organisation, which may do everything in it. */
+  readonly admin: string;
+  /** Another key of it. */
+  readonly keyWith: (changes: Partial<ApiKeyRow>) => Promise<string>;
+  /** The reply to a request with that key, its body parsed. */
+  readonly call: (key: string, route: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
+}
+
+export interface Reply {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a body is whatever the test says of it
+  readonly body: any;
+  readonly headers: Headers;
+}
+
+export async function openTenant(): Promise<Tenant> {
+  const door = await openDoor(services);
+  const { scope } = door;
+  const keyWith = (changes: Partial<ApiKeyRow>) => admit(scope, changes);
+  const call: Tenant["call"] = async (key, route, body, headers = {}) => {
+    const [method = "GET", path = ""] = route.split(" ");
+    const reply = await door.ask(path, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: reply.status, body: await reply.json(), headers: reply.headers };
+  };
+  return { ...door, admin: await keyWith({ project_id: null }), keyWith, call };
+}
+
+/** What is stored under a key's id. */
+export function storedKey(id: string): Promise<ApiKeyRow | null> {
+  return env.DB.prepare("select * from api_keys where id = ?").bind(id).first<ApiKeyRow>();
+}

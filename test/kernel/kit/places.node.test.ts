@@ -1,0 +1,76 @@
+/** What organisations share of a process. */
+import { expect, test } from "vitest";
+import { type Place, Places } from "../../../src/kernel/kit/places.ts";
+
+/** How many places the organisation gets now. */
+function takeAll(places: Places, org: string, now = 0): Place[] {
+  const place = places.take(org, now);
+  return place === null ? [] : [place, ...takeAll(places, org, now)];
+}
+
+test("a place is held until it is left, or its holder is silent for too long", () => {
+  const places = new Places(2, 100);
+  const first = places.take("a", 0);
+  const second = places.take("b", 0);
+  expect(places.take("c", 50)).toBeNull();
+  first?.stay(90);
+  expect(places.take("b", 120)).not.toBeNull();
+  first?.stay(120);
+  second?.stay(120);
+  expect(places.take("c", 130)).toBeNull();
+  first?.leave();
+  first?.leave();
+  expect(places.take("c", 130)).not.toBeNull();
+  expect(places.take("d", 130)).toBeNull();
+});
+
+test("whoever waits for a place gets the one that is left, or none when its time is over", async () => {
+  const places = new Places(1, 1000);
+  const held = places.take("a", 0);
+  let now = 0;
+  const pause = async (ms: number) => {
+    now += ms;
+    if (now > 150) held?.leave();
+  };
+  expect(await places.wait("a", 100, { now: () => now, pause })).toBeNull();
+  expect(now).toBe(100);
+  expect(await places.wait("a", 100, { now: () => now, pause })).not.toBeNull();
+});
+
+test("an organisation alone has half of the places, and each that comes later finds one", () => {
+  const places = new Places(10, 1000);
+  const counts = ["a", "b", "c", "d"].map((org) => takeAll(places, org).length);
+  expect(counts).toEqual([5, 3, 1, 1]);
+  expect(places.take("e", 0)).toBeNull();
+});
+
+test("an organisation that leaves places makes room for all, and for itself", () => {
+  const places = new Places(10, 1000);
+  const [first, second] = takeAll(places, "a");
+  const others = takeAll(places, "b");
+  expect(takeAll(places, "a")).toEqual([]);
+  first?.leave();
+  second?.leave();
+  for (const other of others) other.leave();
+  expect(takeAll(places, "a")).toHaveLength(2);
+});
+
+test("a place can grow into the room of a holder that was silent for too long", () => {
+  const places = new Places(100, 1000);
+  places.take("gone", 0, 50);
+  const one = places.take("a", 0, 20);
+  one?.stay(900);
+  expect([one?.grow(20, 1000), one?.grow(20, 1001)]).toEqual([false, true]);
+});
+
+test("what grows takes more only while others find the rest", () => {
+  const places = new Places(100, 1000);
+  const large = places.take("a", 0, 30);
+  expect(large?.grow(20, 0)).toBe(true);
+  expect(large?.grow(1, 0)).toBe(false);
+  const small = places.take("b", 0, 25);
+  expect(small).not.toBeNull();
+  expect(small?.grow(1, 0)).toBe(false);
+  large?.leave();
+  expect(small?.grow(1, 0)).toBe(true);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { RequestPace } from "../../../src/kernel/kit/request-pace.ts";
+
+const MINUTE = 60_000;
+
+/** What the waits of so many requests at one moment are, in milliseconds. */
+function waitsOf(pace: RequestPace, org: string, requests: number, costMs: number, now = 0): (number | null)[] {
+  return Array.from({ length: requests }, () => pace.enter(org, costMs, now));
+}
+
+test("an organisation that is alone never waits", () => {
+  expect(new Set(waitsOf(new RequestPace(), "alone", 10_000, 50))).toEqual(new Set([0]));
+});
+
+test("beside another, requests take half of the process once they are half a second ahead", () => {
+  const pace = new RequestPace();
+  pace.enter("other", 4, 0);
+  const waits = waitsOf(pace, "greedy", 30, 50);
+  expect(waits.slice(0, 5)).toEqual([0, 0, 0, 0, 0]);
+  // One of 50 ms in every 100 or, while the other's own is worked off, 150.
+  expect(waits[20]).toBeGreaterThanOrEqual(1500);
+  expect(waits.slice(1).every((wait, at) => Number(wait) >= Number(waits[at]))).toBe(true);
+  expect(pace.enter("other", 4, 0)).toBe(0);
+});
+
+test("several that ask for more than their part leave one part free", () => {
+  const pace = new RequestPace();
+  for (let round = 0; round < 40; round += 1) for (const org of ["a", "b", "c"]) pace.enter(org, 50, 0);
+  // Each has asked for 2 s of the process; three at a quarter each take 8 s.
+  for (const org of ["a", "b", "c"]) {
+    const wait = pace.enter(org, 50, 0);
+    expect(wait).toBeGreaterThan(7000);
+    expect(wait).toBeLessThan(8000);
+  }
+  expect(pace.enter("modest", 50, 0)).toBe(0);
+});
+
+test("a request that would wait for more than ten seconds is refused, and costs nothing", () => {
+  const pace = new RequestPace();
+  pace.enter("other", 4, 0);
+  const waits = waitsOf(pace, "greedy", 500, 50);
+  const refused = waits.filter((wait) => wait === null).length;
+  expect(refused).toBeGreaterThan(300);
+  expect(Math.max(...waits.map(Number))).toBeLessThanOrEqual(10_000);
+  // Only those that were let in are worked off.
+  expect(pace.enter("greedy", 50, 11_000)).toBe(0);
+});
+
+test("another organisation counts as here for five minutes after its last request", () => {
+  const pace = new RequestPace();
+  pace.enter("other", 4, 0);
+  expect(waitsOf(pace, "greedy", 20, 50, 4 * MINUTE).at(-1)).toBeGreaterThan(0);
+  expect(waitsOf(pace, "greedy", 20, 50, 6 * MINUTE).at(-1)).toBe(0);
+});

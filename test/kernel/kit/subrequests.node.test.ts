@@ -1,0 +1,128 @@
+/** The connections of one invocation, or of one object, and what waiting for one costs. */
+import { setImmediate } from "node:timers/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { StageClock } from "../../../src/kernel/environment/stage-clock.ts";
+import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
+import { Turns } from "../../../src/kernel/kit/turns.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** All connections held, until `release` frees one after the other. */
+function held(subrequests: Subrequests) {
+  const gates = Array.from({ length: LIMITS.parallelFetches }, () => Promise.withResolvers<void>());
+  for (const { promise } of gates) void subrequests.fetch(() => promise);
+  return { release: () => gates.shift()?.resolve() };
+}
+
+test("no more calls are out than there are connections, however many want one, and each gets its turn", async () => {
+  const subrequests = new Subrequests(Number.POSITIVE_INFINITY);
+  let [open, most, done] = [0, 0, 0];
+  const call = async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await null;
+    await null;
+    open -= 1;
+    done += 1;
+  };
+  await Promise.all(Array.from({ length: 40 }, () => subrequests.inTurn(call)));
+  expect({ most, done, count: subrequests.count }).toEqual({ most: 6, done: 40, count: 40 });
+});
+
+test("a call that is given up while it waits is never made, and takes nobody's turn", async () => {
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const made: string[] = [];
+  const give = Promise.withResolvers<void>();
+  const up = subrequests.inTurn(
+    async () => void made.push("up"),
+    (wait) => Promise.race([wait, give.promise]),
+  );
+  const next = subrequests.inTurn(async () => void made.push("next"));
+  give.reject(new Error("nobody wants it"));
+  await expect(up).rejects.toThrow("nobody wants it");
+  release();
+  await next;
+  expect(made).toEqual(["next"]);
+});
+
+test("a call that is given up at the moment its turn comes passes the turn on", async () => {
+  const turns = new Turns(() => 1);
+  const begun = Promise.withResolvers<void>();
+  const first = turns.run(() => begun.promise);
+  const up = turns.run(
+    async () => undefined,
+    async (wait) => {
+      await wait;
+      throw new Error("nobody wants it");
+    },
+  );
+  let made = false;
+  const next = turns.run(async () => {
+    made = true;
+  });
+  begun.resolve();
+  await first;
+  await expect(up).rejects.toThrow("nobody wants it");
+  await setImmediate();
+  expect(made).toBe(true);
+  await next;
+  expect(turns.taken).toBe(0);
+});
+
+test("time in which a hook's call waits for a connection is not its own: it has all of its time after it", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const call = () => new Promise((done) => setTimeout(done, 900));
+  const hook = subrequests.inTurn(call, (wait) => clock.untimed(wait));
+  const heard = Promise.allSettled([clock.limit("turn", "the hook", hook)]);
+  await vi.advanceTimersByTimeAsync(5000);
+  release();
+  await vi.advanceTimersByTimeAsync(900);
+  expect(await heard).toMatchObject([{ status: "fulfilled" }]);
+});
+
+test("a hook is excused for what its call says that it waited elsewhere, and for no more", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const hook = async (after: number) => {
+    await new Promise((done) => setTimeout(done, 900));
+    clock.excuse(800);
+    await new Promise((done) => setTimeout(done, after));
+  };
+  for (const [after, status] of [
+    [850, "fulfilled"],
+    [950, "rejected"],
+  ] as const) {
+    const heard = Promise.allSettled([clock.limit("turn", "the hook", hook(after))]);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await heard).toMatchObject([{ status }]);
+  }
+});
+
+test("a hook that takes longer than it may beside such a wait is still cut off", async () => {
+  vi.useFakeTimers();
+  const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
+  const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
+  const subrequests = new Subrequests();
+  const { release } = held(subrequests);
+  const call = () => new Promise((done) => setTimeout(done, 1100));
+  const heard = Promise.allSettled([
+    clock.limit(
+      "turn",
+      "the hook",
+      subrequests.inTurn(call, (wait) => clock.untimed(wait)),
+    ),
+  ]);
+  await vi.advanceTimersByTimeAsync(5000);
+  release();
+  await vi.advanceTimersByTimeAsync(1100);
+  expect(await heard).toMatchObject([{ status: "rejected", reason: { name: "StageTimeoutError" } }]);
+});

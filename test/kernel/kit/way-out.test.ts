@@ -1,0 +1,110 @@
+/** Both ways out, `fetch` as in a deployment and the local binding past Miniflare's Worker: the same guard, bounds and outcomes. */
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { callModel, type ModelCall } from "../../../src/kernel/clients/inference.ts";
+import { wayOut } from "../../../src/kernel/kit/address.ts";
+import { guardedFetch } from "../../../src/kernel/kit/guarded-fetch.ts";
+import { requestsOf } from "../platform.ts";
+import { script, type Turns } from "../script.ts";
+
+const MIB = 1024 * 1024;
+const DEPLOYED = { ...env, NETWORK: undefined };
+const LOCAL = { ...env, NETWORK: env.OPEN_NETWORK };
+
+function calling(on: Env, turns: Turns, more: Partial<ModelCall> = {}) {
+  const model = script(turns);
+  const { signal } = new AbortController();
+  const call = { model, messages: [], tools: [], sampling: {}, idempotency_key: "k", api_key: "sk-mine-0123456" };
+  return { model, outcome: callModel({ ...call, base_url: env.MODEL_URL, send: wayOut(on, null), signal, ...more }) };
+}
+
+/** As `on`, and where only public addresses may be called; the network notes what it is asked. */
+function publicOnly(on: Env) {
+  const asked: string[] = [];
+  const { NETWORK: under } = on as { NETWORK?: Fetcher };
+  const fetch = async (url: URL, init: RequestInit) => {
+    asked.push(url.href);
+    return await under?.fetch(url, init);
+  };
+  return { asked, env: { ...on, ALLOW_PRIVATE_ENDPOINTS: "false", ...(under && { NETWORK: { fetch } }) } };
+}
+
+describe.each([
+  ["fetch", DEPLOYED],
+  ["the binding", LOCAL],
+])("by %s", (_way, on) => {
+  test("a model is called, and answers", async () => {
+    const { model, outcome } = calling(on, ["hello"]);
+    expect(await outcome).toMatchObject({ kind: "answered", response: { message: { content: "hello" } } });
+    expect(await requestsOf(model)).toMatchObject([{ authorization: "Bearer sk-mine-0123456", idempotency_key: "k" }]);
+  });
+
+  test("neither a model call nor can.fetch leaves for a private address where only public ones are meant", async () => {
+    const { asked, env: shut } = publicOnly(on);
+    const { model, outcome } = calling(shut, ["hello"]);
+    const why = "127.0.0.1 is not a public address";
+    expect(await outcome).toMatchObject({
+      kind: "failed",
+      retryable: false,
+      error: { name: "ModelError", message: expect.stringContaining(why) },
+    });
+    const means = { hosts: async () => null, now: () => 0, secret: () => "" };
+    const fetched = guardedFetch(shut, means)(`${env.MODEL_URL}/models`);
+    await expect(fetched).rejects.toThrow(`url_not_allowed: ${why}`);
+    // Names are refused as names: a resolver, which might know them, is not asked.
+    for (const base_url of ["http://localhost:8000/v1", "http://metadata.google.internal/v1", "http://[::1]/v1"]) {
+      const named = calling(shut, ["hello"], { base_url });
+      expect(await named.outcome).toMatchObject({ kind: "failed", retryable: false });
+    }
+    expect([await requestsOf(model), asked]).toEqual([[], []]);
+  });
+
+  test("a redirect is not followed: neither key nor prompt goes where nobody checked", async () => {
+    const headers = { location: `${env.MODEL_URL.replace("127.0.0.1", "localhost")}/chat/completions` };
+    const { model, outcome } = calling(on, [{ fault: { kind: "status", status: 307, headers } }]);
+    expect(await outcome).toMatchObject({
+      kind: "failed",
+      retryable: false,
+      error: { message: "307: the endpoint leads elsewhere; give the address it leads to" },
+    });
+    expect((await requestsOf(model)).length).toBe(1);
+  });
+
+  test("replies are read within bounds, as they are inflated, and their senders hung up on", async () => {
+    const tooLong = { error: { message: `the reply is more than ${LIMITS.completionBytes} bytes` }, retryable: true };
+    for (const fault of [{ kind: "endless" }, { kind: "bomb", bytes: 300 * MIB }] as const) {
+      expect(await calling(on, [{ fault }]).outcome).toMatchObject(tooLong);
+    }
+    const refused = await calling(on, [{ fault: { kind: "endless", status: 503 } }]).outcome;
+    expect(refused).toMatchObject({ kind: "failed", status: 503 });
+    const message = refused.kind === "failed" ? refused.error.message : "";
+    expect([message.slice(0, 14), message.length]).toEqual(['503 {"id": "aa', LIMITS.refusalBytes + "503 ".length]);
+  });
+
+  test("a call's time ends it, before its first byte and after", async () => {
+    for (const fault of [{ kind: "hang" }, { kind: "drip", everyMs: 1 }] as const) {
+      const controller = new AbortController();
+      const { model, outcome } = calling(on, [{ fault }], { signal: controller.signal });
+      await requestsOf(model, 1);
+      controller.abort();
+      expect(await outcome).toEqual({ kind: "aborted" });
+    }
+  });
+
+  test("a connection that breaks is the endpoint's failure, and may be tried again", async () => {
+    const reset = calling(on, [{ fault: { kind: "reset" } }]);
+    const cut = calling(on, [{ fault: { kind: "cut" } }]);
+    const nobody = calling(on, [], { base_url: "http://127.0.0.1:9/v1" });
+    for (const { outcome } of [reset, cut, nobody]) {
+      expect(await outcome).toMatchObject({ kind: "failed", retryable: true, error: { name: "ModelError" } });
+      expect(await outcome).not.toHaveProperty("status");
+    }
+  });
+});
+
+test("where only public addresses are meant the binding connects to no other, whatever a name leads to", async () => {
+  const { model, outcome } = calling({ ...env, NETWORK: env.PUBLIC_NETWORK } as Env, ["hello"]);
+  expect(await outcome).toMatchObject({ kind: "failed", retryable: true, error: { message: "Connection error." } });
+  expect(await requestsOf(model)).toEqual([]);
+});

@@ -1,0 +1,58 @@
+/** Organisations that pay: billing turned on before anything of theirs is read, money paid in, and their books. */
+import { env } from "cloudflare:workers";
+import { booksObject } from "../../src/billing/rpc.ts";
+import type { BillingMode, LedgerEntry } from "../../src/contract/money.ts";
+import type { RunObject } from "../../src/kernel/run/object.ts";
+import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
+import { RunStore } from "../../src/kernel/run/store.ts";
+import { type Door, openPlatform } from "./platform.ts";
+
+/** An organisation of its own with so much on its balance. */
+export async function openPaying(micros: number, billing: BillingMode = "prepaid"): Promise<Door> {
+  const door = await openPlatform();
+  const { orgId } = door.scope;
+  await env.DB.prepare("update organizations set billing = ? where id = ?").bind(billing, orgId).run();
+  await booksObject(env, orgId).changed();
+  if (micros > 0) await payIn(door, micros);
+  return door;
+}
+
+export async function payIn({ scope }: Door, amount_micros: number): Promise<void> {
+  await booksObject(env, scope.orgId).post({
+    ...{ orgId: scope.orgId, kind: "top_up", source_id: crypto.randomUUID(), period: "", project_id: null },
+    ...{ amount_micros, against: "paid_in/test", note: null },
+  });
+}
+
+/** Entries of the run, the oldest first. */
+export async function entriesOf({ scope }: Door, run_id: string): Promise<LedgerEntry[]> {
+  const query = { before: null, limit: 1000, kind: null, source_id: null, run_id };
+  const { entries } = await booksObject(env, scope.orgId).entries(query);
+  return entries.toSorted((one, other) => one.number - other.number);
+}
+
+export function balanceOf({ scope }: Door) {
+  return booksObject(env, scope.orgId).balance(scope.orgId);
+}
+
+/** Lets the run tell the books what it has, as often as it takes. Afterwards its clock is the real one again. */
+export async function settle(door: Door, id: string, tries = 5): Promise<boolean> {
+  return await door.inRun(id, (run, { storage }) => settleIn(run, storage, tries));
+}
+
+/** The same inside the object, by an instance of one's own. */
+export async function settleIn(run: RunObject, storage: DurableObjectStorage, tries = 5): Promise<boolean> {
+  const started = Date.now();
+  for (let at = 1; at <= tries; at += 1) {
+    run.now = () => started + at * 120_000;
+    await run.alarm();
+    if (isSettled(storage)) break;
+  }
+  run.now = () => Date.now();
+  return isSettled(storage);
+}
+
+function isSettled(storage: DurableObjectStorage): boolean {
+  const { books, finished } = new RunStore(storage, ACCOUNTING_HOOKS).head();
+  return books.ends === finished && books.pushes === books.pushed;
+}

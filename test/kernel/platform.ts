@@ -1,0 +1,241 @@
+/** The whole Worker through its real door, with a tenant of its own; and its objects, for tests that reach behind it. */
+import { runInDurableObject } from "cloudflare:test";
+import { DurableObject as AnyObject, env, exports } from "cloudflare:workers";
+import { expect } from "vitest";
+import type { CancelReason } from "../../src/contract/errors.ts";
+import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
+import type { EventName } from "../../src/contract/event-names.ts";
+import { ResultRow, RolloutView, type RunCounts, RunView } from "../../src/contract/run.ts";
+import type { Scope } from "../../src/contract/scope.ts";
+import { type ParsedId, parseId, rolloutId } from "../../src/core/ids.ts";
+import type { Rollout } from "../../src/core/rollout/rollout.ts";
+import { RunObject } from "../../src/index.ts";
+import { hostName } from "../../src/kernel/kit/names.ts";
+import { idMac } from "../../src/kernel/kit/secrets.ts";
+import type { RolloutSpec, RolloutStanding } from "../../src/kernel/messages/wire.ts";
+import { RolloutObject } from "../../src/kernel/rollout/object.ts";
+import type { Fault } from "../fakes/scripted-model.ts";
+import { admit } from "./http/accounts.ts";
+import { checked } from "./http/validate-responses.ts";
+import type { Inquiry, Release, Seen } from "./script.ts";
+
+export type RunOptions = Omit<EvalRequestInput, "endpoint"> & Partial<Pick<EvalRequestInput, "endpoint">>;
+
+export interface StreamedEvent {
+  readonly id: number;
+  readonly event: EventName;
+  readonly data: Record<string, unknown>;
+}
+
+export type Inside<Instance, T> = (instance: Instance, state: DurableObjectState) => T | Promise<T>;
+
+export interface Door {
+  readonly scope: Scope;
+  readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
+  readonly start: (request: RunOptions) => Promise<RunView>;
+  readonly run: (id: string) => Promise<RunView>;
+  /** Reads the run's events to their end: resolves when the run has ended. */
+  readonly ended: (id: string) => Promise<RunView>;
+  /** Starts a run and reads it until it has ended. */
+  readonly finish: (request: RunOptions) => Promise<RunView>;
+  /** Every event after `after`, to the end of the stream. */
+  readonly events: (id: string, after?: number) => Promise<StreamedEvent[]>;
+  /** Every page's rows, by the links. */
+  readonly pages: (id: string, query?: string) => Promise<ResultRow[][]>;
+  readonly results: (id: string, query?: string) => Promise<ResultRow[]>;
+  readonly rollout: (id: string) => Promise<RolloutView>;
+  readonly runStub: (id: string) => DurableObjectStub;
+  /** The object that plays the rollout, once it was dispatched. */
+  readonly rolloutStub: (id: string) => Promise<DurableObjectStub>;
+  /** Runs inside the run's object, with its instance and its storage. */
+  readonly inRun: <T>(id: string, use: Inside<RunObject, T>) => Promise<T>;
+  readonly inRollout: <T>(id: string, use: Inside<OneRollout, T>) => Promise<T>;
+}
+
+/** `orgId`: of an organisation that has a project already. */
+export async function openPlatform(orgId?: string): Promise<Door> {
+  const unique = crypto.randomUUID();
+  const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
+  const token = await admit(scope);
+  const ask: Door["ask"] = checked((path, init = {}) =>
+    exports.default.fetch(new URL(path, "http://platform.test").href, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, ...init.headers },
+    }),
+  );
+  const post: Door["post"] = (path, body, headers = {}) =>
+    ask(path, {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const start: Door["start"] = async (request) => {
+    const response = await post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...request });
+    if (response.status !== 202) throw new Error(await response.text());
+    return RunView.parse(await response.json());
+  };
+  const run: Door["run"] = async (id) => RunView.parse(await (await ask(`/v1/runs/${id}`)).json());
+  const events: Door["events"] = async (id, after = 0) =>
+    parseEvents(await (await ask(`/v1/runs/${id}/events?after=${after}`)).text());
+  const ended: Door["ended"] = async (id) => {
+    await events(id);
+    return run(id);
+  };
+  const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
+  const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
+  // Tests put others in its place.
+  const { RUN } = env;
+  const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
+  const rolloutStub: Door["rolloutStub"] = async (id) => {
+    const { runId } = placeOfRollout(id);
+    const host = await inside(RUN.getByName(name(runId)), RunObject, (_, { storage }) => hostOf(storage, id));
+    return env.ROLLOUT.getByName(hostName(scope, runId, host));
+  };
+  return {
+    scope,
+    ask,
+    post,
+    start,
+    run,
+    ended,
+    finish: async (request) => ended((await start(request)).id),
+    events,
+    pages,
+    results: async (id, query) => (await pages(id, query)).flat(),
+    rollout: async (id) => RolloutView.parse(await (await ask(`/v1/rollouts/${id}`)).json()),
+    runStub,
+    rolloutStub,
+    inRun: (id, use) => inside(runStub(id), RunObject, use),
+    inRollout: async (id, use) =>
+      inside(await rolloutStub(id), RolloutObject, (object, state) => use(new OneRollout(object, id), state)),
+  };
+}
+
+/** One rollout, asked of the object that plays it. Clock and alarm are the object's. */
+export class OneRollout {
+  readonly object: RolloutObject;
+  readonly #id: string;
+
+  constructor(object: RolloutObject, id: string) {
+    this.object = object;
+    this.#id = id;
+  }
+
+  set now(now: () => number) {
+    this.object.now = now;
+  }
+
+  alarm(): Promise<void> {
+    return this.object.alarm();
+  }
+
+  async start(spec: RolloutSpec, sentAt: number): Promise<RolloutStanding | undefined> {
+    return (await this.object.start([spec], sentAt))[0];
+  }
+
+  async ask(): Promise<RolloutStanding | undefined> {
+    return (await this.object.ask([this.#id]))[0];
+  }
+
+  async cancel(reason: CancelReason): Promise<RolloutStanding | undefined> {
+    return (await this.object.cancel([{ rollout_id: this.#id, reason }]))[0];
+  }
+
+  read(): Rollout | null {
+    return this.object.read(this.#id);
+  }
+}
+
+function placeOfRollout(id: string): Extract<ParsedId, { kind: "rollout" }> {
+  const parsed = parseId(id, idMac(env.ROLLCALL_SECRET));
+  if (parsed?.kind !== "rollout") throw new TypeError(`${id} is not the id of a rollout`);
+  return parsed;
+}
+
+/** 0, which no object has, for a rollout that was never dispatched. */
+function hostOf({ sql }: DurableObjectStorage, id: string): number {
+  const tables = sql.exec("select 1 from sqlite_master where name = 'rollouts'").toArray();
+  if (tables.length === 0) return 0;
+  return Number(sql.exec("select host from rollouts where id = ?", id).toArray()[0]?.["host"] ?? 0);
+}
+
+/**
+ * Whether the object is one of this organisation, project, run or other thing. A spy on its class also sees the objects
+ * of other files: they share the worker, and go on beside a test.
+ */
+export function isOf(id: string, object: unknown): boolean {
+  if (!(object instanceof AnyObject)) return false;
+  const { id: own }: DurableObjectState = Reflect.get(object, "ctx");
+  return own.name?.split("/").includes(id) ?? false;
+}
+
+export function inside<Instance, T>(
+  stub: DurableObjectStub,
+  kind: new (state: DurableObjectState, env: Env) => Instance,
+  use: Inside<Instance, T>,
+): Promise<T> {
+  return runInDurableObject<DurableObject, T>(stub, (instance: unknown, state) => {
+    if (!(instance instanceof kind)) throw new TypeError(`the object is no ${kind.name}`);
+    return use(instance, state);
+  });
+}
+
+/** What the model was asked under this name; waits for the first `atLeast` requests. */
+export async function requestsOf(model: string, atLeast = 0): Promise<Seen[]> {
+  return JSON.parse(await told({ requests_of: model, at_least: atLeast }));
+}
+
+/** Lets a held script (script.ts) answer the next request with this key; with the fault, if one is given. */
+export async function release(key: string, fault?: Fault): Promise<void> {
+  await told({ idempotency_key: key, ...(fault && { fault }) });
+}
+
+/** What the model says to the test itself. */
+async function told(order: Inquiry | Release): Promise<string> {
+  const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: JSON.stringify(order), messages: [] }),
+  });
+  const body: { choices: { message: { content: string } }[] } = await response.json();
+  return body.choices[0]?.message.content ?? "[]";
+}
+
+/** The id of the first attempt at a place of a run. */
+export function rolloutAt(runId: string, group = 0, slot = 0): string {
+  return rolloutId(runId, { group, slot, attempt: 0 }, idMac(env.ROLLCALL_SECRET));
+}
+
+/** planned = pending + dispatched, dispatched = in_flight + scored + unscored + failed + cancelled. */
+export function expectLaw(counts: RunCounts): void {
+  const { planned, pending, dispatched, in_flight, scored, unscored, failed, cancelled } = counts;
+  const ended = [unscored, failed, cancelled].flatMap((by) => Object.values(by));
+  expect(pending + dispatched).toBe(planned);
+  expect(ended.reduce((sum, count) => sum + count, in_flight + scored)).toBe(dispatched);
+}
+
+function parseEvents(text: string): StreamedEvent[] {
+  return text.split("\n\n").flatMap((frame) => {
+    const fields = Object.fromEntries(
+      frame.split("\n").map((line) => [line.split(": ", 1)[0], line.replace(/^\w+: /, "")]),
+    );
+    const { id, event, data } = fields;
+    return id === undefined || event === undefined || data === undefined
+      ? []
+      : [{ id: Number(id), event: event as EventName, data: JSON.parse(data) }];
+  });
+}
+
+async function readPages(ask: Door["ask"], first: string): Promise<ResultRow[][]> {
+  const pages: ResultRow[][] = [];
+  for (let next: string | undefined = first; next !== undefined; ) {
+    const response = await ask(next);
+    if (response.status !== 200) throw new Error(await response.text());
+    // Not text(): the runtime warns of a content type it does not know to be text.
+    const text = new TextDecoder().decode(await response.arrayBuffer());
+    const lines = text.split("\n").filter((line) => line !== "");
+    pages.push(lines.map((line) => ResultRow.parse(JSON.parse(line))));
+    next = response.headers.get("link")?.match(/^<(.+)>; rel="next"$/)?.[1];
+  }
+  return pages;
+}

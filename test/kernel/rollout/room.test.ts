@@ -1,0 +1,110 @@
+/** Memory that the rollouts of a process share: those that find no room wait, and hold none. */
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
+import type { Place } from "../../../src/kernel/kit/places.ts";
+import { ROLLOUTS_HELD } from "../../../src/kernel/rollout/room.ts";
+import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { GUESSES, questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const HALF = LIMITS.heldCharacters / 2;
+
+const WAIT = { timeout: 30_000 };
+
+let platform: Door;
+let held: Place[] = [];
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  for (const place of held) place.leave();
+  held = [];
+});
+
+/** Takes so much of what the test's organisation may hold. */
+function hold(characters: number): Place {
+  const place = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), characters);
+  if (place === null) throw new Error("the room is taken");
+  held.push(place);
+  return place;
+}
+
+/** What nobody holds: objects that other tests killed in this process hold theirs for a while. */
+function free(): number {
+  let [fits, tooMuch] = [0, LIMITS.heldCharacters + 1];
+  while (tooMuch - fits > 1) {
+    const size = Math.floor((fits + tooMuch) / 2);
+    const place = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), size);
+    place?.leave();
+    if (place === null) tooMuch = size;
+    else fits = size;
+  }
+  return fits;
+}
+
+test("a rollout that finds no room makes no call until there is some, and those of others do", async () => {
+  const place = hold(HALF);
+  const model = script(RIGHT);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(7), model });
+  const id = rolloutAt(run.id);
+  const standing = () => platform.inRollout(id, ({ object }) => object.ask([id]));
+  await vi.waitFor(async () => expect(await standing()).toMatchObject([{ state: "running" }]), WAIT);
+  const others = await openPlatform();
+  expect(
+    (await others.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) })).counts.scored,
+  ).toBe(7);
+  expect(await requestsOf(model)).toEqual([]);
+  place.leave();
+  expect((await platform.ended(run.id)).counts.scored).toBe(7);
+  expect(await requestsOf(model)).toHaveLength(7);
+});
+
+test("one that waits for room is cancelled as any other", async () => {
+  const place = hold(HALF);
+  const model = script(RIGHT);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(2), model });
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  place.leave();
+  expect((await platform.ended(run.id)).counts).toMatchObject({ cancelled: { user: 2 } });
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("one that grows beyond the room there is gives back what it has, and goes on once it all fits", async () => {
+  // What is left to the organisation is enough for its row and its prompt, and not for its first turn.
+  const place = hold((free() - 800) / 2);
+  const model = script(GUESSES);
+  const run = await platform.start({
+    environment: "guess-number",
+    environment_args: { max: 3 },
+    model,
+    num_examples: 1,
+    seed: 5,
+  });
+  await requestsOf(model, 1);
+  const all = await vi.waitUntil(() => ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), 400), WAIT);
+  expect(await requestsOf(model)).toHaveLength(1);
+  all.leave();
+  place.leave();
+  const ended = await platform.ended(run.id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  const { turns } = await platform.rollout(rolloutAt(run.id));
+  expect(turns.length).toBeGreaterThan(1);
+  expect(await requestsOf(model)).toHaveLength(turns.length);
+});
+
+test("a large rollout waits for its turn before it is read, called for and stored, and a small one never does", async () => {
+  const spends = vi.spyOn(PROCESS_TURNS, "spend");
+  const large = 100_000;
+  const dataset = [{ question: "q".repeat(large), answer: "4" }, ...questions(1)];
+  const run = await platform.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
+  expect(run.counts.scored).toBe(2);
+  // Half a step a character of what it takes in memory: three times. The request's body counts one a byte. Reading a row or a
+  // trajectory as JSON counts two.
+  const turns = spends.mock.calls.filter(([org, steps]) => {
+    return org === platform.scope.orgId && steps >= large && steps < 2 * large;
+  });
+  expect(turns).toHaveLength(4);
+});

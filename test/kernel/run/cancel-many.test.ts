@@ -1,0 +1,68 @@
+/** Cancelling at size: rollouts are told in slices, one right after the other, with no wait in between. */
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
+import { acceptedOnly, createLossy } from "../hand-made.ts";
+import { type Door, isOf, openPlatform, requestsOf } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const ROLLOUTS = 2 * LIMITS.sliceObjects;
+
+test("a run that is cancelled tells a slice of its rollouts an alarm, without a wait in between", async () => {
+  const template = await platform.finish({
+    environment: "gsm8k",
+    dataset: questions(1),
+    model: script(RIGHT),
+    rollouts_per_example: 1,
+    max_concurrent: ROLLOUTS,
+  });
+  const row = await acceptedOnly(platform, template.id, { rollouts_per_example: ROLLOUTS });
+  const { within } = await createLossy(platform, row);
+  const now = Date.now();
+  const told = await within(async (run) => {
+    run.now = () => now;
+    await run.cancel();
+    const counts: number[] = [];
+    for (let slice = 0; slice < ROLLOUTS / LIMITS.sliceObjects; slice += 1) {
+      await run.alarm();
+      counts.push(await toldSoFar(row.id));
+    }
+    return counts;
+  });
+  expect(told).toEqual([LIMITS.sliceObjects, ROLLOUTS]);
+  await platform.inRun(row.id, (_, { storage }) => storage.deleteAlarm());
+});
+
+test("the rollouts of a slice are told all at once: none waits for what others do about it", async () => {
+  const many = 60;
+  const hangs = [{ fault: { kind: "hang" } }] as const;
+  const request = { environment: "gsm8k", dataset: questions(many), model: script(hangs) };
+  const run = await platform.start({ ...request, max_concurrent: many });
+  await requestsOf(request.model, many);
+  let heard = 0;
+  const cancel = RolloutObject.prototype.cancel;
+  // Nobody answers before everybody was told. Each object looks for itself: what another one resolves is not its own.
+  vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (this: RolloutObject, orders) {
+    if (!isOf(run.id, this)) return await cancel.call(this, orders);
+    heard += orders.length;
+    while (heard < many) await scheduler.wait(1);
+    return await cancel.call(this, orders);
+  });
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  expect((await platform.ended(run.id)).counts.cancelled).toEqual({ user: many });
+});
+
+function toldSoFar(id: string): Promise<number> {
+  return platform.inRun(id, (_, { storage }) =>
+    Number(storage.sql.exec("select total(told) as n from rollouts").one()["n"]),
+  );
+}

@@ -1,0 +1,370 @@
+import { createExecutionContext, createMessageBatch, getQueueResult, runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { PASS_STEPS, PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
+import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
+import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
+import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/kernel/messages/wire.ts";
+import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
+import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
+import { consume } from "../../../src/kernel/service/consume.ts";
+import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
+import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+const HOUR = 3600_000;
+const DAY = 24 * HOUR;
+
+function finishOne(model: string, count = 1, door = platform) {
+  return door.finish({ environment: "gsm8k", dataset: questions(count), model });
+}
+
+function startOf(run_id: string, sent_at = Date.now()): RunMessage {
+  return { kind: "groups", scope: platform.scope, run_id, sent_at, rollouts: [[0, 0, 0]] };
+}
+
+async function specOfRollout(id: string): Promise<RolloutSpec> {
+  return await platform.inRollout(id, (_, { storage }) => new RolloutStore(new FactsTable(storage.sql), id).spec());
+}
+
+test("a start delivered again 1 s, 1 h or 3 days after the end makes no model call, also once storage was freed", async () => {
+  const model = script(RIGHT);
+  const run = await finishOne(model);
+  const id = rolloutAt(run.id);
+  const spec = await specOfRollout(id);
+  const sentAt = Date.now();
+  const startAfter = (wait: number) =>
+    platform.inRollout(id, async (rollout) => {
+      rollout.now = () => sentAt + wait;
+      return await rollout.start(spec, sentAt);
+    });
+  for (const wait of [1000, HOUR, 3 * DAY]) {
+    expect(await startAfter(wait)).toEqual({ state: "answered" });
+    expect(await deliver("rollout-groups", [startOf(run.id)])).toEqual(["0"]);
+  }
+  await platform.inRun(run.id, async (object) => {
+    object.now = () => Date.now() + DAY + HOUR;
+    await object.alarm();
+  });
+  const kept = await platform.inRollout(id, (_, { storage }) =>
+    storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray(),
+  );
+  expect(kept).toEqual([]);
+  for (const wait of [HOUR, 3 * DAY]) {
+    expect(await startAfter(wait)).toEqual({ state: "expired" });
+    expect(await deliver("rollout-groups", [startOf(run.id)])).toEqual(["0"]);
+    expect(await runDurableObjectAlarm(await platform.rolloutStub(id))).toBe(false);
+  }
+  expect((await requestsOf(model)).length).toBe(1);
+  expect((await platform.run(run.id)).counts.scored).toBe(1);
+});
+
+test("a start message older than ten minutes is acked and starts nothing", async () => {
+  const template = await finishOne(script(RIGHT));
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model });
+  await createLossy(platform, row);
+  expect(await deliver("rollout-groups", [startOf(row.id, Date.now() - 601_000)])).toEqual(["0"]);
+  const stub = await platform.rolloutStub(rolloutAt(row.id));
+  expect(await runDurableObjectAlarm(stub)).toBe(false);
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("a start message delivered twice at once starts its rollout once", async () => {
+  const template = await finishOne(script(RIGHT));
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model });
+  await createLossy(platform, row);
+  const message = startOf(row.id);
+  expect(await deliver("rollout-groups", [message, message])).toEqual(["0", "1"]);
+  expect((await platform.ended(row.id)).counts).toMatchObject({ dispatched: 1, scored: 1 });
+  expect((await requestsOf(model)).length).toBe(1);
+});
+
+test("rollouts whose start message was lost are started by the sweep, and not before they are overdue", async () => {
+  const template = await finishOne(script(RIGHT), 3);
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model });
+  const { groups, within } = await createLossy(platform, row);
+  expect(groups.given).toMatchObject([
+    {
+      rollouts: [
+        [0, 0, 0],
+        [1, 0, 0],
+        [2, 0, 0],
+      ],
+    },
+  ]);
+  groups.losing = false;
+  await within((run) => run.alarm());
+  expect(groups.given.length).toBe(1);
+  await within(async (run) => {
+    run.now = () => Date.now() + 5001;
+    await run.alarm();
+  });
+  expect(groups.given).toMatchObject([
+    {},
+    {
+      rollouts: [
+        [0, 0, 0],
+        [1, 0, 0],
+        [2, 0, 0],
+      ],
+    },
+  ]);
+  expect(await platform.ended(row.id)).toMatchObject({
+    status: "completed",
+    counts: { dispatched: 3, scored: 3 },
+  });
+  expect((await requestsOf(model)).length).toBe(3);
+});
+
+/** A run whose one rollout has answered, as an earlier one did, while the message to score it was lost. */
+async function answeredUnscored(changes: Partial<RunSpec> = {}) {
+  const template = await finishOne(script(RIGHT));
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model, ...changes });
+  const lossy = await createLossy(platform, row);
+  const trajectory = (await segmentLines(platform, template.id))[0]?.trajectory;
+  if (!trajectory) throw new Error("the template has no trajectory");
+  const rollout_id = rolloutAt(row.id);
+  const text = JSON.stringify({ ...trajectory, rollout_id });
+  const digest = sha256Hex(text);
+  await env.STORE.put(trajectoryKey(platform.scope, row.id, digest), text);
+  const { example_id, task_key, usage, stop_condition, started_at, ended_at } = trajectory;
+  const report: RolloutReport = {
+    ...{ group: 0, slot: 0, attempt: 0, rollout_id, example_id, task_key },
+    ...{ failure: null, cancelled: null, error: null, stop_run: null },
+    // Not sent along, as a large one is not: the scorer reads it from R2.
+    ...{ digest, bytes: text.length, trajectory: null, stop_condition, is_truncated: false },
+    ...{ turns: 1, calls: 1, usage, started_at, ended_at },
+  };
+  await lossy.within((run) => run.answered([report]));
+  return { ...lossy, id: row.id, model, report };
+}
+
+test("scores that were lost are asked for again after their deadline, and no model is called for it", async () => {
+  const { scores, within, id, model } = await answeredUnscored();
+  scores.losing = false;
+  await within(async (run) => {
+    run.now = () => Date.now() + 30_001;
+    await run.alarm();
+  });
+  expect(scores.given.at(-1)).toMatchObject({ kind: "scores", units: [1] });
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, unscored: {} });
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("a rollout whose scores never come ends unscored, with no reward, and the run says too few were scored", async () => {
+  const { within, id } = await answeredUnscored();
+  // The first look may come before it was ever sent.
+  for (let tries = 1; tries <= 7; tries += 1) {
+    await within(async (run) => {
+      run.now = () => Date.now() + tries * 30_001;
+      await run.alarm();
+    });
+  }
+  const run = await platform.ended(id);
+  expect(run).toMatchObject({ status: "failed", error: { code: "too_few_scored" } });
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { scorer: 1 } });
+  expect(run.report.reward).toMatchObject({ mean: null, n_unscored: 1, n_error: 0 });
+  const [result] = await platform.results(id);
+  expect(result).toMatchObject({ reward: null, scoring_errors: [{ function: "rubric" }] });
+});
+
+test("a report, a scores message and the scores themselves may each come twice and count once", async () => {
+  const { within, id, report } = await answeredUnscored();
+  expect(await within((run) => run.answered([report]))).toEqual([{ known: true }]);
+  const message = { kind: "scores", scope: platform.scope, run_id: id, units: [1, 1] } as const;
+  expect(await deliver("rollout-scores", [message, message])).toEqual(["0", "1"]);
+  const first = await platform.ended(id);
+  expect(first.counts).toMatchObject({ dispatched: 1, in_flight: 0, scored: 1 });
+  await deliver("rollout-scores", [message]);
+  await platform.inRun(id, (run) => {
+    run.answered([{ ...report, failure: "provider" }]);
+    const record = { rollout_id: report.rollout_id, reward: 0, scores: [], scoring_errors: [] };
+    run.scored([{ group: 0, slot: 0, attempt: 0, record: { ...record, unscored: null } }]);
+  });
+  const again = await platform.run(id);
+  expectLaw(again.counts);
+  expect({ counts: again.counts, report: again.report }).toEqual({
+    counts: first.counts,
+    report: first.report,
+  });
+  expect((await platform.events(id)).filter(({ event }) => event !== "run.progress").length).toBe(2);
+});
+
+test("a rollout whose report did not reach its run goes on saying so, until it has", async () => {
+  const RUN = env.RUN;
+  const refused = Promise.withResolvers<void>();
+  env.RUN = interposed(RUN, "answered", async (call, name) => {
+    if (!name.includes(platform.scope.orgId)) return await call();
+    refused.resolve();
+    throw new Error("the run is away");
+  });
+  const model = script(RIGHT);
+  try {
+    const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
+    const id = rolloutAt(run.id);
+    await refused.promise;
+    const standing = await platform.inRollout(id, (rollout) => rollout.ask());
+    expect(standing).toMatchObject({ state: "running" });
+    env.RUN = RUN;
+    await platform.inRollout(id, (rollout) => rollout.alarm());
+    expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 1, failed: {} });
+    expect(await requestsOf(model)).toHaveLength(1);
+  } finally {
+    env.RUN = RUN;
+  }
+});
+
+test("a large trajectory stays an object of its own until the run knows the segment it is folded into", async () => {
+  const { within, id, report } = await answeredUnscored();
+  const record = { rollout_id: report.rollout_id, reward: 1, scores: [], scoring_errors: [] };
+  await within(async (run) => {
+    run.scored([{ group: 0, slot: 0, attempt: 0, record: { ...record, unscored: null } }]);
+    await run.alarm();
+  });
+  const key = trajectoryKey(platform.scope, id, report.digest ?? "");
+  const fold: RunMessage = { kind: "segment", scope: platform.scope, run_id: id, segment: 1 };
+  const away = () => Promise.reject(new Error("the run is away"));
+  const bindings = { RUN: interposed(env.RUN, "folded", away) };
+  expect(await deliver("run-segments", [fold], { bindings })).toEqual([]);
+  expect(await env.STORE.head(key)).not.toBeNull();
+  expect((await platform.rollout(report.rollout_id)).turns).toHaveLength(1);
+  expect(await deliver("run-segments", [fold])).toEqual(["0"]);
+  expect(await env.STORE.head(key)).toBeNull();
+  expect((await platform.rollout(report.rollout_id)).turns).toHaveLength(1);
+});
+
+test("a report of a rollout the run never dispatched is refused and changes nothing", async () => {
+  const { within, report, id } = await answeredUnscored();
+  expect(await within((run) => run.answered([{ ...report, slot: 7 }]))).toEqual([{ known: false }]);
+  expectLaw((await platform.run(id)).counts);
+});
+
+test("a group that is scored as a whole is not scored before all of it has answered, however late", async () => {
+  const { within, scores, id } = await answeredUnscored({ whole_groups: true, rollouts_per_example: 2 });
+  for (let tries = 1; tries <= 7; tries += 1) {
+    await within(async (run) => {
+      run.now = () => Date.now() + tries * 30_001;
+      await run.alarm();
+    });
+  }
+  expect(scores.given).toEqual([]);
+  expect((await platform.run(id)).counts).toMatchObject({ in_flight: 2, unscored: {} });
+});
+
+test("an object that does not answer holds up neither its neighbours nor the run's other work", async () => {
+  const template = await finishOne(script(RIGHT), 2);
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model });
+  const { groups, within } = await createLossy(platform, row);
+  const broken = () => Promise.reject(new Error("broken"));
+  await platform.inRollout(rolloutAt(row.id), (rollout) => {
+    Object.defineProperty(rollout.object, "ask", { value: broken, configurable: true });
+  });
+  const overdue = Date.now() + 5001;
+  const next = await within(async (run) => {
+    run.now = () => overdue;
+    await run.alarm();
+    return run.view();
+  });
+  expect(next?.counts.in_flight).toBe(2);
+  expect(groups.given.at(-1)).toMatchObject({
+    rollouts: [
+      [0, 0, 0],
+      [1, 0, 0],
+    ],
+  });
+  const alarm = await platform.inRun(row.id, (_, { storage }) =>
+    storage.sql.exec("select min(ask_at) as at from rollouts").one(),
+  );
+  expect(Number(alarm["at"])).toBeGreaterThan(overdue);
+});
+
+test("a message that ended in a dead-letter queue is recorded on its run and acked", async () => {
+  const run = await finishOne(script(RIGHT));
+  expect(await deliver("rollout-groups-dead", [startOf(run.id)])).toEqual(["0"]);
+  const letters = await platform.inRun(run.id, (_, { storage }) =>
+    storage.sql.exec("select queue, body from dead_letters").toArray(),
+  );
+  expect(letters).toMatchObject([{ queue: "rollout-groups-dead" }]);
+  expect(JSON.parse(String(letters[0]?.["body"]))).toMatchObject({ run_id: run.id });
+});
+
+test("a message that cannot be worked is retried by itself while its neighbours are acked", async () => {
+  const { id } = await answeredUnscored();
+  const good = { kind: "scores", scope: platform.scope, run_id: id, units: [1] } as const;
+  const { within, id: other, report } = await answeredUnscored();
+  await env.STORE.delete(trajectoryKey(platform.scope, other, report.digest ?? ""));
+  expect(await deliver("rollout-scores", [{ ...good, run_id: other }, good])).toEqual(["1"]);
+  expect(await within((run) => run.view()?.counts.in_flight)).toBe(1);
+});
+
+test("a run whose acceptance was cut short before its object existed is created by the next read", async () => {
+  const template = await finishOne(script(RIGHT));
+  const model = script(RIGHT);
+  const row = await acceptedOnly(platform, template.id, { model });
+  expect((await platform.ended(row.id)).counts.scored).toBe(1);
+});
+
+test("code the run pinned that is gone ends rollouts as environment_changed, free, and stops the dispatch", async () => {
+  const template = await finishOne(script(RIGHT), 4);
+  const model = script(RIGHT);
+  const environment = { ...template.environment, digest: "sha256:gone" };
+  const row = await acceptedOnly(platform, template.id, { environment, model, max_concurrent: 1 });
+  const run = await platform.ended(row.id);
+  expect(run).toMatchObject({ status: "failed", error: { code: "environment_changed" } });
+  expect(run.counts).toMatchObject({ pending: 3, failed: { environment_changed: 1 } });
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("what an invocation cannot work off goes to the end of its queue, and counts as no try", async () => {
+  const { id } = await finishOne(script(RIGHT));
+  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  });
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  const acked = await deliver("rollout-scores", bodies, { bindings: { ROLLOUT_SCORES: queue } });
+  expect(acked).toHaveLength(90);
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(queue.given).toEqual(bodies.slice(-queue.given.length));
+});
+
+test("of a batch the messages of the organisation that computed least come first, whatever came before them", async () => {
+  const other = await openPlatform();
+  const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
+  await PROCESS_TURNS.spend(other.scope.orgId, 1);
+  await PROCESS_TURNS.spend(platform.scope.orgId, PASS_STEPS);
+  const message = (run_id: string, { scope }: Door, unit: number): RunMessage => {
+    return { kind: "scores", scope, run_id, units: [unit] };
+  };
+  const bodies = Array.from({ length: 90 }, (_, unit) => message(greedy.id, platform, unit));
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  const last = message(fair.id, other, 1);
+  await deliver("rollout-scores", [...bodies, last], { bindings: { ROLLOUT_SCORES: queue } });
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(queue.given).not.toContainEqual(last);
+});
+
+test("what an invocation cannot send on is left for its queue to deliver again", async () => {
+  const { id } = await finishOne(script(RIGHT));
+  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  });
+  const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
+  const batch = createMessageBatch<RunMessage>("rollout-scores", messages);
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  queue.refusing = true;
+  await expect(consume(batch, { ...env, ROLLOUT_SCORES: queue })).rejects.toThrow("the queue is away");
+  const { explicitAcks } = await getQueueResult(batch, createExecutionContext());
+  expect(queue.given.length).toBeGreaterThan(0);
+  expect(explicitAcks).toHaveLength(90 - queue.given.length);
+});

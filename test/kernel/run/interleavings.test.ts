@@ -1,0 +1,196 @@
+/** What comes between two steps of a run: a retry while the database is written, an early end in a group, restarts. */
+
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
+import { writeRow } from "../../../src/kernel/run/chores.ts";
+import { endCancelled, requestJudgements, sweepJudging, takeUnit } from "../../../src/kernel/run/judging/unit-state.ts";
+import type { VerdictEntry } from "../../../src/kernel/run/judging-store.ts";
+import { LiveViews } from "../../../src/kernel/run/report.ts";
+import { sweepScoring } from "../../../src/kernel/run/sweep.ts";
+import { waitingRows } from "../../../src/kernel/run/units.ts";
+import { byHand, type Hand } from "../run-by-hand.ts";
+
+const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
+
+const nothing = () => null;
+const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+
+test("a slot that was scored twice is one slot of those that min_scored counts", async () => {
+  const given = { ...GROUP, min_scored: 1 };
+  const head = await byHand(given, (run) => {
+    run.dispatch();
+    run.answer(1);
+    run.score();
+    run.retry();
+    run.dispatch();
+    run.answer(1);
+    run.score();
+    return run.store.head();
+  });
+  expect(head).toMatchObject({ scored: 6, failed: { provider: 2 }, status: "failed" });
+  expect(head.error?.message).toContain("3 of 4");
+});
+
+test("a retry that comes while the run's row is on its way to the database leaves it to be written once more", async () => {
+  const seen = await byHand({ num_examples: 2 }, async (run) => {
+    const { store, spec } = run;
+    const views = new LiveViews(store, () => run.now, NOTHING_TOLD);
+    const write = () => writeRow(env, store, spec, () => views.of(spec), new Subrequests());
+    const current = () => store.head().row_current;
+    run.dispatch();
+    run.answer(2);
+    const first = write();
+    run.retry();
+    await first;
+    const behind = !current();
+    run.dispatch();
+    run.answer();
+    run.score();
+    await write();
+    return { behind, current: current(), finished: store.head().finished };
+  });
+  expect(seen).toEqual({ behind: true, current: true, finished: 4 });
+});
+
+test("a group that an early end scored in part is scored whole once the run goes on", async () => {
+  const members = await byHand(GROUP, (run) => {
+    run.dispatch(2);
+    run.answer();
+    run.stop();
+    run.score();
+    run.retry();
+    run.dispatch();
+    const units = run.answer();
+    expect(units.at(-1)).toBe(0);
+    return waitingRows(run.store, run.spec, 0).length;
+  });
+  expect(members).toBe(4);
+});
+
+test("a group whose retry an early end cut in two is scored whole by the next one", async () => {
+  const members = await byHand(GROUP, (run) => {
+    run.dispatch();
+    run.answer(1);
+    run.score();
+    run.retry();
+    run.dispatch(2);
+    run.answer();
+    run.stop();
+    run.score();
+    run.retry();
+    run.dispatch();
+    run.answer();
+    return waitingRows(run.store, run.spec, 0).length;
+  });
+  expect(members).toBe(4);
+});
+
+test("scoring that was cut off by any number of restarts is sent again, and given up only for its own silence", async () => {
+  const tried = await byHand({}, (run) => {
+    const { store, spec } = run;
+    const sweep = () => sweepScoring(store, spec, store.silent(run.now, 10), run.now);
+    run.dispatch();
+    run.answer();
+    const restarts = Array.from({ length: 9 }, () => {
+      run.now += 1000;
+      store.askAll(run.now);
+      return sweep();
+    });
+    const silences = Array.from({ length: 6 }, () => {
+      run.now += 60_000;
+      store.askAll(run.now);
+      return sweep();
+    });
+    return { restarts, silences, unscored: store.head().unscored };
+  });
+  expect(tried.restarts).toEqual(Array.from({ length: 9 }, () => [1]));
+  expect(tried.silences).toEqual([[1], [1], [1], [1], [1], []]);
+  expect(tried.unscored).toEqual({ scorer: 1 });
+});
+
+const BY_HAND = { unit: 0, by: { id: "by hand", attempt: 1 } };
+const JUDGED = {
+  ...{ whole_groups: true, rollouts_per_example: 2 },
+  judges: { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } },
+} as const;
+
+/** Group 0 has answered, owes a verdict, and is on its way to whoever asks. */
+function send({ store, spec, now }: Hand): void {
+  requestJudgements(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
+  store.judging.setUnit(0, { stage: "sent", lanes: 1, ask_at: now + 60_000 });
+}
+
+test("who asked for a group before its retry does not hold the claim of who asks after it", async () => {
+  const [before, after] = await byHand(JUDGED, (run) => {
+    const { store, spec } = run;
+    const claim = () => {
+      run.dispatch();
+      run.answer();
+      send(run);
+      return takeUnit(store, spec, BY_HAND, run.now)?.claim;
+    };
+    const first = claim();
+    run.stop();
+    run.now += 3_600_000;
+    sweepJudging(store, spec, run.now, 10);
+    endCancelled(store, spec, run.now, 10);
+    run.retry();
+    return [first, claim()];
+  });
+  expect(before).toBeDefined();
+  expect(after).toBeGreaterThan(before ?? 0);
+});
+
+test("judging that restarts cut off is not lost by that, and what breaks is waited for ever longer", async () => {
+  const seen = await byHand(JUDGED, (run) => {
+    const { store, spec } = run;
+    run.dispatch();
+    run.answer();
+    send(run);
+    for (let restarts = 0; restarts < 9; restarts += 1) {
+      takeUnit(store, spec, BY_HAND, run.now);
+      store.askAll(run.now);
+      run.now += 6000;
+      sweepJudging(store, spec, run.now, 10);
+      store.judging.setUnit(0, { stage: "sent", ask_at: run.now + 60_000 });
+    }
+    const losses = store.judging.unit(0)?.losses;
+    const waits = Array.from({ length: 5 }, () => {
+      const claim = takeUnit(store, spec, BY_HAND, run.now)?.claim;
+      const broken = { unit: 0, endpoint_id: "ep_judge", calls: 1, failed: true };
+      requestJudgements(store, spec, [{ ...broken, ...(claim && { claim }) }], run.now);
+      const wait = (store.judging.unit(0)?.ask_at ?? 0) - run.now;
+      store.judging.setUnit(0, { stage: "sent" });
+      return wait / 1000;
+    });
+    return { losses, waits };
+  });
+  expect(seen).toEqual({ losses: 0, waits: [5, 10, 20, 40, 80] });
+});
+
+test("what judges said of a rollout fits its row, however much it is, and all of it is charged", async () => {
+  const row = await byHand(JUDGED, (run) => {
+    const { store } = run;
+    run.dispatch();
+    run.answer();
+    send(run);
+    for (let key = 0; key < 2000; key += 1) store.judging.saveVerdict(verdictOf(String(key)));
+    run.score();
+    return store.bySeq(1);
+  });
+  const kept: unknown[] = JSON.parse(row?.judgements ?? "");
+  expect(new TextEncoder().encode(row?.judgements ?? "").length).toBeLessThan(LIMITS.rowBytes);
+  expect(kept.length).toBeGreaterThan(100);
+  expect(row).toMatchObject({ status: "done", judge_calls: 2000, judge_prompt_tokens: 4000 });
+});
+
+function verdictOf(key: string): VerdictEntry {
+  const verdict = JSON.stringify({ value: "good", reason: "因".repeat(2000) });
+  return {
+    ...{ unit: 0, key, rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0 },
+    ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict },
+    ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
+  };
+}

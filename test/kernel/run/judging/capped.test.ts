@@ -1,0 +1,207 @@
+/** Judges of runs with `max_cost_micros`: what a claim may ask, what it gives back, and what ends without them. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { LIMITS } from "../../../../src/contract/limits.ts";
+import { NO_CALLS } from "../../../../src/core/costs/allowance.ts";
+import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
+import { takeAsks } from "../../../../src/kernel/run/cap.ts";
+import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/kernel/run/judging/unit-state.ts";
+import { ACCOUNTING_HOOKS } from "../../../../src/kernel/run/object.ts";
+import { RunStore } from "../../../../src/kernel/run/store.ts";
+import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { registerEssays, topics, verdict } from "../../essays.ts";
+import { owing } from "../../owing-unit.ts";
+import { type Door, expectLaw, openPlatform, requestsOf } from "../../platform.ts";
+import { byHand, type Hand } from "../../run-by-hand.ts";
+import { script } from "../../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  registerEssays();
+  platform = await openPlatform();
+});
+
+const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
+const PRICED = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 1_000_000 };
+const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+const GOOD = { content: verdict("good"), usage };
+
+function essays(judge: string, more: object = {}) {
+  const target = { endpoint: { base_url: env.MODEL_URL, prices: PRICED }, model: judge, sampling: { max_tokens: 50 } };
+  return {
+    environment: "essays",
+    dataset: topics(4),
+    endpoint: { base_url: env.MODEL_URL, prices: FREE },
+    sampling: { max_tokens: 50 },
+    model: script(["An essay."]),
+    judges: { default: target },
+    judge_cache: false,
+    min_scored: 0,
+    ...more,
+  };
+}
+
+test("a judge needs a bound and prices as the policy does", async () => {
+  const refusal = async (target: object) => {
+    const request = essays("j", { max_cost_micros: 1_000_000, judges: { default: target } });
+    const reply = await platform.post("/v1/runs", request);
+    const { error } = await reply.json<{ error: { code: string; param: string } }>();
+    return [reply.status, error.code, error.param];
+  };
+  const endpoint = { base_url: env.MODEL_URL, prices: PRICED };
+  const unbounded = [422, "max_tokens_required", "judges.default.sampling.max_tokens"];
+  expect(await refusal({ endpoint, model: "j" })).toEqual(unbounded);
+  const more = { max_tokens: 5, extra_body: { num_return_sequences: 9 } };
+  const named = [400, "invalid_request", "judges.default.sampling.extra_body.num_return_sequences"];
+  expect(await refusal({ endpoint, model: "j", sampling: more })).toEqual(named);
+  const unpriced = [422, "prices_required", "judges.default.endpoint"];
+  const bare = { base_url: env.MODEL_URL };
+  expect(await refusal({ endpoint: bare, model: "j", sampling: { max_tokens: 5 } })).toEqual(unpriced);
+});
+
+test("what judges took counts against the cap, those that were asked twice as well", async () => {
+  const judge = script([{ fault: { kind: "status", status: 503 }, times: 1, reply: GOOD }]);
+  const run = await platform.finish(essays(judge, { max_cost_micros: 1_000_000 }));
+  expect(run.counts.scored).toBe(4);
+  expect(run.report).toMatchObject({ counted_micros: 4 * 120, usage: { judge: { calls: 8 } } });
+  expect(run.report.usage.lost).toBeUndefined();
+});
+
+test("a judge's reply that never came is lost usage", async () => {
+  const judge = script([{ fault: { kind: "reset" }, times: 1, reply: GOOD }]);
+  const run = await platform.finish(essays(judge, { dataset: topics(1), max_cost_micros: 1_000_000 }));
+  expect(run.counts.scored).toBe(1);
+  const { lost } = run.report.usage;
+  expect(lost?.calls).toBe(1);
+  expect(run.report.counted_micros).toBe(120 + (lost?.micros ?? 0));
+});
+
+test("rollouts whose judges the cap does not cover end cancelled: budget, and those it covers are scored", async () => {
+  const judge = script([GOOD]);
+  // Three tries of some 1,060 tokens each are let out to a claim, which takes 120.
+  const request = essays(judge, { dataset: topics(12), max_cost_micros: 3900 });
+  const run = await platform.finish(request);
+  expectLaw(run.counts);
+  expect(run.counts.scored).toBeGreaterThan(0);
+  expect(run.counts.cancelled["budget"]).toBeGreaterThan(0);
+  expect(run.report.counted_micros).toBe(120 * run.counts.scored);
+  expect(await requestsOf(judge)).toHaveLength(run.counts.scored);
+});
+
+const MONEY = { payer: "key_a", prices: null, policy: PRICED, max_cost_micros: 10_000 };
+const JUDGES = { default: { endpoint_id: "ep_1", model: "j", sampling: {}, prices: PRICED } };
+const BY = { id: "m1", attempt: 1 };
+const NEEDS = { unit: 1, endpoint_id: "ep_1", calls: 1, bound_micros: 3000 };
+
+/** A unit that was sent to be judged. */
+function sent(run: Hand): void {
+  run.dispatch(1);
+  run.answer();
+  requestJudgements(run.store, run.spec, [NEEDS], run.now);
+  run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
+}
+
+test("a claim that another try of its message takes over has spent all that it was let out", async () => {
+  await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
+    sent(run);
+    expect(takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now)?.allowance_micros).toBe(3000);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 3000 });
+    const again = takeUnit(run.store, run.spec, { unit: 1, by: { ...BY, attempt: 2 } }, run.now + 1);
+    expect(again?.allowance_micros).toBe(3000);
+    expect(run.store.head().cap).toMatchObject({ spent: 3000, out: 3000 });
+  });
+});
+
+test("a claim of which nothing is heard has spent all that it was let out, and one that is given back what it says", async () => {
+  await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
+    sent(run);
+    const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    const spent = { micros: 700, lost: { calls: 1, micros: 500 } };
+    const given = { ...NEEDS, claim: taken?.claim ?? 0, spent };
+    requestJudgements(run.store, run.spec, [given, given], run.now);
+    expect(run.store.head().cap).toMatchObject({ spent: 700, out: 0 });
+    run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
+    takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    sweepJudging(run.store, run.spec, run.now + 1_000_000_000, 10);
+    expect(run.store.head().cap).toMatchObject({ spent: 3700, out: 0 });
+  });
+});
+
+test("a claim that took more work than its queue gives it gives its money back, and the next is let out as much", async () => {
+  await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
+    sent(run);
+    const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    const { bound_micros: _, ...unit } = NEEDS;
+    const given = { ...unit, claim: taken?.claim ?? 0, heavy: true, spent: { micros: 0, lost: NO_CALLS } };
+    requestJudgements(run.store, run.spec, [given], run.now);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 0 });
+    run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
+    const next = takeUnit(run.store, run.spec, { unit: 1, by: { ...BY, pace: "slow" } }, run.now);
+    expect(next?.allowance_micros).toBe(3000);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 3000 });
+  });
+});
+
+test("a claim that broke before it asked anything gives back all that it was let out", async () => {
+  const bench = { name: "bench", base_url: env.MODEL_URL, probe: false };
+  expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(platform, judge, judge, { money: MONEY, bound_micros: 3000 });
+  const subrequests = new Subrequests();
+  // What it needs to read the trajectory is used up once it has taken the unit.
+  while (subrequests.count < LIMITS.subrequests - 1) await subrequests.object(() => Promise.resolve());
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  await judgeUnit(env, message, BY, subrequests);
+  const [units, { cap }] = await platform.inRun(id, (_, { storage }) => [
+    storage.sql.exec("select stage, losses, allowance, spent_micros, lost_calls from judging").toArray(),
+    new RunStore(storage, ACCOUNTING_HOOKS).head(),
+  ]);
+  const unit = { stage: "waiting", losses: 1, allowance: 0, spent_micros: 0, lost_calls: 0 };
+  expect(units).toEqual([unit]);
+  expect(cap).toMatchObject({ spent: 0, out: 0 });
+  expect(await requestsOf(judge)).toHaveLength(asked);
+});
+
+test("a unit that what is left does not cover is not taken, and costs nothing", async () => {
+  await byHand(
+    { money: { ...MONEY, max_cost_micros: 2999 }, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 },
+    (run) => {
+      sent(run);
+      expect(takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now)).toBeNull();
+      expect(run.store.judging.unit(1)).toMatchObject({ stage: "waiting", allowance: 0 });
+      expect(run.store.head().cap).toMatchObject({ spent: 0, out: 0 });
+    },
+  );
+});
+
+test("a ceiling is written before its reply: told again it is the same, and an ask before it is void", async () => {
+  await byHand({ money: MONEY, num_examples: 2, rollouts_per_example: 1 }, (run) => {
+    run.dispatch(2);
+    const ask = { group: 0, slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 };
+    const [told] = takeAsks(run.store, run.spec, [ask]);
+    expect(told).toEqual({ ceiling: 4000 });
+    expect(takeAsks(run.store, run.spec, [ask])).toEqual([told]);
+    const greedy = { ...ask, group: 1, need: 9000, wish: 9000 };
+    expect(takeAsks(run.store, run.spec, [greedy])).toEqual([{ ceiling: null }]);
+    // What the first has not spent falls free with its next ask, and one from before it changes nothing.
+    const next = { ...ask, asks: 2, spent: 500, need: 9000, wish: 9000 };
+    expect(takeAsks(run.store, run.spec, [next, ask])).toEqual([{ ceiling: 9500 }, { ceiling: null }]);
+    expect(run.store.head().cap).toMatchObject({ spent: 0, out: 9500 });
+  });
+});
+
+test("a rollout that is given up has spent all that it was let out", async () => {
+  await byHand({ money: MONEY, num_examples: 1, rollouts_per_example: 1 }, async (run) => {
+    const { giveUp } = await import("../../../../src/kernel/run/accounting.ts");
+    run.dispatch(1);
+    takeAsks(run.store, run.spec, [{ group: 0, slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 }]);
+    const [row] = run.rows("running");
+    if (row === undefined) throw new Error("nothing runs");
+    const gone = { from: "running", outcome: "failed", reason: "platform", message: "gone" } as const;
+    giveUp(run.store, run.spec, row, gone, run.now);
+    expect(run.store.head().cap).toMatchObject({ spent: 4000, out: 0 });
+    expect(
+      takeAsks(run.store, run.spec, [{ group: 0, slot: 0, attempt: 0, asks: 2, spent: 0, need: 1, wish: 1 }]),
+    ).toEqual([{ ceiling: null, over: true }]);
+  });
+});

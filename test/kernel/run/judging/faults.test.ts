@@ -1,0 +1,324 @@
+/** What judging survives: lost and doubled messages, a process that dies, a cancel; and what bounds it. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
+import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/kernel/run/judging/unit-state.ts";
+import { judgementQueue } from "../../../../src/kernel/run/queues.ts";
+import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { registerEssays, verdict } from "../../essays.ts";
+import { deliver, interposed } from "../../hand-made.ts";
+import { essayRun, owing, takenTwice } from "../../owing-unit.ts";
+import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../../platform.ts";
+import { script } from "../../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  registerEssays();
+  platform = await openPlatform();
+  const bench = { name: "bench", base_url: env.MODEL_URL, probe: false };
+  expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
+  const narrow = { ...bench, name: "narrow", max_concurrent: 2 };
+  expect((await platform.post("/v1/endpoints", narrow)).status).toBe(201);
+});
+
+const GOOD = verdict("good");
+const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
+const MINUTE = 60_000;
+const FIRST = { id: "message", attempt: 1 };
+
+test("a judgement message that was lost is sent again, and the judge is asked once", async () => {
+  const judge = script([GOOD]);
+  const { id, within, judgements, asked } = await owing(platform, judge);
+  expect(judgements.given).toMatchObject([{ kind: "judgement", unit: 1, members: 1 }]);
+  await within((run) => run.alarm());
+  expect(judgements.given).toHaveLength(1);
+  judgements.losing = false;
+  await within(async (run) => {
+    run.now = () => Date.now() + SENT_MS + 1;
+    await run.alarm();
+  });
+  expect(judgements.given).toHaveLength(2);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, unscored: {} });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("the units of a run are dealt out over the queues, each always to the same", () => {
+  const queues = Array.from({ length: 8 }, (_, unit) => judgementQueue(env, { run_id: "r", unit }));
+  expect(new Set(queues.slice(0, 4)).size).toBe(4);
+  expect(queues.slice(4)).toEqual(queues.slice(0, 4));
+});
+
+test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {
+  const { id, within } = await owing(platform, script([GOOD]));
+  for (let tries = 0; tries <= MOST_UNHEARD; tries += 1) {
+    await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
+    await within((run) => run.alarm());
+  }
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
+});
+
+test("a judgement message that comes twice, or late, asks nobody twice, and its verdict is charged once", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(platform, judge);
+  const message = {
+    kind: "judgement",
+    scope: platform.scope,
+    run_id: id,
+    unit: 1,
+    members: 1,
+  } as const;
+  expect(await deliver("rollout-judgements", [message, message])).toHaveLength(2);
+  const first = await platform.ended(id);
+  expect(first.counts).toMatchObject({ scored: 1 });
+  expect(await deliver("rollout-judgements", [message])).toEqual(["0"]);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+  const again = await platform.run(id);
+  expect(again.report.usage.judge).toEqual(first.report.usage.judge);
+  expect(again.report.usage.judge?.calls).toBe(1);
+});
+
+test("a verdict whose reply was lost after it was taken in is told again, and charged once", async () => {
+  const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
+  const judge = script([{ content: GOOD, usage }]);
+  const { id, asked } = await owing(platform, judge);
+  let told = 0;
+  const RUN = interposed(env.RUN, "judged", async (call) => {
+    const reply = await call();
+    told += 1;
+    if (told === 1) throw new Error("the reply was lost");
+    return reply;
+  });
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
+  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, FIRST, new Subrequests());
+  expect(told).toBe(2);
+  const ended = await platform.ended(id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  expect(ended.report.usage.judge).toMatchObject({ ...usage, calls: 1 });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("a unit that breaks in the hands of whoever asks its judges is given back as lost once, and waits", async () => {
+  const { id } = await owing(platform, script([GOOD]));
+  const RUN = interposed(env.RUN, "judged", () => Promise.reject(new Error("the run is away")));
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const began = Date.now();
+  await judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  const [unit] = await platform.inRun(id, (_, { storage }) =>
+    storage.sql.exec<{ ask_at: number }>("select stage, losses, ask_at from judging").toArray(),
+  );
+  expect(unit).toMatchObject({ stage: "waiting", losses: 1 });
+  expect(unit?.ask_at).toBeGreaterThanOrEqual(began + 5000);
+});
+
+test("an answer that is lost after a unit was taken costs one more try of its message, not the unit's lease", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(platform, judge);
+  const RUN = interposed(env.RUN, "takeJudging", async (call) => {
+    await call();
+    throw new Error("the answer was lost");
+  });
+  const { scope } = platform;
+  const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
+  const lost = judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  await expect(lost).rejects.toThrow("the answer was lost");
+  // A copy of the message finds it taken, as does the same try once more; the next try of it takes it over.
+  await judgeUnit(env, message, { id: "copy", attempt: 2 }, new Subrequests());
+  await judgeUnit(env, message, FIRST, new Subrequests());
+  expect(await requestsOf(judge)).toHaveLength(asked);
+  await judgeUnit(env, message, { ...FIRST, attempt: 2 }, new Subrequests());
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("a unit that is long in its queue is sent again and again, keeps its permits, and counts none of it as a failure", async () => {
+  const judge = script([GOOD]);
+  const { id, within, judgements } = await owing(platform, judge);
+  const before = await unitOf(id);
+  const sends = await within(async (run) => {
+    let at = Date.now();
+    const times: number[] = [];
+    for (let wait = SENT_MS; wait <= 8 * SENT_MS; wait *= 2) {
+      at += wait;
+      run.now = () => at - 1;
+      await run.alarm();
+      run.now = () => at;
+      await run.alarm();
+      times.push(judgements.given.length);
+    }
+    return times;
+  });
+  expect(sends).toEqual([2, 3, 4, 5]);
+  expect(await unitOf(id)).toMatchObject({ ...before, unheard: 4, ask_at: expect.any(Number) });
+});
+
+test("whoever lost the claim of a unit is told so, and neither its verdict nor its giving back counts any more", async () => {
+  const { id, within } = await owing(platform, script([GOOD]));
+  const [first, second] = await takenTwice(platform, id, within);
+  const { endpoint_id, calls } = first;
+  const ask = { key: "k", judge: "default", pass: 0, rollout_id: null, left_out: 0, seed: null };
+  const given = (value: string) => ({
+    ...ask,
+    outcome: { kind: "given" as const, value, reason: null, usage: null },
+  });
+  const known = ["k", { value: "good", reason: null }];
+  expect(await within((run) => run.judged(1, second.claim, [given("good")]))).toEqual({
+    ...{ settled: [known], next_at: null, go_on: true, over: false },
+  });
+  const held = await unitOf(id);
+  expect(held).toMatchObject({ stage: "claimed", claim: second.claim });
+  const late = await within((run) => {
+    const now = Date.now() + MINUTE;
+    run.now = () => now;
+    run.requestJudgements([{ unit: 1, claim: first.claim, endpoint_id, calls, failed: true }]);
+    return run.judged(1, first.claim, [given("bad")]);
+  });
+  expect(late).toEqual({ settled: [known], next_at: null, go_on: false, over: false });
+  expect(await unitOf(id)).toEqual(held);
+});
+
+/** The unit's row, as the run keeps it. */
+function unitOf(id: string): Promise<object> {
+  return platform.inRun(id, (_, { storage }) => storage.sql.exec("select * from judging where unit = 1").one());
+}
+
+test("a process that dies while judges are asked goes on after it, and asks only for what is missing", async () => {
+  const judge = script([GOOD], { "Topic 1": [HANGING] });
+  const run = await platform.start(essayRun(judge, 2, { limits: { call_timeout_s: 2 } }));
+  await firstEnd(run.id);
+  await requestsOf(judge, 2);
+  await abortAllDurableObjects();
+  await platform.inRun(run.id, async (object) => {
+    await object.alarm();
+    // What was under way is sent again soon after a restart, not after its whole lease.
+    object.now = () => Date.now() + 6000;
+    await object.alarm();
+    object.now = () => Date.now();
+  });
+  const ended = await platform.ended(run.id);
+  expectLaw(ended.counts);
+  expect(ended.counts).toMatchObject({ scored: 2, unscored: {}, failed: {} });
+  const keys = (await requestsOf(judge)).map(({ idempotency_key }) => idempotency_key);
+  const times = [...new Set(keys)].map((key) => keys.filter((other) => other === key).length);
+  // The verdict that was stored was not asked for again; the call that was lost went out under its key.
+  expect(Math.min(...times)).toBe(1);
+  expect(Math.max(...times)).toBeGreaterThan(1);
+  expect(times).toHaveLength(2);
+});
+
+/** Resolves when the first rollout of the run has ended. */
+async function firstEnd(id: string): Promise<void> {
+  for (let after = 0; ; ) {
+    const read = await platform.inRun(id, (object) => object.events(after, 10_000));
+    const events = read?.events ?? [];
+    if (events.some(({ event }) => event === "rollout.finished")) return;
+    after = events.at(-1)?.id ?? after;
+  }
+}
+
+test("what a judge was asked while the run's object went is told to the one that came after it", async () => {
+  const judge = script([HANGING]);
+  const limits = { call_timeout_s: 1 };
+  const run = await platform.start(essayRun(judge, 1, { limits, judge_cache: false }));
+  await requestsOf(judge, 1);
+  await abortAllDurableObjects();
+  const ended = await platform.ended(run.id);
+  expect(ended.counts).toMatchObject({ scored: 1 });
+  expect(await requestsOf(judge)).toHaveLength(2);
+  expect(ended.report.usage.judge?.calls).toBe(2);
+});
+
+test("a unit that takes all there is to be read is asked for all the same, one verdict a time", async () => {
+  const judge = script([GOOD]);
+  const { id, asked } = await owing(platform, judge);
+  const subrequests = new Subrequests();
+  for (let read = 0; read < 400; read += 1) await subrequests.object(() => Promise.resolve());
+  const { scope } = platform;
+  const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
+  await judgeUnit(env, message, FIRST, subrequests);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
+});
+
+test("judges are asked no more at once than their endpoint allows, and a cancelled run asks no further", async () => {
+  const judge = script([HANGING]);
+  const judges = { default: { endpoint: "narrow", model: judge } };
+  const limits = { call_timeout_s: 2, max_retries: 0 };
+  const run = await platform.start(essayRun(judge, 5, { judges, limits }));
+  await requestsOf(judge, 1);
+  expect((await platform.ask("/v1/endpoints/narrow", { method: "DELETE" })).status).toBe(409);
+  const asking = await platform.inRun(run.id, (_, { storage }) =>
+    storage.sql.exec("select ifnull(sum(lanes), 0) as n from judging").one(),
+  );
+  expect(asking["n"]).toBeLessThanOrEqual(2);
+  expect((await platform.post(`/v1/runs/${run.id}/cancel`, {})).status).toBe(200);
+  const ended = await platform.ended(run.id);
+  expectLaw(ended.counts);
+  expect(ended).toMatchObject({ status: "cancelled", counts: { scored: 0, unscored: {} } });
+  expect(ended.counts.cancelled).toEqual({ user: 5 });
+  const { length: asked } = await requestsOf(judge);
+  expect(asked).toBeLessThanOrEqual(2);
+  // What was in flight has its cost.
+  expect(ended.report.usage.judge?.calls).toBe(asked);
+});
+
+test("a judge whose time is over ends no call of another judge of the unit", async () => {
+  const single = { name: "single", base_url: env.MODEL_URL, probe: false, max_concurrent: 1 };
+  expect((await platform.post("/v1/endpoints", single)).status).toBe(201);
+  const [slow, other] = [script([{ fault: { kind: "hang" } }]), script([GOOD])];
+  const judges = { default: { endpoint: "single", model: slow }, strict: { endpoint: "single", model: other } };
+  const limits = { call_timeout_s: 1, max_retries: 0 };
+  const asked = { environment_args: { strict: true }, judges, limits, judge_cache: false };
+  const run = await platform.finish(essayRun(slow, 1, asked));
+  expect(run.counts.unscored).toEqual({ judge: 1 });
+  expect(await requestsOf(other)).toHaveLength(1);
+  expect(run.report.usage.judge?.calls).toBe(2);
+});
+
+test("a unit whose consumers die while they wait for a judge is given up, however often they looked", async () => {
+  const { id, within } = await owing(platform, script([GOOD]));
+  for (let losses = 0; losses <= MOST_LOSSES; losses += 1) {
+    const taken = await within((run) => run.takeJudging(1, { id: `consumer ${losses}`, attempt: 1 }));
+    if (taken === null) break;
+    expect(await within((run) => run.judged(1, taken.claim, []))).toMatchObject({ go_on: true, over: false });
+    await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
+    await within((run) => run.alarm());
+  }
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
+});
+
+test("a judge that hangs is hung up on once its run is cancelled: others get its place", async () => {
+  const judge = script([{ fault: { kind: "hang" } }]);
+  const { id, asked } = await owing(platform, script([GOOD]), judge);
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const subrequests = new Subrequests();
+  const judging = judgeUnit(env, message, FIRST, subrequests, 1);
+  await requestsOf(judge, asked + 1);
+  // The unit, its trajectories, the call, and some looks that found it going on.
+  await expect.poll(() => subrequests.count).toBeGreaterThan(6);
+  await platform.post(`/v1/runs/${id}/cancel`, {});
+  await judging;
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts.scored).toBe(0);
+  expect(await requestsOf(judge)).toHaveLength(asked + 1);
+});
+
+test("a verdict that the run's store refuses for what it is leaves no score, and is asked for no further", async () => {
+  const judge = script([HANGING]);
+  const limits = { call_timeout_s: 1, max_retries: 1 };
+  const { id } = await platform.start(essayRun(judge, 1, { limits, min_scored: 0 }));
+  await requestsOf(judge, 1);
+  await platform.inRun(id, (_, { storage }) => {
+    storage.sql.exec(`create trigger too_large before insert on verdicts
+      when new.verdict like '%good%' begin select raise(abort, 'too large'); end`);
+  });
+  const run = await platform.ended(id);
+  expectLaw(run.counts);
+  expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
+  expect((await requestsOf(judge)).length).toBe(2);
+  const { scoring_errors } = await platform.rollout(rolloutAt(id));
+  expect(JSON.stringify(scoring_errors)).toContain("its verdict could not be stored: too large");
+});

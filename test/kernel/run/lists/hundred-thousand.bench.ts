@@ -1,0 +1,68 @@
+/** `npm run bench:lists`: pages of a run of 100,000 rollouts, each read whole within a second, its first time included. */
+import { expect, test } from "vitest";
+import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
+import type { ListCursor, RolloutSlice } from "../../../../src/kernel/messages/list-wire.ts";
+import { type MadeUp, madeUpRun } from "./made-up-run.ts";
+
+const ROLLOUTS = 100_000;
+const PAGE = 101;
+/** The first of a kind keeps its values. */
+const PAGES = [
+  ["", "dispatched"],
+  ["reward<0.5", "-reward"],
+  ["reward<0.5", "-reward"],
+  ["turns>3 -truncated:true reward>0.99", "-tokens"],
+  ["turns>3 -truncated:true reward>0.99", "-tokens"],
+  ["outcome:failed", "-duration"],
+  ["error:provider", "-duration"],
+  ["", "-exact"],
+  ["", "-exact"],
+  ["exact=7", "reward"],
+  ['"nothing says this"', "-reward"],
+] as const;
+
+/** As the service reads a page: slice after slice. */
+function readPage({ look }: MadeUp, filter: string, sortText: string) {
+  const [parsed, sort] = [parseFilter(filter), parseSort(sortText)];
+  if (!parsed.ok || sort === null) throw new Error(`${filter} by ${sortText}`);
+  const began = performance.now();
+  let [rows, longest, slices] = [0, 0, 0];
+  for (let after: ListCursor | null = null; rows < PAGE; slices += 1) {
+    const slice_began = performance.now();
+    const slice: RolloutSlice = look("rollouts", { terms: parsed.terms, sort, after, limit: PAGE - rows });
+    longest = Math.max(longest, performance.now() - slice_began);
+    rows += slice.rows.length;
+    if (slice.next === null) break;
+    after = slice.next.after;
+  }
+  return {
+    filter,
+    sort: sortText,
+    rows,
+    slices,
+    ms: Math.ceil(performance.now() - began),
+    longest: Math.ceil(longest),
+  };
+}
+
+function timed(what: string, ask: (slice: number) => { readonly slices: number }) {
+  const began = performance.now();
+  const { slices } = ask(0);
+  for (let slice = 1; slice < slices; slice += 1) ask(slice);
+  return { what, ms: Math.ceil(performance.now() - began) };
+}
+
+test("a page of 100,000 rollouts is read within a second, whatever is asked for", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    const pages = PAGES.map(([filter, sort]) => readPage(run, filter, sort));
+    const reward = { kind: "field", field: "reward" } as const;
+    const sort = { by: "reward" as const, descending: true };
+    const others = [
+      timed("matched", (slice) => run.look("matches", { terms: [], slice })),
+      timed("groups by reward", (slice) => run.look("groups", { terms: [], sort, after: null, slice, limit: 51 })),
+      timed("histogram, its ends", (slice) => run.look("spread", { terms: [], of: reward, upto: ROLLOUTS, slice })),
+    ];
+    // biome-ignore lint/suspicious/noConsole: what was measured is what this is run for
+    console.log([...pages, ...others].map((one) => JSON.stringify(one)).join("\n"));
+    for (const { ms } of [...pages, ...others]) expect(ms).toBeLessThan(1000);
+  }));

@@ -1,0 +1,108 @@
+/** A run whose object's storage is gone: the runs stand in D1, and what only the object held is lost. */
+import { beforeAll, expect, test } from "vitest";
+import { ApiError } from "../../../src/contract/api-error.ts";
+import { RunAudit } from "../../../src/contract/audit.ts";
+import { isUnreadable } from "../../../src/kernel/kit/storage-faults.ts";
+import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let door: Door;
+beforeAll(async () => {
+  door = await openPlatform();
+});
+
+/** As when somebody deletes the file of the object's storage while the platform is stopped. */
+async function deleteStorage(id: string): Promise<void> {
+  await door.inRun(id, async (_, { storage }) => {
+    await storage.deleteAlarm();
+    await storage.deleteAll();
+  });
+  const aborted = door.inRun(id, (_, state) => state.abort("its storage is gone"));
+  await expect(aborted).rejects.toThrow();
+}
+
+async function codeOf(path: string): Promise<string> {
+  const reply = await door.ask(path);
+  expect(reply.status, path).toBe(500);
+  return ApiError.parse(await reply.json()).error.code;
+}
+
+/** D1 hears of a change within a second: here at once. */
+async function tellDatabase(id: string): Promise<void> {
+  await door.inRun(id, async (run) => {
+    run.now = () => Date.now() + 5000;
+    await run.alarm();
+  });
+}
+
+async function lostRun(): Promise<string> {
+  const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
+  const { id } = await door.finish(request);
+  await tellDatabase(id);
+  await deleteStorage(id);
+  return id;
+}
+
+test("what only a run's object held is refused by a code of its own when its storage is gone, and nothing is begun anew", async () => {
+  const id = await lostRun();
+  const paths = ["results", "export", "events", "metrics"].map((what) => `/v1/runs/${id}/${what}`);
+  for (const path of [...paths, `/v1/rollouts/${rolloutAt(id)}`]) {
+    expect(await codeOf(path)).toBe("run_unreadable");
+  }
+  // What D1 was told of an ended run is all of its report.
+  expect(await door.run(id)).toMatchObject({ status: "completed", counts: { scored: 2 } });
+  expect(await door.inRun(id, (run) => run.view())).toBeNull();
+});
+
+test("the audit of a run without its object breaks the rule object_missing", async () => {
+  const id = await lostRun();
+  const audit = RunAudit.parse(await (await door.ask(`/v1/runs/${id}/audit`)).json());
+  expect(audit).toMatchObject({ holds: false, counts: { scored: 2 } });
+  expect(audit.violations.map(({ rule }) => rule)).toEqual(["object_missing"]);
+});
+
+test("a run that had not ended when its object's storage was lost is failed, with the code", async () => {
+  const hangs = [{ fault: { kind: "hang" } }] as const;
+  const request = { environment: "gsm8k", dataset: questions(1), model: script(hangs) };
+  const { id } = await door.start(request);
+  await tellDatabase(id);
+  await deleteStorage(id);
+  const lost = await door.run(id);
+  expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, flow: null });
+  const list = await (await door.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
+  expect(list.data.map((run) => run.id)).toContain(id);
+  expect(await door.run(id)).toEqual(lost);
+});
+
+test("a run whose object's storage is lost is not steered in silence", async () => {
+  const id = await lostRun();
+  for (const what of ["cancel", "pause", "resume", "retry"]) {
+    const reply = await door.post(`/v1/runs/${id}/${what}`, {});
+    const { error } = ApiError.parse(await reply.json());
+    expect([what, reply.status, error.code]).toEqual([what, 500, "run_unreadable"]);
+  }
+});
+
+test("a run whose object's storage is lost is compared with none, and named by its parameter", async () => {
+  const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
+  const [lost, { id: whole }] = [await lostRun(), await door.finish(request)];
+  for (const [run, baseline, param] of [
+    [lost, whole, "id"],
+    [whole, lost, "baseline"],
+  ] as const) {
+    const reply = await door.ask(`/v1/runs/${run}/compare?baseline=${baseline}`);
+    expect(reply.status).toBe(500);
+    const { error } = ApiError.parse(await reply.json());
+    expect(error).toMatchObject({ code: "run_unreadable", param });
+  }
+});
+
+test("an error of the runtime says that storage is damaged, unless it says of itself that it passes", () => {
+  const damaged = ["file is not a database: SQLITE_NOTADB", "internal error; reference = abc"];
+  for (const message of damaged) expect(isUnreadable(new Error(message))).toBe(true);
+  const passing = Object.assign(new Error("internal error; reference = abc"), { retryable: true });
+  for (const other of [new Error("Network connection lost."), passing, "no error"]) {
+    expect(isUnreadable(other)).toBe(false);
+  }
+});

@@ -1,0 +1,113 @@
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, test } from "vitest";
+import type { RunSpec } from "../../../src/kernel/messages/wire.ts";
+import { giveUp } from "../../../src/kernel/run/accounting.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
+import { RunStore } from "../../../src/kernel/run/store.ts";
+import { heardFrom } from "../../../src/kernel/run/sweep.ts";
+import { acceptedOnly } from "../hand-made.ts";
+import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+let platform: Door;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+
+const hang = { fault: { kind: "hang" } } as const;
+
+/** A run whose one rollout waits for its model, its store opened a second time. */
+async function waiting<T>(look: (store: RunStore, spec: RunSpec, now: number) => T): Promise<T> {
+  const model = script([hang]);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
+  await requestsOf(model, 1);
+  const seen = await platform.inRun(run.id, (_, { storage }) => {
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
+    const spec = store.spec();
+    if (spec === null) throw new Error("no such run");
+    return look(store, spec, Date.now());
+  });
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  await platform.ended(run.id);
+  return seen;
+}
+
+test("a rollout that answered while it was being asked is not given up for what was asked of it before", async () => {
+  const after = await waiting((store, spec, now) => {
+    const row = store.bySeq(1);
+    if (row === null) throw new Error("no such rollout");
+    store.setRollout(1, { status: "scoring", ask_at: now + 30_000, asks: 0 });
+    const heard = heardFrom(store, spec, store.bySeq(1), { state: "answered" }, now);
+    const ending = { from: "running", outcome: "failed", reason: "platform", message: "" } as const;
+    giveUp(store, spec, row, ending, now);
+    const kept = store.bySeq(1);
+    store.setRollout(1, { status: "running", ask_at: row.ask_at, asks: row.asks });
+    return { heard, kept };
+  });
+  expect(after.heard).toEqual({ resend: false, unit: null });
+  expect(after.kept).toMatchObject({ status: "scoring", outcome: null, asks: 0 });
+});
+
+test("misses count in a row: one that was asked for hours and is healthy survives a call that fails", async () => {
+  const row = await waiting((store, spec, now) => {
+    store.setRollout(1, { asks: 40, misses: 11 });
+    heardFrom(store, spec, store.bySeq(1), { state: "running", next_event_at: now }, now);
+    heardFrom(store, spec, store.bySeq(1), { state: "unreachable" }, now);
+    return store.bySeq(1);
+  });
+  expect(row).toMatchObject({ status: "running", misses: 1 });
+});
+
+test("a rollout whose storage cannot be read is given up within a minute, as the platform's failure and by name", async () => {
+  const { row, at } = await waiting((store, spec, now) => {
+    let [clock, row] = [now, store.bySeq(1)];
+    const undone = () =>
+      store.transaction(() => {
+        while (store.bySeq(1)?.status === "running") {
+          clock = store.bySeq(1)?.ask_at ?? clock;
+          heardFrom(store, spec, store.bySeq(1), { state: "unreadable" }, clock);
+        }
+        row = store.bySeq(1);
+        throw new Error("undone");
+      });
+    expect(undone).toThrow("undone");
+    return { row, at: clock - now };
+  });
+  expect(at).toBeLessThanOrEqual(60_000);
+  expect(row).toMatchObject({ outcome: "failed", reason: "platform" });
+  expect(row?.error).toContain(`the storage of its object cannot be read: ${row?.id}`);
+});
+
+test("an endpoint whose key does not open ends its rollouts as the platform's failure, and no call leaves", async () => {
+  const template = await platform.finish({
+    environment: "gsm8k",
+    dataset: questions(1),
+    model: script(RIGHT),
+  });
+  const model = script([...RIGHT, "unread"]);
+  const row = await acceptedOnly(platform, template.id, { model });
+  await env.DB.prepare("update endpoints set sealed_key = 'k0.AA.AA' where id = ?").bind(row.endpoint_id).run();
+  const ended = await platform.ended(row.id);
+  expect(ended.counts.failed).toEqual({ platform: 1 });
+  expect(ended.report.calls).toBe(0);
+  expect(await requestsOf(model)).toEqual([]);
+});
+
+test("an endpoint that repeats the key it refuses does not get it stored or shown", async () => {
+  const api_key = "sk-never-to-be-seen";
+  const refusal = { status: 401, body: { error: { message: `bad key ${api_key}` } } };
+  const model = script([{ fault: { kind: "status", ...refusal } }]);
+  const run = await platform.finish({
+    environment: "gsm8k",
+    dataset: questions(1),
+    model,
+    endpoint: { base_url: env.MODEL_URL, api_key },
+  });
+  expect(run.error?.message).toContain("[key]");
+  const [row] = await platform.results(run.id);
+  const rollout = await platform.rollout(row?.rollout_id ?? "");
+  // The model's name is the script, which has to hold the key.
+  const shown = { ...run, model: "", row, rollout };
+  expect(JSON.stringify(shown)).not.toContain(api_key);
+});

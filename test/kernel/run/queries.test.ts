@@ -1,0 +1,74 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { getEndpoint } from "../../../src/kernel/db/endpoints.ts";
+import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/kernel/db/runs.ts";
+import { admit } from "../http/accounts.ts";
+import { endpointRow, runRow } from "../http/run-rows.ts";
+
+/** A project that is there: none takes a run that is not, or is being deleted. */
+async function newScope(orgId = `org_${crypto.randomUUID()}`): Promise<Scope> {
+  const scope = { orgId, projectId: `pj_${crypto.randomUUID()}` };
+  await admit(scope);
+  return scope;
+}
+
+test("a run and its endpoint are written together and read by their owner only", async () => {
+  const [scope, other] = [await newScope(), await newScope()];
+  const endpoint = endpointRow();
+  const run = runRow(endpoint, { metadata: { branch: "main" } });
+  expect(await insertRun(env.DB, scope, run, endpoint)).toBe("inserted");
+  const owner = { org_id: scope.orgId, project_id: scope.projectId };
+  expect(await getRun(env.DB, scope, run.id)).toEqual({
+    run: { ...run, ...owner },
+    endpoint: {
+      id: endpoint.id,
+      name: null,
+      base_url: endpoint.base_url,
+      api_key_last4: "9f2c",
+    },
+    fleet: null,
+  });
+  const stored = { ...endpoint, ...owner, name: null, deleted_at: null };
+  expect(await getEndpoint(env.DB, scope, endpoint.id)).toMatchObject(stored);
+  for (const stranger of [other, { ...scope, projectId: "pj_2" }]) {
+    expect(await getRun(env.DB, stranger, run.id)).toBeNull();
+    expect(await getEndpoint(env.DB, stranger, endpoint.id)).toBeNull();
+  }
+});
+
+test("an idempotency key that is taken writes neither run nor endpoint", async () => {
+  const scope = await newScope();
+  const [first, second] = [endpointRow(), endpointRow()];
+  const original = runRow(first, { idempotency_key: "k", request_hash: "h" });
+  await insertRun(env.DB, scope, original, first);
+  const repeat = runRow(second, { idempotency_key: "k" });
+  expect(await insertRun(env.DB, scope, repeat, second)).toBe("conflict");
+  expect(await getRun(env.DB, scope, repeat.id)).toBeNull();
+  expect(await getEndpoint(env.DB, scope, second.id)).toBeNull();
+  const found = await findRunByIdempotencyKey(env.DB, scope, "k");
+  expect(found?.run).toMatchObject({ id: original.id, request_hash: "h" });
+});
+
+test("another project may use the same idempotency key, and runs without one never meet", async () => {
+  const scope = await newScope();
+  for (const owner of [scope, await newScope(scope.orgId)]) {
+    for (const idempotency_key of ["k", null, null]) {
+      const endpoint = endpointRow();
+      const run = runRow(endpoint, { idempotency_key });
+      expect(await insertRun(env.DB, owner, run, endpoint)).toBe("inserted");
+    }
+  }
+});
+
+test("an update changes what it names, in its own project only", async () => {
+  const scope = await newScope();
+  const endpoint = endpointRow();
+  const run = runRow(endpoint);
+  await insertRun(env.DB, scope, run, endpoint);
+  const error = { code: "too_few_scored", message: "0 of 6" };
+  await updateRun(env.DB, scope, run.id, { status: "failed", error, finished_at: 5000 });
+  await updateRun(env.DB, await newScope(), run.id, { status: "running" });
+  const read = await getRun(env.DB, scope, run.id);
+  expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
+});

@@ -1,0 +1,115 @@
+/** A database that refuses to be written for a while: these tests have a file, and with it a database, of their own. */
+
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
+import { writeRow } from "../../../src/kernel/run/chores.ts";
+import { noteDeadLetter } from "../../../src/kernel/run/control.ts";
+import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
+import { LiveViews } from "../../../src/kernel/run/report.ts";
+import { RunStore } from "../../../src/kernel/run/store.ts";
+import { segmentLines } from "../hand-made.ts";
+import { type Door, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const HOUR = 3600_000;
+
+/** Fires the run's alarm, as if `wait` ms had passed. */
+function alarmAfter(platform: Door, id: string, wait: number): Promise<void> {
+  return platform.inRun(id, async (run) => {
+    run.now = () => Date.now() + wait;
+    await run.alarm();
+  });
+}
+
+async function rowOf(id: string) {
+  const row = await env.DB.prepare("select * from runs where id = ?").bind(id).first();
+  return { ...row, counts: JSON.parse(String(row?.["counts"])), report: JSON.parse(String(row?.["report"])) };
+}
+
+const nothing = () => null;
+const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+
+test("the run's row is written once the database takes it again, and says what its object says", async () => {
+  const platform = await openPlatform();
+  const request = { environment: "gsm8k", dataset: questions(3), model: script(RIGHT) };
+  await env.DB.prepare("create trigger away before update on runs begin select raise(abort, 'away'); end").run();
+  const { id } = await platform.finish(request);
+  await alarmAfter(platform, id, HOUR);
+  const current = () =>
+    platform.inRun(id, (_, { storage }) => new RunStore(storage, ACCOUNTING_HOOKS).head().row_current);
+  expect(await current()).toBe(false);
+  const refused = await env.DB.prepare("select status, counts from runs where id = ?").bind(id).first();
+  expect(refused).toEqual({ status: "queued", counts: null });
+  await env.DB.exec("drop trigger away");
+  await alarmAfter(platform, id, 2 * HOUR);
+  expect(await current()).toBe(true);
+  const { status, error, counts, report } = await platform.run(id);
+  expect(await rowOf(id)).toMatchObject({ status, error, counts, report });
+  expect({ status, scored: counts.scored }).toEqual({ status: "completed", scored: 3 });
+});
+
+test("a run writes its row and no row of a rollout: the database has no table of them", async () => {
+  const tables = await env.DB.prepare("select name from sqlite_master where type = 'table'").all();
+  const names = tables.results.map(({ name }) => name);
+  expect(names).toContain("runs");
+  expect(names).not.toContain("rollouts");
+});
+
+test("the run's row is not taken for current when the run changed while it was written", async () => {
+  const platform = await openPlatform();
+  const request = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
+  const run = await platform.finish(request);
+  await alarmAfter(platform, run.id, HOUR);
+  const { scope } = platform;
+  const said = await platform.inRun(run.id, async (_, { storage }) => {
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
+    const spec = store.spec();
+    if (spec === null) throw new Error("no such run");
+    const views = new LiveViews(store, () => Date.now(), NOTHING_TOLD);
+    const write = async (meanwhile: () => void) => {
+      const written = new Subrequests();
+      const fetch = written.fetch.bind(written);
+      written.fetch = async (work) => {
+        const result = await fetch(work);
+        meanwhile();
+        return result;
+      };
+      await writeRow(env, store, spec, () => views.of(spec), written);
+      const { row_current, dead_letters } = store.head();
+      return { row_current, dead_letters };
+    };
+    const letter = { kind: "scores", scope, run_id: run.id, units: [1] } as const;
+    const add = () => noteDeadLetter(store, "rollout-scores", letter, Date.now());
+    add();
+    return [await write(add), await write(() => undefined)];
+  });
+  expect(said).toEqual([
+    { row_current: false, dead_letters: 2 },
+    { row_current: true, dead_letters: 2 },
+  ]);
+  const row = await env.DB.prepare("select * from runs where id = ?").bind(run.id).first();
+  expect(row).toMatchObject({ dead_letters: 2 });
+});
+
+test("a settled and written run keeps one alarm: the one that frees its rollouts a day later", async () => {
+  const platform = await openPlatform();
+  const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
+  const run = await platform.finish(request);
+  await segmentLines(platform, run.id);
+  const firesIn = async (wait: number) => {
+    await alarmAfter(platform, run.id, wait);
+    return platform.inRun(run.id, async (_, { storage }) => {
+      const at = await storage.getAlarm();
+      return at === null ? null : at - Date.now();
+    });
+  };
+  const left = await firesIn(HOUR);
+  expect(left).toBeGreaterThan(23 * HOUR);
+  expect(left).toBeLessThanOrEqual(24 * HOUR);
+  await platform.inRun(run.id, (_, { storage }) => storage.deleteAlarm());
+  await firesIn(25 * HOUR);
+  await platform.inRun(run.id, (_, { storage }) => storage.deleteAlarm());
+  expect(await firesIn(26 * HOUR)).toBeNull();
+});

@@ -1,0 +1,130 @@
+/** What a training run waits for beside its trainer: evals of its weights, and engines that do not serve them yet. */
+
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { RunObject } from "../../../../src/index.ts";
+import { requestCancel } from "../../../../src/kernel/run/accounting.ts";
+import { Dispatcher } from "../../../../src/kernel/run/dispatcher.ts";
+import { RunLeases } from "../../../../src/kernel/run/leases.ts";
+import { countsOf } from "../../../../src/kernel/run/report.ts";
+import { type AcceptEval, TrainingEvals } from "../../../../src/kernel/run/training/evals.ts";
+import { TrainingLoop } from "../../../../src/kernel/run/training/loop.ts";
+import { GroupOpenings } from "../../../../src/kernel/run/training/plan.ts";
+import { trainingFlow } from "../../../../src/kernel/run/training/view.ts";
+import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
+import { inside } from "../../platform.ts";
+import { TrainingByHand } from "../../training-rows.ts";
+
+test("an eval of weights that were taken back is cancelled, and says nothing of the step that comes in its place", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, async (_, { storage }) => {
+    const asked = { every: 9, num_examples: 1, rollouts_per_example: 1, at_start: false };
+    const run = new TrainingByHand(storage, { eval: asked });
+    const gone = { step: 2, generation: 0, policy_version: 2, due_at: 0 };
+    run.store.training.addEval(gone);
+    const [entry] = run.store.training.openEvals();
+    if (entry === undefined) throw new Error("no eval");
+    run.store.training.setEval(entry, { run_id: "run_gone", state: "running" });
+    run.tell({ generation: 1, reset_to: 1, published: 1, acked_step: 1 });
+    await new TrainingEvals(env, run.store, () => 1000, acceptRun).advance(run.spec);
+    expect(run.store.training.evals().map(({ state }) => state)).toEqual(["failed"]);
+  });
+});
+
+test("an eval is begun once, under a key of its generation and its step", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, async (_, { storage }) => {
+    const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
+    const run = new TrainingByHand(storage, { eval: asked, max_steps: 9 });
+    const keys: (string | null)[] = [];
+    const accept: AcceptEval = async (_env, _scope, _request, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return { ok: true, value: { run: { id: "run_eval" } } };
+    };
+    const evals = new TrainingEvals(env, run.store, () => 1000, accept);
+    const begin = async () => {
+      expect(evals.nextAt(run.spec)).toBe(1000);
+      await evals.advance(run.spec);
+      expect(evals.nextAt(run.spec)).toBe(3000);
+    };
+    await begin();
+    run.tell({ acked_step: 1, published: 1 });
+    await begin();
+    run.tell({ generation: 1, reset_to: 0, acked_step: 0, published: 0 });
+    run.tell({ acked_step: 1, published: 1 });
+    await begin();
+    expect(keys).toEqual(["run/eval/0/0", "run/eval/0/1", "run/eval/1/1"]);
+  });
+});
+
+test("a batch that is written and was never offered is offered at once, not when its trainer is next looked after", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const run = new TrainingByHand(storage, { max_steps: 9 });
+    const loop = new TrainingLoop(env, run.store, () => 1000, { toScore: () => undefined, acceptEval: acceptRun });
+    run.dispatch(4);
+    run.settleGroups();
+    expect(run.cut()).toBe(1);
+    loop.changed(run.spec, run.news());
+    expect(loop.nextAt(run.spec)).toBe(61_000);
+    const batch = run.store.training.batch(1, 0);
+    if (batch === null) throw new Error("a batch was cut");
+    run.store.training.setBatch(batch, { state: "built" });
+    expect(loop.nextAt(run.spec)).toBe(1000);
+  });
+});
+
+test("a run that opens nothing because an engine serves older weights, or gone ones, says which and what", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const run = new TrainingByHand(storage, { max_off_policy_steps: 0, max_steps: 9 });
+    const flow = () => trainingFlow(run.store, run.spec);
+    const applied = (version: number) => ({
+      applied: { min: version, max: version, by_replica: { "gpu-0": version } },
+    });
+    run.dispatch();
+    run.settleGroups();
+    run.cut();
+    run.tell({ acked_step: 1, published: 1, serving: 0, ...applied(0) });
+    expect([run.dispatch(), flow()?.state]).toEqual([0, "waiting_for_trainer"]);
+    expect(flow()?.reason).toContain("version 1 is published, and gpu-0 serves version 0");
+    run.tell({ serving: 1, ...applied(1) });
+    expect([flow(), run.dispatch()]).toEqual([null, 4]);
+  });
+});
+
+test("once its last batch is cut a run wants nothing more of its endpoint, however long its trainer takes", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const run = new TrainingByHand(storage, { max_steps: 2, lead: 2 });
+    const { store } = run;
+    const leases = new RunLeases(env, store, () => 1000);
+    const need = () => new Dispatcher(env, store, () => 1000, new GroupOpenings(store), leases).need(run.spec);
+    expect(need().more).toBe(true);
+    run.dispatch();
+    run.settleGroups();
+    expect(run.cut()).toBe(2);
+    expect(need()).toEqual({ running: 0, wants: 0, more: false });
+  });
+});
+
+test("what a trainer says after the run's end, its last acknowledgement or a reset, changes nothing of how that ended", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const run = new TrainingByHand(storage, { max_steps: 9, max_off_policy_steps: 0 });
+    run.dispatch();
+    run.settleGroups();
+    run.cut();
+    run.train();
+    run.dispatch(1);
+    requestCancel(run.store, run.spec, "user", run.now);
+    for (const row of run.rows("running")) run.answer(row, { failure: null, cancelled: "user" });
+    const before = run.store.head();
+    expect(before.status).toBe("cancelled");
+    run.tell({ acked_step: 9 });
+    expect(countsOf(run.spec, run.store.head())).toEqual(countsOf(run.spec, before));
+    run.tell({ generation: 1, reset_to: 0, published: 0, acked_step: 0 });
+    expect(countsOf(run.spec, run.store.head())).toEqual(countsOf(run.spec, before));
+    expect(run.training.step).toBe(2);
+  });
+});

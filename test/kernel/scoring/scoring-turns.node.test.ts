@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { pauseWork, unitWork, WORK } from "../../../src/core/rubrics/work.ts";
+import { FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
+import { beginInTurn, type Pause } from "../../../src/kernel/scoring/scoring-turns.ts";
+
+/** What happened, in order: a unit computed so many steps, or the process looked at its sockets. */
+type Seen = readonly [unit: string, steps: number] | "loop";
+
+function bench() {
+  const seen: Seen[] = [];
+  let now = 0;
+  const wait = async (ms: number) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(ms, 1)));
+    now += ms;
+    seen.push("loop");
+  };
+  const turns = new FairTurns({ now: () => now, wait });
+  /** A unit whose scores take so many steps each. */
+  const unit = async (org: string, name: string, scores: readonly number[]) => {
+    const work = unitWork();
+    const pass = async (pause: Pause) => {
+      for (const steps of scores) {
+        const score = (async () => {
+          work.spend(steps, "scoring");
+          seen.push([name, steps]);
+        })();
+        await pause(score);
+      }
+      return name;
+    };
+    const begun = await beginInTurn(org, work, pass, { turns });
+    await begun.idle;
+    return await begun.result;
+  };
+  return { seen, turns, unit };
+}
+
+/** The most steps that were computed without a look at the sockets. */
+function longestPass(seen: readonly Seen[]): number {
+  let [most, now] = [0, 0];
+  for (const one of seen) {
+    now = one === "loop" ? 0 : now + one[1];
+    most = Math.max(most, now);
+  }
+  return most;
+}
+
+const HEAVY = 9_000_000;
+
+test("no pass computes more than a score beyond its steps, whatever a unit and a message hold", async () => {
+  const { seen, unit } = bench();
+  for (let at = 0; at < 6; at += 1) await unit("greedy", `g${at}`, Array(9).fill(HEAVY));
+  expect(longestPass(seen)).toBe(HEAVY);
+});
+
+test("many light units are computed in one pass, up to its steps", async () => {
+  const { seen, unit } = bench();
+  const light = PASS_STEPS / 10;
+  for (let at = 0; at < 40; at += 1) await unit("org", `u${at}`, [light]);
+  expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + light);
+  expect(seen.filter((one) => one === "loop").length).toBeLessThan(12);
+});
+
+test("organisations take turns: a light unit waits for one score of another's heavy ones, not for all of them", async () => {
+  const { seen, unit } = bench();
+  const greedy = Array.from({ length: 5 }, (_, at) => unit("greedy", `g${at}`, Array(9).fill(HEAVY)));
+  await Promise.resolve();
+  const fair = Array.from({ length: 3 }, (_, at) => unit("fair", `f${at}`, [1000]));
+  await Promise.all([...greedy, ...fair]);
+  const order = seen.filter((one) => one !== "loop").map(([name]) => name[0]);
+  const last = order.lastIndexOf("f");
+  // Each of the three is behind one heavy score more at most, and the one that ran when they came.
+  expect(order.slice(0, last).filter((kind) => kind === "g").length).toBeLessThanOrEqual(4);
+  expect(order).toHaveLength(48);
+});
+
+test("a unit that waits for something outside holds up no other", async () => {
+  const { turns, unit } = bench();
+  const outside = Promise.withResolvers<void>();
+  const late = async (pause: Pause) => {
+    await pause(outside.promise);
+    return "late";
+  };
+  const waiting = await beginInTurn("a", unitWork(), late, { turns });
+  await waiting.idle;
+  expect(await unit("b", "light", [10])).toBe("light");
+  outside.resolve();
+  expect(await waiting.result).toBe("late");
+});
+
+test("a unit that throws gives its turn back", async () => {
+  const { turns, unit } = bench();
+  const broken = async () => {
+    throw new Error("broken");
+  };
+  const begun = await beginInTurn("a", unitWork(), broken, { turns });
+  await expect(begun.result).rejects.toThrow("broken");
+  await begun.idle;
+  expect(await unit("b", "light", [10])).toBe("light");
+});
+
+test("a score that is computed in pieces, and says so between them, holds up nobody for longer than a piece", async () => {
+  const { seen, turns, unit } = bench();
+  const work = unitWork();
+  const pieces = async () => {
+    for (let piece = 0; piece < 20; piece += 1) {
+      work.spend(PASS_STEPS, "scoring");
+      seen.push(["pieces", PASS_STEPS]);
+      await pauseWork({ [WORK]: work });
+    }
+  };
+  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), { turns });
+  const light = (async () => {
+    await heavy;
+    return await unit("fair", "fair", [1000]);
+  })();
+  const { idle, result } = await heavy;
+  await Promise.all([idle, result, light]);
+  expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + 1000);
+  const order = seen.filter((one) => one !== "loop").map(([name]) => name);
+  expect(order.slice(0, 5)).toContain("fair");
+  expect(order).toHaveLength(21);
+});

@@ -1,0 +1,81 @@
+/** Hosts an organisation allows: what is not among them is neither stored nor called. */
+import { env } from "cloudflare:workers";
+import { beforeEach, expect, test, vi } from "vitest";
+import { allowedHosts, wayOut } from "../../../src/kernel/kit/address.ts";
+import { guardedFetch } from "../../../src/kernel/kit/guarded-fetch.ts";
+import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+const { hostname } = new URL(env.MODEL_URL);
+
+let door: Door;
+beforeEach(async () => {
+  door = await openPlatform();
+});
+
+async function allow(hosts: readonly string[] | null): Promise<void> {
+  const update = env.DB.prepare("update organizations set allowed_hosts = ? where id = ?");
+  await update.bind(hosts && JSON.stringify(hosts), door.scope.orgId).run();
+}
+
+const answered = async (reply: Response) => ({
+  status: reply.status,
+  ...(await reply.json<{ error?: { code: string; param: string } }>()).error,
+});
+
+test("an endpoint at another host is refused when it is made, moved, or comes with a run, by its field", async () => {
+  await allow(["models.example"]);
+  const endpoint = { base_url: env.MODEL_URL };
+  const eval_ = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
+  const refused = { status: 400, code: "url_not_allowed" };
+  const asked = [
+    ["/v1/endpoints", { name: "there", ...endpoint }, "base_url"],
+    ["/v1/runs", { ...eval_, endpoint }, "endpoint.base_url"],
+    ["/v1/runs", { ...eval_, endpoint: "kept" }, "endpoint"],
+  ] as const;
+  const kept = { name: "kept", base_url: "https://models.example/v1", probe: false };
+  expect((await door.post("/v1/endpoints", kept)).status).toBe(201);
+  const move = () =>
+    door.ask("/v1/endpoints/kept", {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(endpoint),
+    });
+  expect(await answered(await move())).toMatchObject({ ...refused, param: "base_url" });
+  await env.DB.prepare("update endpoints set base_url = ? where name = 'kept' and org_id = ?")
+    .bind(env.MODEL_URL, door.scope.orgId)
+    .run();
+  for (const [path, body, param] of asked) {
+    expect(await answered(await door.post(path, body))).toMatchObject({ ...refused, param });
+  }
+});
+
+test("a list that is changed holds for the calls of runs under way, and a read is made once in four seconds", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    // A database of its own: objects of other files share the worker, and read theirs meanwhile.
+    const prepare = vi.fn((text: string) => env.DB.prepare(text));
+    const reads = () => prepare.mock.calls.filter(([text]) => text.includes('"allowed_hosts"')).length;
+    const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+    const means = { hosts: () => allowedHosts(counted, door.scope), now: () => 0, secret: () => "" };
+    const model = script(RIGHT);
+    const call = () =>
+      guardedFetch(env, means)(`${env.MODEL_URL}/chat/completions`, {
+        method: "POST",
+        body: JSON.stringify({ model, messages: [] }),
+      });
+    await allow(["*.example", hostname]);
+    for (let count = 0; count < 3; count += 1) expect((await call()).status).toBe(200);
+    expect(reads()).toBe(1);
+    await allow(["models.example"]);
+    vi.setSystemTime(Date.now() + 4000);
+    await expect(call()).rejects.toThrow(`url_not_allowed: ${hostname} is not among the hosts`);
+    expect(await requestsOf(model)).toHaveLength(3);
+    const send = wayOut(env, await allowedHosts(env, door.scope));
+    const { signal } = new AbortController();
+    await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow("is not among the hosts");
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,116 @@
+/** What an organisation may use at once: runs in flight, storage, uploads. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { ApiError } from "../../../src/contract/api-error.ts";
+import type { OrganizationLimits } from "../../../src/contract/identity.ts";
+import { insertRun } from "../../../src/kernel/db/runs.ts";
+import { folderOf } from "../../../src/kernel/kit/names.ts";
+import { endpointRow, runRow } from "../http/run-rows.ts";
+import { type Door, openPlatform } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+/** Limits are remembered for a minute: they are set before anything is asked. */
+async function limited(limits: Partial<OrganizationLimits>): Promise<Door> {
+  const door = await openPlatform();
+  await env.DB.prepare("update organizations set limits = ? where id = ?")
+    .bind(JSON.stringify(limits), door.scope.orgId)
+    .run();
+  return door;
+}
+
+const request = () => ({ environment: "gsm8k", dataset: questions(1), endpoint: { base_url: env.MODEL_URL } });
+const hanging = () => ({ ...request(), model: script([{ fault: { kind: "hang" } }]) });
+
+async function refused(reply: Response): Promise<ApiError["error"]> {
+  expect(reply.status).toBe(429);
+  const { error } = ApiError.parse(await reply.json());
+  expect(error).toMatchObject({ code: "rate_limited", param: null });
+  return error;
+}
+
+test("an organisation has no more unfinished runs than it may, and one that has ended makes room", async () => {
+  const door = await limited({ runs_in_flight: 1 });
+  const first = await door.start(hanging());
+  const { message } = await refused(await door.post("/v1/runs", hanging()));
+  expect(message).toContain("runs_in_flight");
+  const beside = await openPlatform(door.scope.orgId);
+  await refused(await beside.post("/v1/runs", hanging()));
+  await door.post(`/v1/runs/${first.id}/cancel`, {});
+  await door.ended(first.id);
+  await expect.poll(async () => (await door.post("/v1/runs", hanging())).status, { timeout: 30_000 }).toBe(202);
+});
+
+test("of two runs that come at once for one place only one is written, and the other leaves no endpoint", async () => {
+  const { scope } = await openPlatform();
+  const endpoints = [endpointRow(), endpointRow()] as const;
+  const written = await Promise.all(
+    endpoints.map((endpoint) => insertRun(env.DB, scope, runRow(endpoint), endpoint, [], { most: 1, alone: null })),
+  );
+  expect(written.toSorted()).toEqual(["full", "inserted"]);
+  const left = await env.DB.prepare("select count(*) as n from endpoints where org_id = ?")
+    .bind(scope.orgId)
+    .first("n");
+  expect(left).toBe(1);
+});
+
+test("a project that is being deleted takes no run", async () => {
+  const { scope } = await openPlatform();
+  await env.DB.prepare("update projects set deleted_at = 1 where id = ?").bind(scope.projectId).run();
+  const endpoint = endpointRow();
+  expect(await insertRun(env.DB, scope, runRow(endpoint), endpoint)).toBe("gone");
+});
+
+test("what runs left and what was uploaded counts towards the storage of an organisation, and beyond it nothing begins", async () => {
+  const door = await limited({ storage_bytes: 10_000 });
+  const { id } = await door.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
+  const stored = () => env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
+  await expect.poll(stored, { timeout: 30_000 }).toBeGreaterThan(10_000);
+  const beside = await openPlatform(door.scope.orgId);
+  const upload = (to: Door) =>
+    to.ask("/v1/datasets", {
+      method: "POST",
+      body: '{"question":"a"}\n',
+      headers: { "content-type": "application/jsonl" },
+    });
+  // What it stores is looked at once a minute: by a clock of this test's own.
+  const { uploadDataset } = await import("../../../src/kernel/service/upload-dataset.ts");
+  const sent = { name: null, environment: null, environment_args: {} };
+  const late = { idempotencyKey: null, now: Date.now() + 120_000 };
+  const outcome = await uploadDataset(env, beside.scope, sent, new Blob(["{}"]).stream(), late);
+  expect(outcome).toMatchObject({
+    ok: false,
+    error: { code: "rate_limited", message: expect.stringContaining("storage_bytes") },
+  });
+  const { message } = await refused(await upload(beside));
+  expect(message).toContain("10000");
+  await refused(await door.post("/v1/runs", { ...request(), model: script(RIGHT) }));
+});
+
+test("an organisation that may upload nothing at once is told so", async () => {
+  const door = await limited({ uploads_at_once: 0 });
+  const body = '{"question":"a"}\n';
+  const reply = await door.ask("/v1/datasets", {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/jsonl" },
+  });
+  expect((await refused(reply)).message).toContain("uploads_at_once");
+});
+
+test("a run that is refused leaves none of its rows in the store, nor a token for its trainer", async () => {
+  const kept = async ({ scope }: Door) => {
+    const { objects } = await env.STORE.list({ prefix: folderOf(scope) });
+    const tokens = "select count(*) as n from trainer_tokens where org_id = ?";
+    return [objects.length, await env.DB.prepare(tokens).bind(scope.orgId).first("n")];
+  };
+  const steps = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1 };
+  const training = { kind: "training", ...steps, trainer: { delivery: "pull" } };
+  for (const limits of [{ storage_bytes: 0 }, { runs_in_flight: 0 }]) {
+    const door = await limited(limits);
+    await refused(await door.post("/v1/runs", hanging()));
+    const model = script(["no"], undefined, { tokens: true });
+    await refused(await door.post("/v1/runs", { ...request(), ...training, model }));
+    expect(await kept(door)).toEqual([0, 0]);
+  }
+});

@@ -1,0 +1,31 @@
+/** One rollout read while its trajectory moves: the real stores, and a look that came too early. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import { runObject } from "../../../src/kernel/kit/names.ts";
+import { finishedTrajectory } from "../../../src/kernel/service/read-rollouts.ts";
+import { segmentLines } from "../hand-made.ts";
+import { openPlatform } from "../platform.ts";
+import { RIGHT } from "../rows.ts";
+import { script } from "../script.ts";
+
+test("a trajectory that moves into a segment between the look for one and the read of its own file is read from there", async () => {
+  const door = await openPlatform();
+  const dataset = [{ question: "long ".repeat(LIMITS.inlineTrajectoryBytes / 4), answer: "#### 4" }];
+  const { id } = await door.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
+  const run = runObject(env, door.scope, id);
+  await segmentLines(door, id);
+  const page = await run.finished(0, 1, null);
+  const [record] = page?.rows ?? [];
+  if (record === undefined) throw new Error("no rollout has ended");
+  expect(record.text).toBeNull();
+  let looks = 0;
+  const late = {
+    segmentOf: async (seq: number) => {
+      looks += 1;
+      return looks === 1 ? null : await run.segmentOf(seq);
+    },
+  };
+  const found = await finishedTrajectory(env, { scope: door.scope, run_id: id }, record, late);
+  expect(found?.turns).toHaveLength(1);
+});

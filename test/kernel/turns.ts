@@ -1,0 +1,41 @@
+/** Turns of a process that say what was computed when. */
+import { onTestFinished } from "vitest";
+import { FairTurns } from "../../src/kernel/kit/fair-turns.ts";
+
+/** An organisation began to compute so many steps, or the process looked at its sockets. */
+export type Seen = { readonly org: string; readonly steps: number } | "loop";
+
+export function countingTurns(): { turns: FairTurns; seen: Seen[] } {
+  const seen: Seen[] = [];
+  let over = false;
+  const tick = () => {
+    if (seen.at(-1) !== "loop") seen.push("loop");
+    if (!over) setImmediate(tick);
+  };
+  setImmediate(tick);
+  onTestFinished(() => {
+    over = true;
+  });
+  let now = 0;
+  const wait = async (ms: number) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(ms, 1)));
+    now += ms;
+  };
+  class CountingTurns extends FairTurns {
+    override async spend(org: string, steps: number): Promise<void> {
+      await super.spend(org, steps);
+      seen.push({ org, steps });
+    }
+  }
+  return { turns: new CountingTurns({ now: () => now, wait }), seen };
+}
+
+/** The most steps that were computed without a look at the sockets. */
+export function longestPass(seen: readonly Seen[]): number {
+  let [most, now] = [0, 0];
+  for (const one of seen) {
+    now = one === "loop" ? 0 : now + one.steps;
+    most = Math.max(most, now);
+  }
+  return most;
+}
