@@ -21,7 +21,9 @@ const platformFree = [
 ];
 /** Recorded behaviours are a file, and workerd has none. */
 const vectors = "./test/conformance/provide-vectors.ts";
-const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts"];
+/** The kernel's clients are called with servers of Node. */
+const inNode = "test/kernel/clients/**/*.test.ts";
+const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts", inNode];
 
 const alias = packageNames(import.meta.dirname);
 
@@ -51,8 +53,9 @@ const nodeProject = {
     include: [
       ...platformFree,
       "packages/{policy,trainer}/test/**/*.test.ts",
-      "test/{clients,cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
-      "test/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
+      "test/{cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
+      inNode,
+      "test/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],
   },
 };
@@ -101,7 +104,7 @@ const workerdProject = {
     isolate: false,
     include: [
       ...platformFree,
-      "test/{accounts,api,billing,db,runtime,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
+      "test/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
       ...benches,
     ],
     exclude: nodeOnly,

@@ -7,8 +7,7 @@ import * as z from "zod";
 
 /** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
 const SOURCES = [
-  "src/index.ts",
-  "src/{contract,core,db,clients,runtime,api}/**/*",
+  "src/**/*",
   "packages/math-equivalence/*.{ts,json}",
   "environments/**/*.{ts,json,md,jsonl}",
   "wrangler.toml",
@@ -16,6 +15,8 @@ const SOURCES = [
   "package-lock.json",
   "tsconfig.json",
 ];
+/** What runs in Node or a browser alone, and what only the compiler reads. */
+const NO_SOURCES = ["**/node_modules", "src/{cli,local,sdk,web}/**", "**/*.d.ts"];
 
 const Manifest = z.object({ name: z.string(), version: z.string() });
 const Installed = z.object({ packages: z.record(z.string(), z.object({ resolved: z.string().optional() })) });
@@ -82,13 +83,17 @@ function resolvedFrom(modules: string, place: string): string | undefined {
   return packages[place]?.resolved;
 }
 
-/** What a Worker is made of, as one number: same sources, same hash, wherever `root` is. */
-export function sourcesHash(root: string): string {
-  const files = globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: ["**/node_modules"] })
+/** What a Worker is made of: paths from `root`, sorted. */
+export function workerSources(root: string): string[] {
+  return globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: NO_SOURCES })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
-  return hashFiles(createHash("sha256"), root, files);
+}
+
+/** The same as one number: same sources, same hash, wherever `root` is. */
+export function sourcesHash(root: string): string {
+  return hashFiles(createHash("sha256"), root, workerSources(root));
 }
 
 export function hashFiles(hash: Hash, folder: string, files: readonly string[]): string {

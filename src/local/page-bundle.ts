@@ -22,7 +22,10 @@ import { DATA_PLACE } from "../contract/report-file.ts";
 import { readIfThere } from "./directory-lock.ts";
 import { hashFiles } from "./package-root.ts";
 
-const SOURCES = ["src/{web,contract,sdk}/**/*", "package-lock.json", "tsconfig.web.json", "src/local/page-bundle.ts"];
+const SOURCES = [
+  ...["src/{web,contract,sdk}/**/*", "src/*/wire{.ts,/**/*}"],
+  ...["package-lock.json", "tsconfig.web.json", "src/local/page-bundle.ts"],
+];
 const ENTRY = "src/web/main.tsx";
 const REPORT_ENTRY = "src/web/report-file.tsx";
 /** The template of reports as one file, beside what is served: `reportTemplate` reads it. */
