@@ -170,7 +170,7 @@ async function receive(context: ApiContext): Promise<Response> {
   }
   const read = readText(context.req.raw, sharerOf(context));
   const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
-  await keepPace(sharerOf(context), RUN_COST_MS);
+  await keepPace(trigger.org_id, RUN_COST_MS, "hooks");
   const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };
   const received = await deliveries(context).receiveDelivery(context.env, trigger, posted);
   if (!received.ok && UNSIGNED.includes(received.error.code)) {

@@ -22,8 +22,8 @@ export function countingTurns(): { turns: FairTurns; seen: Seen[] } {
     now += ms;
   };
   class CountingTurns extends FairTurns {
-    override async spend(org: string, steps: number): Promise<void> {
-      await super.spend(org, steps);
+    override async spend(org: string, steps: number, first?: boolean): Promise<void> {
+      await super.spend(org, steps, first);
       seen.push({ org, steps });
     }
   }

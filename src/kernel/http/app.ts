@@ -28,6 +28,7 @@ import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
 import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
+import { keepPace, STRANGERS } from "./pace.ts";
 import { isNavigation, pageReply } from "./pages.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
@@ -37,6 +38,9 @@ import { runOperations } from "./runs.ts";
 import { secretOperations } from "./secrets.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { turnOperations } from "./turns.ts";
+
+/** CPU of sending a megabyte that is kept, in milliseconds. */
+const PAGE_COST_MS = 20;
 
 const doorOperations: readonly Operation[] = [
   {
@@ -56,7 +60,8 @@ const doorOperations: readonly Operation[] = [
     permission: "anybody",
     summary: "Read this reference as a document for tools",
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
-    handle: (context) => context.json(openApi(context)),
+    costMs: PAGE_COST_MS,
+    handle: (context) => context.body(openApiText(context), 200, { "content-type": "application/json" }),
   },
   {
     id: "getDocs",
@@ -69,6 +74,7 @@ const doorOperations: readonly Operation[] = [
       schema: null,
       example: "<!doctype html>…",
     },
+    costMs: PAGE_COST_MS,
     handle: (context) => docsReply(context, openApi(context)),
   },
 ];
@@ -101,6 +107,23 @@ function openApi({ var: { operations } }: ApiContext): OpenApiDocument {
   return document;
 }
 
+const texts = new WeakMap<OpenApiDocument, string>();
+
+function openApiText(context: ApiContext): string {
+  const document = openApi(context);
+  const text = texts.get(document) ?? JSON.stringify(document);
+  texts.set(document, text);
+  return text;
+}
+
+/** An open operation whose reply is large keeps the pace of all who send no key. */
+function paced({ costMs }: Operation): MiddlewareHandler<ApiTypes> {
+  return async (_, next) => {
+    if (costMs !== undefined) await keepPace(STRANGERS, costMs);
+    await next();
+  };
+}
+
 /** `operations`: all that it serves, and that its reference tells of. */
 export function createApp(dependencies: ApiDependencies, operations: readonly Operation[]): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
@@ -110,7 +133,7 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
     const { handle } = operation;
     const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
-    if (isOpen(operation)) app.on(method, route, handle);
+    if (isOpen(operation)) app.on(method, route, paced(operation), handle);
     else app.on(method, route, guard.of(operation), withoutQuery(operation), handle);
   }
   for (const path of PAGES) app.get(path, (context) => pageReply(context));

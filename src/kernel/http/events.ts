@@ -10,6 +10,7 @@ import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { RunEvent } from "../../contract/run-events.ts";
+import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { type Place, Places } from "../kit/places.ts";
 import { pulledStream } from "../kit/pulled-stream.ts";
 import type { StoredEvent } from "../messages/run-records.ts";
@@ -36,6 +37,13 @@ const EventQuery = z.strictObject({
     "id of the last event seen, or the run's last_event to begin at the present; the Last-Event-ID header counts before it",
   ),
 });
+
+/** Reading a batch from the object of its run, some 2 ms, and writing an event. */
+const STEPS = { batch: 40_000, event: 1000 };
+
+function stepsOfBatch(events: readonly StoredEvent[]): number {
+  return STEPS.batch + STEPS.event * events.length;
+}
 
 interface Batch {
   readonly events: readonly StoredEvent[];
@@ -111,7 +119,12 @@ async function streamEvents(context: ApiContext): Promise<Response> {
   const after = startOf(context);
   const id = pathParam(context, "id");
   const feed: EventFeed = {
-    read: async (seen, waitMs) => unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs)),
+    read: async (seen, waitMs) => {
+      const batch = unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs));
+      // A busy run has a batch every few milliseconds for each of its streams.
+      if (batch.events.length > 0) await PROCESS_TURNS.spend(sharerOf(context), stepsOfBatch(batch.events));
+      return batch;
+    },
     allowed: stillAllowed,
     now,
     report: (error) => report(error, context.var.requestId),

@@ -45,7 +45,7 @@ export class Guard {
       const begun = this.#now();
       const caller = await this.#authentication.callerOf(context);
       await this.#authentication.count(context, caller);
-      if (operation.urgent !== true) await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS);
+      await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS, operation.urgent ? "urgent" : "ordinary");
       const scope = await this.#admit(context, caller, operation);
       context.set("caller", caller);
       if (scope !== null) context.set("scope", scope);

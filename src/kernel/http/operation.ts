@@ -107,7 +107,7 @@ export interface Operation {
   readonly whole?: true;
   /** True: the token of the run's trainer is good for it, as a key is. */
   readonly trainer?: true;
-  /** True: it limits damage, so it is carried out even where the audit log cannot be written, and is never paced. */
+  /** True: it limits damage, so it is carried out even where the audit log cannot be written, and waits only for other urgent ones. */
   readonly urgent?: true;
   /** True: a change that the audit log does not name, since it comes with every step of a training. */
   readonly unlogged?: true;

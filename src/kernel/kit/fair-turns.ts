@@ -109,15 +109,15 @@ export class FairTurns {
     this.waits = waits;
   }
 
-  /** Resolves when this organisation may compute so many steps, which it does before it awaits anything. */
-  spend(org: string, steps: number): Promise<void> {
-    return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps));
+  /**
+   * Resolves when this organisation may compute so many steps, which it does before it awaits anything. `first`: before
+   * others of this organisation, because other organisations wait for what this work holds up, as in a consumer.
+   */
+  spend(org: string, steps: number, first = false): Promise<void> {
+    return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps), first);
   }
 
-  /**
-   * The same for work that awaits something: nobody else computes until it is given back. `first`: before others of this
-   * organisation, because other organisations wait for what this work holds up.
-   */
+  /** The same for work that awaits something: nobody else computes until it is given back. */
   take(org: string, first = false): Promise<GiveBack> {
     const begin = () => {
       const until = this.waits.now() + HELD_AT_MOST_MS;

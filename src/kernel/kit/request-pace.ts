@@ -5,7 +5,8 @@
  * Invariants. The cost of a request is stated by its operation, never timed. While another organisation is present, the
  * requests of one organisation use at most half of the process's time. If several want more than their share, they get equal
  * shares, and one share stays free for the others. A request beyond the share waits; one that would wait for longer than
- * `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits.
+ * `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits. Requests of one organisation that must not wait for
+ * its others have a lane, which is paced as one more organisation.
  */
 
 /** Cost that an organisation may use ahead of its share before it waits: the web page sends several requests at once. */
@@ -14,14 +15,23 @@ const LONGEST_WAIT_MS = 10_000;
 /** An organisation counts as present for this long after a request: a stream of events lasts as long. */
 const HERE_MS = 5 * 60_000;
 
+/** `urgent`: requests that limit damage. `hooks`: deliveries to its triggers, which anybody may send. */
+export type Lane = "ordinary" | "urgent" | "hooks";
+
 interface Asked {
   readonly org: string;
   readonly at: number;
 }
 
 export class RequestPace {
-  /** By organisation, when its requests so far will be paid for by its share; without those that are paid for. */
-  readonly #busyUntil = new Map<string, number>();
+  /**
+   * By organisation and lane, when its requests so far will be paid for by its share, on `#clock`; without those that are
+   * paid for.
+   */
+  readonly #paidAt = new Map<string, number>();
+  /** Milliseconds that each organisation had of the process which always wanted its share. */
+  #clock = 0;
+  #now = 0;
   /** The organisation of the last request, and the last other organisation. */
   #last: Asked | null = null;
   #other: Asked | null = null;
@@ -30,17 +40,37 @@ export class RequestPace {
    * Milliseconds that a request has to wait; null if it is refused. `costMs`: CPU in milliseconds. `now`: epoch
    * milliseconds.
    */
-  enter(org: string, costMs: number, now: number): number | null {
+  enter(org: string, costMs: number, now: number, lane: Lane = "ordinary"): number | null {
     if (this.#last !== null && this.#last.org !== org) this.#other = this.#last;
     this.#last = { org, at: now };
-    for (const [one, until] of this.#busyUntil) if (until <= now) this.#busyUntil.delete(one);
+    this.#advance(now);
     if (this.#other === null || now - this.#other.at > HERE_MS) return 0;
-    const behind = (this.#busyUntil.get(org) ?? now) - now;
-    const wait = Math.max(0, behind - AHEAD_MS);
+    const key = `${lane} ${org}`;
+    const behind = (this.#paidAt.get(key) ?? this.#clock) - this.#clock;
+    const shares = this.#shares + (this.#paidAt.has(key) ? 0 : 1);
+    const wait = Math.max(0, behind * shares - AHEAD_MS);
     if (wait > LONGEST_WAIT_MS) return null;
-    const parts = 1 + this.#busyUntil.size + (this.#busyUntil.has(org) ? 0 : 1);
-    this.#busyUntil.set(org, now + behind + costMs * parts);
+    this.#paidAt.set(key, this.#clock + behind + costMs);
     return wait;
+  }
+
+  /** One stays free. */
+  get #shares(): number {
+    return 1 + this.#paidAt.size;
+  }
+
+  /** Moves the clock on: more slowly the more share the process, and faster whenever one is paid for. */
+  #advance(now: number): void {
+    let left = Math.max(0, now - this.#now);
+    this.#now = Math.max(now, this.#now);
+    while (left > 0 && this.#paidAt.size > 0) {
+      let next = Number.POSITIVE_INFINITY;
+      for (const paidAt of this.#paidAt.values()) next = Math.min(next, paidAt);
+      const needed = (next - this.#clock) * this.#shares;
+      this.#clock = needed <= left ? next : this.#clock + left / this.#shares;
+      left -= needed;
+      for (const [key, paidAt] of this.#paidAt) if (paidAt <= this.#clock) this.#paidAt.delete(key);
+    }
   }
 }
 

@@ -121,7 +121,7 @@ export async function samplesOfGroup(
     if (member.record.reward === null || trajectory === undefined) continue;
     const one = readMember(spec, environment, { member, trajectory }, { newest_version, weights });
     read.push(one);
-    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total));
+    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
   }
   const trained = trains(training, read) ? read : [];
   const rows = trained.flatMap((member) => member.rows);

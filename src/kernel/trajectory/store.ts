@@ -43,7 +43,7 @@ export async function readTrajectory(...from: Parameters<typeof trajectoryText>)
   const text = await trajectoryText(...from);
   if (text === null) return null;
   const [, { scope }] = from;
-  await PROCESS_TURNS.spend(scope.orgId, stepsOfText(text.length));
+  await PROCESS_TURNS.spend(scope.orgId, stepsOfText(text.length), true);
   return JSON.parse(text) as Trajectory;
 }
 

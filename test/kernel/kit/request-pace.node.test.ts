@@ -46,6 +46,31 @@ test("a request that would wait for more than ten seconds is refused, and costs 
   expect(pace.enter("greedy", 50, 11_000)).toBe(0);
 });
 
+test("requests that came from very many organisations at one moment make a later one wait for none of them", () => {
+  const pace = new RequestPace();
+  for (let at = 0; at < 5000; at += 1) pace.enter(`org_${at}`, 50, 0);
+  // Each has an equal share; together they are worked off in the time that they take, and one share stays free.
+  expect(pace.enter("org_1", 4, 0)).not.toBe(0);
+  expect(pace.enter("org_1", 4, 1000 * MINUTE)).toBe(0);
+  pace.enter("other", 4, 1000 * MINUTE);
+  expect(waitsOf(pace, "modest", 10, 4, 1000 * MINUTE)).toEqual(Array(10).fill(0));
+});
+
+test("urgent requests wait for no others of their organisation, and for many urgent ones", () => {
+  const pace = new RequestPace();
+  pace.enter("other", 4, 0);
+  expect(waitsOf(pace, "org", 300, 50, 0).at(-1)).toBeNull();
+  expect(pace.enter("org", 20, 0, "urgent")).toBe(0);
+  for (let request = 0; request < 40; request += 1) pace.enter("org", 20, 0, "urgent");
+  expect(pace.enter("org", 20, 0, "urgent")).toBeGreaterThan(0);
+});
+
+test("an organisation that is alone does not wait for its own urgent requests", () => {
+  const pace = new RequestPace();
+  for (let request = 0; request < 100; request += 1) pace.enter("org", 50, 0, "urgent");
+  expect(pace.enter("org", 50, 0)).toBe(0);
+});
+
 test("another organisation counts as here for five minutes after its last request", () => {
   const pace = new RequestPace();
   pace.enter("other", 4, 0);

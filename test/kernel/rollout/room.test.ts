@@ -97,7 +97,7 @@ test("one that grows beyond the room there is gives back what it has, and goes o
 
 test("a large rollout waits for its turn before it is read, called for and stored, and a small one never does", async () => {
   const spends = vi.spyOn(PROCESS_TURNS, "spend");
-  const large = 100_000;
+  const large = 150_000;
   const dataset = [{ question: "q".repeat(large), answer: "4" }, ...questions(1)];
   const run = await platform.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
   expect(run.counts.scored).toBe(2);
