@@ -6,7 +6,6 @@ import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import type { ApiKeyRow } from "../kernel/db/schema.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
@@ -25,6 +24,7 @@ import {
 import { findMember } from "./queries/people.ts";
 import { findProject } from "./queries/projects.ts";
 import { personBehind, whoStillMay } from "./queries/standing.ts";
+import type { ApiKeyRow } from "./tables.ts";
 
 const CREATE = "createApiKey";
 const ROTATE = "rotateApiKey";

@@ -15,7 +15,6 @@ import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId, mintToken } from "../core/ids.ts";
-import type { InvitationRow } from "../kernel/db/schema.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -32,6 +31,7 @@ import {
 } from "./queries/invitations.ts";
 import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "./queries/people.ts";
 import { whoStillMay } from "./queries/standing.ts";
+import type { InvitationRow } from "./tables.ts";
 
 const OPERATION = "createInvitation";
 const INVITED_MS = 7 * 24 * 3600 * 1000;

@@ -6,7 +6,6 @@ import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { tellAccount } from "../kernel/account/tell-account.ts";
 import { seconds } from "../kernel/db/page.ts";
-import type { BudgetRow } from "../kernel/db/schema.ts";
 import { accounts, refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, createOnce, type Made } from "../kernel/kit/idempotency.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -15,6 +14,7 @@ import { notFound } from "../kernel/service/read-run.ts";
 import { deleteBudget, findBudget, insertBudget, updateBudget } from "./queries/budgets.ts";
 import type { BudgetState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
+import type { BudgetRow } from "./tables.ts";
 
 export async function createBudget(
   env: Env,

@@ -4,17 +4,10 @@ import type { ListedOrganization, OrganizationView } from "../../contract/accoun
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import {
-  type ApiKeyRow,
-  apiKeys,
-  deletions,
-  type OrganizationRow,
-  organizations,
-  type ProjectRow,
-  projects,
-} from "../../kernel/db/schema.ts";
+import { deletions, type OrganizationRow, organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, type Statement, unscoped } from "../../kernel/db/scoped.ts";
 import type { OrganizationSettings } from "../../kernel/kit/account-hooks.ts";
+import { type ApiKeyRow, apiKeys } from "../tables.ts";
 
 /** What an organisation begins with. */
 export interface Founding {

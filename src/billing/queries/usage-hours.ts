@@ -2,8 +2,8 @@
 import { and, gte, lt, type SQL, sql } from "drizzle-orm";
 import { CHARGE_LINES, type ChargeLine } from "../../contract/money.ts";
 import { USE_COUNTS, type UsageGroup, type UseCount } from "../../contract/usage.ts";
-import { usageHours } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import { usageHours } from "../tables.ts";
 
 export interface UsageQuery {
   /** Null: of any project. */

@@ -1,6 +1,6 @@
 /** An organisation of a test's own, with its real services, asked by keys of every kind. */
 import { env } from "cloudflare:workers";
-import type { ApiKeyRow } from "../../../src/kernel/db/schema.ts";
+import type { ApiKeyRow } from "../../../src/accounts/tables.ts";
 import { services } from "../../../src/kernel/service/services.ts";
 import { admit } from "./accounts.ts";
 import { type Door, openDoor } from "./door.ts";
