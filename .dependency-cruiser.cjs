@@ -57,7 +57,9 @@ const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 /** Where tables of D1 are defined. */
 const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
-const SLICE_WIRE = "^src/(fleets|sharing|triggers|webhooks)/wire[.]ts$";
+const SLICE_WIRE = "^src/(accounts|billing|fleets|sharing|triggers|webhooks)/wire[.]ts$";
+/** The package entry `rollcall/contract`: it puts together what the contract and slices have of the wire. */
+const WIRE = "^src/wire[.]ts$";
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
@@ -104,7 +106,11 @@ const layers = Object.entries(LAYERS).map(([folder, imports]) => ({
   from: { path: `^${folder}/` },
   to: {
     path: PRODUCT,
-    pathNot: [...folders([folder, ...imports]), ...(CLIENTS.includes(folder) ? [SLICE_WIRE] : [])],
+    pathNot: [
+      ...folders([folder, ...imports]),
+      ...(CLIENTS.includes(folder) ? [SLICE_WIRE, WIRE] : []),
+      ...(PROGRAMS.includes(folder) ? [WIRE] : []),
+    ],
   },
 }));
 
@@ -145,6 +151,12 @@ module.exports = {
       severity: "error",
       from: { path: "^src/slices?(-services)?[.]ts$" },
       to: { path: PRODUCT, pathNot: [...folders([...ROOMS, HTTP, ...SLICES]), "^src/kernel/db/slice-tables[.]ts$"] },
+    },
+    {
+      name: "the entry of the wire imports",
+      severity: "error",
+      from: { path: WIRE },
+      to: { path: PRODUCT, pathNot: ["^src/contract/", SLICE_WIRE] },
     },
     ...kernel,
     {
@@ -252,7 +264,7 @@ module.exports = {
             ...KERNEL.map(([folder]) => folder),
           ]),
           ...folders(SLICES),
-          "^src/(index|slices|slice-services)[.]ts$",
+          "^src/(index|slices|slice-services|wire)[.]ts$",
           "[.]d[.]ts$",
         ],
       },

@@ -2,7 +2,7 @@
  * Keys made, rotated, changed and revoked. Nobody makes a key that may more, or reaches further, than the one they ask
  * with. A token is shown once: the answer to a repeat is without it.
  */
-import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../contract/accounts.ts";
+
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
@@ -25,6 +25,7 @@ import { findMember } from "./queries/people.ts";
 import { findProject } from "./queries/projects.ts";
 import { personBehind, whoStillMay } from "./queries/standing.ts";
 import type { ApiKeyRow } from "./tables.ts";
+import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "./wire.ts";
 
 const CREATE = "createApiKey";
 const ROTATE = "rotateApiKey";

@@ -1,5 +1,5 @@
 /** Budgets of an organisation: made, shown with what is spent of them this month, changed, deleted. */
-import type { BudgetPatch, BudgetRequest, BudgetView } from "../contract/billing.ts";
+
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
@@ -15,6 +15,7 @@ import { deleteBudget, findBudget, insertBudget, updateBudget } from "./queries/
 import type { BudgetState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import type { BudgetRow } from "./tables.ts";
+import type { BudgetPatch, BudgetRequest, BudgetView } from "./wire.ts";
 
 export async function createBudget(
   env: Env,

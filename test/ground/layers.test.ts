@@ -91,7 +91,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const OWN = manifest.name;
 const OWN_DOORS = [OWN, `${OWN}/contract`, `${OWN}/sdk`, `${OWN}/training`];
 const BY_NAME: Record<string, string[]> = {
-  "src/core": [...OWN_DOORS.filter((door) => door !== `${OWN}/sdk`), "@rollcall/math-equivalence"],
+  "src/core": [OWN, `${OWN}/training`, "@rollcall/math-equivalence"],
   "src/web": [`${OWN}/contract`, `${OWN}/sdk`],
   "src/cli": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
   "environments/dice": [OWN],

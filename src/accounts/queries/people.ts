@@ -4,7 +4,6 @@
  * and for nobody else who was invited by it.
  */
 import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
-import type { PersonView } from "../../contract/accounts.ts";
 import {
   type OrganizationLimits,
   PERMISSIONS,
@@ -17,6 +16,7 @@ import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { apiKeys, invitations, members, people } from "../tables.ts";
+import type { PersonView } from "../wire.ts";
 import { mayNow } from "./api-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 

@@ -6,7 +6,6 @@
 import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { SessionView } from "../../contract/web-session.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
 import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../kernel/db/scoped.ts";
@@ -19,6 +18,7 @@ import {
   type WebSessionRow,
   webSessions,
 } from "../tables.ts";
+import type { SessionView } from "../wire.ts";
 import { isTheirs, type Whose } from "./end-sign-ins.ts";
 import type { Reach } from "./projects.ts";
 import { works } from "./working-keys.ts";

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type UsageHourRow, usageHours } from "../../../src/billing/tables.ts";
-import type { UsagePage } from "../../../src/contract/usage.ts";
+import type { UsagePage } from "../../../src/billing/wire.ts";
 import { inOrganization } from "../../../src/kernel/db/scoped.ts";
 import { type Door, openDoor } from "../../kernel/http/door.ts";
 

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { auditObject } from "../../../src/accounts/rpc.ts";
-import { AuditList } from "../../../src/contract/audit-log.ts";
+import { AuditList } from "../../../src/accounts/wire.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { RolloutObject } from "../../../src/index.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
