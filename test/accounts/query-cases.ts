@@ -10,7 +10,7 @@ import * as sessions from "../../src/accounts/queries/web-sessions.ts";
 import * as workingKeys from "../../src/accounts/queries/working-keys.ts";
 import type { OrganizationCase } from "../kernel/db/cases.ts";
 import { codeRow, sessionRow } from "../kernel/db/tenants.ts";
-import { keyRow } from "../kernel/http/accounts.ts";
+import { keyRow } from "./admit.ts";
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const at = { created_at: 2000 };

@@ -9,7 +9,7 @@ import { REMEMBERED_MS } from "../../src/kernel/http/operation.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { joined } from "../kernel/http/authorization/things.ts";
 import { type Browser, openBrowser } from "../kernel/http/browser.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
 const LOCAL = "http://127.0.0.1:8787";

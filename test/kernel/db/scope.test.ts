@@ -1,7 +1,7 @@
 /**
- * No function of src/kernel/db reads or changes what is not its caller's: each that takes a database is called by another
- * project of the same organisation and by another organisation, which have the same things under the same names and name
- * the first one's ids. A function without a case fails the first test.
+ * No query of the kernel or of a slice reads or changes what is not its caller's: each that takes a database is called
+ * by another project of the same organisation and by another organisation, which have the same things under the same
+ * names and name the first one's ids. A function without a case fails the first test.
  */
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";

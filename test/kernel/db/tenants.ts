@@ -22,8 +22,8 @@ import { reportLinks } from "../../../src/sharing/tables.ts";
 import type { NewTrigger } from "../../../src/triggers/queries.ts";
 import { triggers } from "../../../src/triggers/tables.ts";
 import { webhookEndpoints, webhookSecrets } from "../../../src/webhooks/tables.ts";
+import { keyRow } from "../../accounts/admit.ts";
 import { fleetRow, replicaRow } from "../../fleets/rows.ts";
-import { keyRow } from "../http/accounts.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 
 export interface Tenant {
