@@ -55,7 +55,11 @@ const SLICES = [
 ];
 const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
-const SLICE_WIRE = "^src/(fleets|sharing|triggers|webhooks)/wire[.]ts$";
+/** Where tables of D1 are defined. */
+const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
+const SLICE_WIRE = "^src/(accounts|billing|fleets|sharing|triggers|webhooks)/wire[.]ts$";
+/** The package entry `rollcall/contract`: it puts together what the contract and slices have of the wire. */
+const WIRE = "^src/wire[.]ts$";
 
 const OWNERS = {
   // The domain, and the edges that parse: HTTP bodies, files of the state directory, command lines.
@@ -102,7 +106,11 @@ const layers = Object.entries(LAYERS).map(([folder, imports]) => ({
   from: { path: `^${folder}/` },
   to: {
     path: PRODUCT,
-    pathNot: [...folders([folder, ...imports]), ...(CLIENTS.includes(folder) ? [SLICE_WIRE] : [])],
+    pathNot: [
+      ...folders([folder, ...imports]),
+      ...(CLIENTS.includes(folder) ? [SLICE_WIRE, WIRE] : []),
+      ...(PROGRAMS.includes(folder) ? [WIRE] : []),
+    ],
   },
 }));
 
@@ -142,7 +150,13 @@ module.exports = {
       name: "the list of slices imports",
       severity: "error",
       from: { path: "^src/slices?(-services)?[.]ts$" },
-      to: { path: PRODUCT, pathNot: folders([...ROOMS, HTTP, ...SLICES]) },
+      to: { path: PRODUCT, pathNot: [...folders([...ROOMS, HTTP, ...SLICES]), "^src/kernel/db/slice-tables[.]ts$"] },
+    },
+    {
+      name: "the entry of the wire imports",
+      severity: "error",
+      from: { path: WIRE },
+      to: { path: PRODUCT, pathNot: ["^src/contract/", SLICE_WIRE] },
     },
     ...kernel,
     {
@@ -169,13 +183,13 @@ module.exports = {
       comment:
         "src/kernel/db/scoped.ts alone reaches D1 and limits each statement to its owner's rows; the root has operators only.",
       severity: "error",
-      from: { path: PRODUCT, pathNot: "^src/kernel/db/(scoped|((deployment|doors|ledger|page)-)?schema)[.]ts$" },
+      from: { path: PRODUCT, pathNot: ["^src/kernel/db/scoped[.]ts$", TABLES] },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/index[.]" },
     },
     {
       name: "the schema reaches no database",
       severity: "error",
-      from: { path: "^src/kernel/db/((deployment|doors|ledger|page)-)?schema[.]ts$" },
+      from: { path: TABLES },
       to: { path: "(^|node_modules/)drizzle-orm/", pathNot: "(^|node_modules/)drizzle-orm/(index[.]|sqlite-core/)" },
     },
     {
@@ -250,7 +264,7 @@ module.exports = {
             ...KERNEL.map(([folder]) => folder),
           ]),
           ...folders(SLICES),
-          "^src/(index|slices|slice-services)[.]ts$",
+          "^src/(index|slices|slice-services|wire)[.]ts$",
           "[.]d[.]ts$",
         ],
       },

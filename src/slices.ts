@@ -2,6 +2,7 @@
 import { accounts } from "./accounts/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
+import { registerTables } from "./kernel/db/slice-tables.ts";
 import { KERNEL_OPERATIONS } from "./kernel/http/app.ts";
 import type { Operation } from "./kernel/http/operation.ts";
 import type { Slice } from "./kernel/http/slice.ts";
@@ -17,8 +18,9 @@ import { webhooks } from "./webhooks/slice.ts";
 /** A project's objects are freed in this order: fleets before the webhooks that hear of them. */
 const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, retention, billing];
 
-for (const { hooks, accounts: accountHooks, charges } of SLICES) {
+for (const { hooks, tables, accounts: accountHooks, charges } of SLICES) {
   register(hooks);
+  if (tables !== undefined) registerTables(tables);
   if (accountHooks !== undefined) registerAccounts(accountHooks);
   if (charges !== undefined) registerCharges(charges);
 }

@@ -2,11 +2,10 @@
  * Keys made, rotated, changed and revoked. Nobody makes a key that may more, or reaches further, than the one they ask
  * with. A token is shown once: the answer to a repeat is without it.
  */
-import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../contract/accounts.ts";
+
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import type { ApiKeyRow } from "../kernel/db/schema.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
@@ -25,6 +24,8 @@ import {
 import { findMember } from "./queries/people.ts";
 import { findProject } from "./queries/projects.ts";
 import { personBehind, whoStillMay } from "./queries/standing.ts";
+import type { ApiKeyRow } from "./tables.ts";
+import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "./wire.ts";
 
 const CREATE = "createApiKey";
 const ROTATE = "rotateApiKey";

@@ -1,8 +1,9 @@
 /** Keys as they are made: what is stored of one, and its token, which whoever asked is shown once. */
-import type { CreatedKey } from "../contract/accounts.ts";
+
 import { mintId, mintToken } from "../core/ids.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyViewOf, type NewKey } from "./queries/api-keys.ts";
+import type { CreatedKey } from "./wire.ts";
 
 export type KeyAttributes = Pick<
   NewKey,

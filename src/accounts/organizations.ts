@@ -2,17 +2,8 @@
  * Organisations: the first of a deployment, others that an operator makes, and what their own people change of them. One
  * is made with a project and a key, all of it or nothing; the key is shown once.
  */
-import type {
-  BootstrapRequest,
-  CreatedOrganization,
-  LimitsRequest,
-  ListedOrganization,
-  OrganizationPatch,
-  OrganizationRequest,
-  OrganizationView,
-} from "../contract/accounts.ts";
-import { DEFAULT_PROJECT } from "../contract/accounts.ts";
-import type { Caller, Permission } from "../contract/identity.ts";
+
+import { type Caller, DEFAULT_PROJECT, type Permission } from "../contract/identity.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { tellAccount } from "../kernel/account/tell-account.ts";
@@ -33,6 +24,15 @@ import {
   updateOrganization,
 } from "./queries/organizations.ts";
 import { listProjects, type NamedProject, projectViewOf } from "./queries/projects.ts";
+import type {
+  BootstrapRequest,
+  CreatedOrganization,
+  LimitsRequest,
+  ListedOrganization,
+  OrganizationPatch,
+  OrganizationRequest,
+  OrganizationView,
+} from "./wire.ts";
 
 const OPERATION = "createOrganization";
 /** Characters: what anybody may try must not be guessed. */

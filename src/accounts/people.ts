@@ -3,19 +3,11 @@
  * who accept it at the same moment one becomes a member by it. Whoever made it knows its link, so the link is no proof of
  * who somebody is: who proves nothing becomes a member as a new person.
  */
-import type {
-  AcceptedInvitation,
-  AcceptRequest,
-  CreatedInvitation,
-  InvitationRequest,
-  PersonPatch,
-  PersonView,
-} from "../contract/accounts.ts";
+
 import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId, mintToken } from "../core/ids.ts";
-import type { InvitationRow } from "../kernel/db/schema.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -32,6 +24,15 @@ import {
 } from "./queries/invitations.ts";
 import { changeRole, findMember, personViewOf, personWhoProved, removeMember } from "./queries/people.ts";
 import { whoStillMay } from "./queries/standing.ts";
+import type { InvitationRow } from "./tables.ts";
+import type {
+  AcceptedInvitation,
+  AcceptRequest,
+  CreatedInvitation,
+  InvitationRequest,
+  PersonPatch,
+  PersonView,
+} from "./wire.ts";
 
 const OPERATION = "createInvitation";
 const INVITED_MS = 7 * 24 * 3600 * 1000;

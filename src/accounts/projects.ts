@@ -1,5 +1,5 @@
 /** Projects made and changed. */
-import type { ProjectPatch, ProjectRequest, ProjectView } from "../contract/accounts.ts";
+
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
@@ -12,6 +12,7 @@ import { tellOfProject } from "../kernel/kit/slice-hooks.ts";
 import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { findProject, insertProject, projectViewOf, updateProject } from "./queries/projects.ts";
+import type { ProjectPatch, ProjectRequest, ProjectView } from "./wire.ts";
 
 const OPERATION = "createProject";
 

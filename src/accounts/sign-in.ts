@@ -3,12 +3,12 @@
  * a key. Each is said once and kept as a hash.
  */
 import type { Caller } from "../contract/identity.ts";
-import type { SignInCode } from "../contract/web-session.ts";
 import { mintId, mintToken } from "../core/ids.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { beginSession, findSignInCode, insertSignInCode } from "./queries/web-sessions.ts";
+import type { SignInCode } from "./wire.ts";
 
 const CODE_MS = 5 * 60_000;
 const SESSION_MS = 12 * 3600_000;

@@ -9,6 +9,7 @@ import { peopleOperations } from "./routes/people.ts";
 import { projectOperations } from "./routes/projects.ts";
 import { sessionOperations } from "./routes/sessions.ts";
 import { auditObject } from "./rpc.ts";
+import { apiKeys, invitations, members, signInCodes, webSessions } from "./tables.ts";
 
 export const accounts: Slice = {
   operations: [
@@ -23,6 +24,11 @@ export const accounts: Slice = {
     // What was signed in of an organisation is dropped by the sweep of any project of it.
     sweepProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
     forgetOrganization: (env, orgId, subrequests) => subrequests.object(() => auditObject(env, orgId).forget()),
+  },
+  tables: {
+    ofProject: [apiKeys, webSessions, signInCodes],
+    ofOrganization: [apiKeys, invitations, members, webSessions, signInCodes],
+    swept: [webSessions],
   },
   accounts: accountHooks,
 };

@@ -1,12 +1,11 @@
 /** Budgets of an organisation: made, shown with what is spent of them this month, changed, deleted. */
-import type { BudgetPatch, BudgetRequest, BudgetView } from "../contract/billing.ts";
+
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { tellAccount } from "../kernel/account/tell-account.ts";
 import { seconds } from "../kernel/db/page.ts";
-import type { BudgetRow } from "../kernel/db/schema.ts";
 import { accounts, refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, createOnce, type Made } from "../kernel/kit/idempotency.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -15,6 +14,8 @@ import { notFound } from "../kernel/service/read-run.ts";
 import { deleteBudget, findBudget, insertBudget, updateBudget } from "./queries/budgets.ts";
 import type { BudgetState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
+import type { BudgetRow } from "./tables.ts";
+import type { BudgetPatch, BudgetRequest, BudgetView } from "./wire.ts";
 
 export async function createBudget(
   env: Env,

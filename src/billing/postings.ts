@@ -2,7 +2,7 @@
  * What an operator posts to the books of an organisation: money that came in, and adjustments. Each has the name of its
  * Idempotency-Key, and the books post a name once: sent again, also after a kill in the middle, it is posted once.
  */
-import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "../contract/billing.ts";
+
 import type { Caller } from "../contract/identity.ts";
 import type { LedgerEntry } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
@@ -14,6 +14,7 @@ import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { EntriesPage, Posting } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import { PAID } from "./stripe-events.ts";
+import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "./wire.ts";
 
 const TOP_UP = "createTopUp";
 const ADJUSTMENT = "createAdjustment";

@@ -1,10 +1,11 @@
 /** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
-import type { BalanceView, LedgerVerification } from "../contract/billing.ts";
+
 import { type Caller, permits } from "../contract/identity.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
+import type { BalanceView, LedgerVerification } from "./wire.ts";
 
 /** `asked`: another organisation, which an operator alone may name; null: the caller's. */
 export async function readBalance(env: Env, caller: Caller, asked: string | null): Promise<Result<BalanceView>> {

@@ -13,6 +13,7 @@ import { usageOperations } from "./routes/usage.ts";
 import { booksObject } from "./rpc.ts";
 import { RunSettling } from "./settling.ts";
 import { postStorage } from "./storage-days.ts";
+import { budgets, usageHours } from "./tables.ts";
 
 /** What is left in the books: nothing is said of those of whoever was never charged. */
 async function closeOrganization(
@@ -29,6 +30,7 @@ async function closeOrganization(
 export const billing: Slice = {
   operations: [...ledgerOperations, ...budgetOperations, ...stripeOperations, ...usageOperations, ...chargeOperations],
   hooks: { onProjectDays: postStorage, closeOrganization },
+  tables: { ofOrganization: [budgets, usageHours] },
   charges: {
     ...{ pricesOf, offersAt, expected: chargedMicros, reserveFirst, releaseFirst },
     ...{ chargeOf: chargeOfEnd, pushMicros },

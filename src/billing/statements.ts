@@ -1,10 +1,10 @@
 /** Statements: what an organisation was charged and paid in a month. */
 import type { Caller } from "../contract/identity.ts";
-import type { StatementList, StatementView } from "../contract/statement.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { MonthState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
+import type { StatementList, StatementView } from "./wire.ts";
 
 /** The account whose sum is the balance of the organisation. */
 const OWN = "balance";

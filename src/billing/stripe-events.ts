@@ -6,7 +6,7 @@
  * its own id, so that one which failed and is made once more is another one.
  */
 import * as z from "zod";
-import { MICROS_PER_CENT } from "../contract/billing.ts";
+import { MICROS_PER_CENT } from "./wire.ts";
 
 /** Events come in the shape of this version: a webhook of another one is refused. */
 export const STRIPE_VERSION = "2026-10-28.endive";

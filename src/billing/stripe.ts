@@ -2,7 +2,7 @@
  * Payments through Stripe, where the deployment has an account there: a checkout is begun, and what Stripe tells is posted
  * to the books, once. What a kill swallows Stripe tells again.
  */
-import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "../contract/billing.ts";
+
 import type { Caller } from "../contract/identity.ts";
 import { addTotal } from "../kernel/db/totals.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
@@ -15,6 +15,7 @@ import type { PostReply } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import { openStripe, type StripeAccount, StripeRefused, StripeUnsigned } from "./stripe-client.ts";
 import { newsOf, ORGANIZATION_FIELD, ownerIn, type PaymentNews, STRIPE_VERSION, StripeEvent } from "./stripe-events.ts";
+import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "./wire.ts";
 
 const AGAINST = { top_up: "paid_in/stripe", refund: "refunds", dispute: "disputes" } as const;
 

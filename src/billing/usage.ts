@@ -1,6 +1,8 @@
 /** What an organisation used, in buckets of time: whole hours or days of UTC. */
 
 import { CHARGE_LINES } from "../contract/money.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { type UsageSums, usageBetween } from "./queries/usage-hours.ts";
 import {
   BUCKET_WIDTHS,
   type BucketWidth,
@@ -8,9 +10,7 @@ import {
   type UsageGroup,
   type UsagePage,
   type UsageResult,
-} from "../contract/usage.ts";
-import { type Result, refuse } from "../kernel/messages/refusal.ts";
-import { type UsageSums, usageBetween } from "./queries/usage-hours.ts";
+} from "./wire.ts";
 
 export interface UsageAsk {
   readonly orgId: string;

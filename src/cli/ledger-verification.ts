@@ -3,7 +3,7 @@
  * moment ago may be on its way to the books still: it is waited for as long as is said.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LedgerVerification } from "../contract/billing.ts";
+import type { LedgerVerification } from "../billing/wire.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 
 const LOOK_EVERY_MS = 500;

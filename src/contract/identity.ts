@@ -139,3 +139,6 @@ export function rolesWith(scopes: readonly Permission[]): Role[] {
 export function inBoth(one: readonly Permission[], other: readonly Permission[]): Permission[] {
   return PERMISSIONS.filter((permission) => permits(one, permission) && permits(other, permission));
 }
+
+/** The name of the project that an organisation begins with, and of the one that is meant where none is named. */
+export const DEFAULT_PROJECT = "default";

@@ -104,6 +104,12 @@ export type EntryKind = (typeof ENTRY_KINDS)[number];
 /** `off`: nothing is charged. `prepaid`: runs go on while the balance lasts. `postpaid`: it may fall to −`credit_limit`. */
 export const BILLING_MODES = ["off", "prepaid", "postpaid"] as const;
 export type BillingMode = (typeof BILLING_MODES)[number];
+export const Billing = z.enum(BILLING_MODES);
+
+/** Ten million dollars: more than that nobody means at once. */
+export const MOST_MICROS = 10_000_000_000_000;
+/** How far a balance may fall below 0; null: any. */
+export const CreditLimit = z.int().min(0).max(MOST_MICROS).nullable();
 
 /** Signed: what an organisation has is positive, what it owes negative. */
 export const SignedMicros = z.int();
@@ -136,3 +142,8 @@ export const LedgerEntry = named("LedgerEntry", {
 });
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 export const LedgerEntryList = listOf(LedgerEntry, "LedgerEntryList", "12");
+
+export const Month = z
+  .string()
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, { error: "must be a month: 2026-11" })
+  .meta({ example: "2026-11" });

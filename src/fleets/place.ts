@@ -3,8 +3,6 @@
 import type { Scope } from "../contract/scope.ts";
 import { whyUntrainable } from "../core/training/engine-exactness.ts";
 import { isSilent, probeEndpoint } from "../kernel/clients/probe.ts";
-import type { FleetRow, ReplicaRow } from "../kernel/db/doors-schema.ts";
-import { whyRemoved } from "../kernel/db/fleet-update.ts";
 import { trainingOn } from "../kernel/db/runs.ts";
 import { EndpointUnusable } from "../kernel/endpoint/call.ts";
 import type { FleetPlace, FleetTraining } from "../kernel/kit/fleet-hooks.ts";
@@ -13,6 +11,8 @@ import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { refuseTaken } from "../kernel/service/resolve/endpoint.ts";
 import { openReplica } from "./access.ts";
 import { findFleet, replicasOf } from "./queries.ts";
+import { whyRemoved } from "./stored-update.ts";
+import type { FleetRow, ReplicaRow } from "./tables.ts";
 import { standingOf } from "./views.ts";
 
 interface CalledFleet {

@@ -5,12 +5,12 @@
 import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { type FleetRow, fleets, type ReplicaRow, replicas } from "../kernel/db/doors-schema.ts";
 import { insertOnce, insertWithin, isThere, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Named, namedRows } from "../kernel/db/named-rows.ts";
 import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "../kernel/db/runs.ts";
 import { runs } from "../kernel/db/schema.ts";
 import { inProject } from "../kernel/db/scoped.ts";
+import { type FleetRow, fleets, type ReplicaRow, replicas } from "./tables.ts";
 
 type Owner = "org_id" | "project_id";
 export type NamedFleet = Named<typeof fleets>;

@@ -10,7 +10,6 @@ import type { ReplicaCapabilities, UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import type { ReplicaRow } from "../kernel/db/doors-schema.ts";
 import { allowedHosts, refuseAddress, wayOut } from "../kernel/kit/address.ts";
 import { type CreateOptions, hashedWith, type Made } from "../kernel/kit/idempotency.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
@@ -34,6 +33,7 @@ import {
   updateReplica,
 } from "./queries.ts";
 import { strayKey } from "./replica-keys.ts";
+import type { ReplicaRow } from "./tables.ts";
 import { twinOf } from "./twins.ts";
 import { refusePaused, replicaView, tellFleet } from "./views.ts";
 import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";

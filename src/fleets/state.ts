@@ -7,8 +7,8 @@
 
 import type { FleetUpdate } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { type StoredUpdate, whyRemoved } from "../kernel/db/fleet-update.ts";
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
+import { type StoredUpdate, whyRemoved } from "./stored-update.ts";
 import type { Stretch } from "./stretches.ts";
 import { type Places, twinsOf } from "./twins.ts";
 import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.ts";

@@ -5,10 +5,11 @@
  * nothing. What only says that all is as it was is not written: when a replica was last asked, and how far the stretch
  * that goes on is confirmed.
  */
-import { readUpdate, type StoredUpdate } from "../kernel/db/fleet-update.ts";
+
 import { Rows } from "../kernel/kit/rows.ts";
 import type { FleetCall } from "./rpc.ts";
 import { type FleetState, newFleet, type Replica } from "./state.ts";
+import { readUpdate, type StoredUpdate } from "./stored-update.ts";
 import type { Stretch } from "./stretches.ts";
 
 export type FleetOf = Pick<FleetCall, "scope" | "fleet_id">;

@@ -1,12 +1,12 @@
 /** Fleets and replicas as the wire has them: what is stored, with how each of them is, which its object knows. */
 
 import type { Scope } from "../contract/scope.ts";
-import type { ReplicaRow } from "../kernel/db/doors-schema.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { NamedFleet } from "./queries.ts";
 import { type FleetStanding, fleetObject, type ReplicaStanding } from "./rpc.ts";
+import type { ReplicaRow } from "./tables.ts";
 import type { FleetView, ReplicaView } from "./wire.ts";
 
 export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): Promise<ReplicaView> {

@@ -2,28 +2,20 @@
  * The deletion of whole projects and organisations. From the batch that begins it nobody gets in; rows are counted before
  * they go, a slice at a time.
  */
-import { and, asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
+import { asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../kernel/db/doors-schema.ts";
-import { reportLinks, signInCodes, webSessions } from "../kernel/db/page-schema.ts";
 import {
-  apiKeys,
-  budgets,
   type DeletionRow,
   datasets,
   deletions,
   endpoints,
   idempotencyKeys,
-  invitations,
   judgeVerdicts,
-  members,
   organizations,
-  people,
   projects,
   runs,
   secrets,
   trainerTokens,
-  usageHours,
 } from "../kernel/db/schema.ts";
 import {
   type Condition,
@@ -31,9 +23,9 @@ import {
   inProject,
   type OrganizationTable,
   type ProjectTable,
-  unscoped,
 } from "../kernel/db/scoped.ts";
-import { works } from "../kernel/db/working-keys.ts";
+import { tablesOf } from "../kernel/db/slice-tables.ts";
+import { accounts } from "../kernel/kit/account-hooks.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
 /** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */
@@ -46,7 +38,6 @@ export async function beginProjectDeletion(
   const owned = inOrganization(database, orgId);
   const now = made.created_at;
   const open = [eq(projects.id, projectId), isNull(projects.deleted_at)];
-  const keys = [eq(apiKeys.project_id, projectId), isNull(apiKeys.revoked_at)];
   const ofProject = [eq(deletions.kind, "project"), eq(deletions.target_id, projectId)];
   const row = rowOfNew(made, "project", projectId);
   const [, , , found] = await owned.batch([
@@ -55,7 +46,7 @@ export async function beginProjectDeletion(
       project_id: projectId,
     }),
     owned.update(projects, { deleted_at: now, name: null }, ...open),
-    owned.update(apiKeys, { revoked_at: now }, ...keys),
+    accounts().revokeKeys(database, { orgId, projectId }, now),
     owned.select(deletions, ...ofProject),
   ]);
   return found[0] ?? null;
@@ -71,7 +62,7 @@ export async function beginOrganizationDeletion(
   const { byOperator, ...begun } = made;
   const now = begun.created_at;
   const open = isNull(organizations.deleted_at);
-  const operators = owned.columns({ id: apiKeys.id }, apiKeys, works(now), sql`instr(${apiKeys.scopes}, '"operator"')`);
+  const operators = accounts().operatorKeys(database, orgId, now);
   const is = there(owned.columns({ id: organizations.id }, organizations, open));
   const own = () => [eq(deletions.kind, "organization"), eq(deletions.target_id, orgId)];
   const hasBegun = there(owned.columns({ id: deletions.id }, deletions, ...own()));
@@ -79,7 +70,7 @@ export async function beginOrganizationDeletion(
   const [, , , found] = await owned.batch([
     owned.insertIf(byOperator ? is : sql`${is} and ${notExists(operators)}`, deletions, row),
     owned.update(organizations, { deleted_at: now }, open, hasBegun),
-    owned.update(apiKeys, { revoked_at: now }, isNull(apiKeys.revoked_at), hasBegun),
+    accounts().revokeKeys(database, { orgId, projectId: null }, now, hasBegun),
     owned.select(deletions, ...own()),
   ]);
   return found[0] ?? null;
@@ -110,17 +101,15 @@ export async function nameOfOrganization(database: D1Database, orgId: string): P
 }
 
 /** What a project has besides its runs, and the receipts of what was deleted in it. */
-const OF_PROJECT: readonly ProjectTable[] = [
-  ...[apiKeys, datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens],
-  ...[fleets, replicas, webhookEndpoints, webhookSecrets, triggers],
-  ...[webSessions, signInCodes, reportLinks],
-];
+function ofProject(): ProjectTable[] {
+  return [datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens, ...tablesOf("ofProject")];
+}
 
 /** Rows of a project, its own included, the receipts in it left out. */
 export async function countRowsOfProject(database: D1Database, scope: Scope): Promise<number> {
   const project = inProject(database, scope);
   const own = inOrganization(database, scope.orgId).columns({ n: count() }, projects, eq(projects.id, scope.projectId));
-  const counted = await project.batch([own, ...OF_PROJECT.map((table) => project.columns({ n: count() }, table))]);
+  const counted = await project.batch([own, ...ofProject().map((table) => project.columns({ n: count() }, table))]);
   return counted.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
 }
 
@@ -130,7 +119,9 @@ export async function deleteRowsOfProject(database: D1Database, scope: Scope, li
   const receipts = project.delete(deletions, ne(deletions.kind, "project"));
   const gone = await project.batch([
     receipts,
-    ...OF_PROJECT.map((table) => project.delete(table, first(project.columns({ at: sql`rowid` }, table).limit(limit)))),
+    ...ofProject().map((table) =>
+      project.delete(table, first(project.columns({ at: sql`rowid` }, table).limit(limit))),
+    ),
   ]);
   if (gone.some(({ meta }) => meta.changes >= limit)) return false;
   await inOrganization(database, scope.orgId).delete(projects, eq(projects.id, scope.projectId));
@@ -141,10 +132,9 @@ function first(rows: ReturnType<ReturnType<typeof inProject>["columns"]>): Condi
   return inArray(sql`rowid`, rows);
 }
 
-const OF_ORGANIZATION: readonly OrganizationTable[] = [
-  ...[apiKeys, invitations, members, organizations, webSessions, signInCodes],
-  ...[budgets, usageHours],
-];
+function ofOrganization(): OrganizationTable[] {
+  return [organizations, ...tablesOf("ofOrganization")];
+}
 
 /** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */
 export async function countRowsOfOrganization(
@@ -155,34 +145,19 @@ export async function countRowsOfOrganization(
   const owned = inOrganization(database, orgId);
   const begun = await owned.select(deletions, eq(deletions.kind, "project"), eq(deletions.requested_by, by));
   const keys = inProject(database, { orgId, projectId: "" }).columns({ n: count() }, idempotencyKeys);
-  const counted = await owned.batch([keys, ...OF_ORGANIZATION.map((table) => owned.columns({ n: count() }, table))]);
-  const strangers = await unscoped(database, "operator")
-    .select({ n: count() })
-    .from(people)
-    .where(onlyIn(database, orgId));
-  const rows = [...counted, strangers].reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
+  const counted = await owned.batch([keys, ...ofOrganization().map((table) => owned.columns({ n: count() }, table))]);
+  const people = await accounts().countOwnPeople(database, orgId);
+  const rows = counted.reduce((sum, [row]) => sum + (row?.n ?? 0), people);
   return { rows, projects: begun.map(({ counts }) => counts) };
 }
 
 /** Deletes them, and all receipts of the organisation but the one that is about itself. */
 export async function deleteRowsOfOrganization(database: D1Database, orgId: string): Promise<void> {
   const owned = inOrganization(database, orgId);
-  // While it is known who its members are.
-  await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
+  await accounts().deleteOwnPeople(database, orgId);
   await owned.batch([
     inProject(database, { orgId, projectId: "" }).delete(idempotencyKeys),
     owned.delete(deletions, or(ne(deletions.kind, "organization"), ne(deletions.target_id, orgId))),
-    ...OF_ORGANIZATION.map((table) => owned.delete(table)),
+    ...ofOrganization().map((table) => owned.delete(table)),
   ]);
-}
-
-/** People who are members of this organisation, and of no other. */
-function onlyIn(database: D1Database, orgId: string): Condition {
-  const d1 = unscoped(database, "operator");
-  const here = d1.select({ id: members.person_id }).from(members).where(eq(members.org_id, orgId));
-  const elsewhere = d1
-    .select({ id: members.person_id })
-    .from(members)
-    .where(and(eq(members.person_id, people.id), ne(members.org_id, orgId)));
-  return and(inArray(people.id, here), notExists(elsewhere));
 }

@@ -2,10 +2,10 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
-import { reportLinks, webSessions } from "../kernel/db/page-schema.ts";
 import { unfinishedRuns } from "../kernel/db/runs.ts";
 import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } from "../kernel/db/schema.ts";
 import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "../kernel/db/scoped.ts";
+import { tablesOf } from "../kernel/db/slice-tables.ts";
 
 /** Null for a project that is not there, or is being deleted. */
 export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {
@@ -85,7 +85,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
 /** True while there is something here that will be older than it is to be kept one day. */
 export async function hasToSweep(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
-  const tables: ProjectTable[] = [idempotencyKeys, deletions, reportLinks, webSessions];
+  const tables: ProjectTable[] = [idempotencyKeys, deletions, ...tablesOf("swept")];
   if (kept.runs_days !== null) tables.push(runs);
   if (kept.datasets_days !== null) tables.push(datasets);
   if (kept.verdicts_days !== null) tables.push(judgeVerdicts);

@@ -1,5 +1,5 @@
 /** What was changed in the organisation. */
-import type { AuditEntry, AuditList } from "../contract/audit-log.ts";
+import type { AuditEntry, AuditList } from "../accounts/wire.ts";
 import type { AuditLogQuery, CallOptions } from "./options.ts";
 import type { PagePromise } from "./requests.ts";
 import { Resource } from "./resource.ts";

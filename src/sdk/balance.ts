@@ -1,5 +1,5 @@
 /** The money that an organisation has. */
-import type { BalanceView } from "../contract/billing.ts";
+import type { BalanceView } from "../billing/wire.ts";
 import type { CallOptions, OrganizationQuery } from "./options.ts";
 import { search } from "./requests.ts";
 import { Resource } from "./resource.ts";

@@ -1,5 +1,5 @@
 /** Budgets: limits of what may be spent in a month. */
-import type { BudgetPatch, BudgetRequest, BudgetView } from "../contract/billing.ts";
+import type { BudgetPatch, BudgetRequest, BudgetView } from "../billing/wire.ts";
 import { Editable } from "./resource.ts";
 
 /** Each budget says what is spent of it this month. */

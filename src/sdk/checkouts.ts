@@ -1,5 +1,5 @@
 /** Payments, where the deployment takes them. */
-import type { CheckoutRequest, CheckoutView } from "../contract/billing.ts";
+import type { CheckoutRequest, CheckoutView } from "../billing/wire.ts";
 import type { PostOptions } from "./options.ts";
 import { Resource } from "./resource.ts";
 

@@ -9,7 +9,7 @@
  * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
  */
 
-import type { WhoAmI } from "../contract/accounts.ts";
+import type { WhoAmI } from "../accounts/wire.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Balance } from "./balance.ts";
@@ -45,6 +45,7 @@ import { WebhookEndpoints } from "./webhook-endpoints.ts";
 export type {
   AcceptedInvitation,
   ApiKeyView,
+  AuditEntry,
   CreatedInvitation,
   CreatedKey,
   CreatedOrganization,
@@ -53,11 +54,12 @@ export type {
   OrganizationView,
   PersonView,
   ProjectView,
-} from "../contract/accounts.ts";
+  SessionView,
+  SignInCode,
+} from "../accounts/wire.ts";
+export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../billing/wire.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RunAudit } from "../contract/audit.ts";
-export type { AuditEntry } from "../contract/audit-log.ts";
-export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../contract/billing.ts";
 export type { ComparedTask, RunComparison } from "../contract/comparison.ts";
 export type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 export type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
@@ -94,7 +96,6 @@ export type {
   WholeTurn,
 } from "../contract/turns.ts";
 export type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-export type { SessionView, SignInCode } from "../contract/web-session.ts";
 export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../fleets/wire.ts";
 export type { CreatedReportLink, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";

@@ -5,7 +5,7 @@ import type {
   CreatedInvitation,
   InvitationRequest,
   InvitationView,
-} from "../contract/accounts.ts";
+} from "../accounts/wire.ts";
 import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { Collection } from "./resource.ts";

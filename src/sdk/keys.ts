@@ -1,5 +1,5 @@
 /** API keys. Keys that have ended stay in the list. */
-import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequestInput, RotateRequestInput } from "../contract/accounts.ts";
+import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequestInput, RotateRequestInput } from "../accounts/wire.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { Readable } from "./resource.ts";
 

@@ -1,5 +1,5 @@
 /** The ledger: every charge, payment and correction of an organisation. */
-import type { AdjustmentRequest, LedgerVerification, PostedEntry, TopUpRequestInput } from "../contract/billing.ts";
+import type { AdjustmentRequest, LedgerVerification, PostedEntry, TopUpRequestInput } from "../billing/wire.ts";
 import type { LedgerEntry } from "../contract/money.ts";
 import type { CallOptions, LedgerQuery, OrganizationQuery, PostOptions } from "./options.ts";
 import { search } from "./requests.ts";

@@ -1,11 +1,11 @@
 /** What the client's methods take beside the bodies of their requests. */
 
+import type { BucketWidth, UsageGroup } from "../billing/wire.ts";
 import type { CompareQuery } from "../contract/comparison.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { EntryKind } from "../contract/money.ts";
 import type { GroupSort } from "../contract/rollout-list.ts";
 import type { RunStatus, RunView } from "../contract/run.ts";
-import type { BucketWidth, UsageGroup } from "../contract/usage.ts";
 import type { DeliveryState } from "../webhooks/wire.ts";
 
 export interface Page<T> {

@@ -1,5 +1,5 @@
 /** The organisation of the key. */
-import type { OrganizationPatch, OrganizationView } from "../contract/accounts.ts";
+import type { OrganizationPatch, OrganizationView } from "../accounts/wire.ts";
 import type { DeletionView } from "../contract/deletion.ts";
 import type { CallOptions } from "./options.ts";
 import { Resource } from "./resource.ts";

@@ -4,7 +4,7 @@ import type {
   LimitsRequest,
   ListedOrganization,
   OrganizationRequestInput,
-} from "../contract/accounts.ts";
+} from "../accounts/wire.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { Collection } from "./resource.ts";
 

@@ -1,5 +1,5 @@
 /** The people of the organisation. */
-import type { PersonPatch, PersonView } from "../contract/accounts.ts";
+import type { PersonPatch, PersonView } from "../accounts/wire.ts";
 import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions } from "./options.ts";
 import { Collection } from "./resource.ts";

@@ -1,5 +1,5 @@
 /** The projects that the key reaches; by id or name. */
-import type { ProjectPatch, ProjectRequestInput, ProjectView } from "../contract/accounts.ts";
+import type { ProjectPatch, ProjectRequestInput, ProjectView } from "../accounts/wire.ts";
 import type { DeletionView } from "../contract/deletion.ts";
 import { Editable } from "./resource.ts";
 

@@ -1,7 +1,6 @@
 /** Browsers that are signed in to the web page. */
-import type { WhoAmI } from "../contract/accounts.ts";
+import type { SessionRequest, SessionView, SignInCode, WhoAmI } from "../accounts/wire.ts";
 import type { Deleted } from "../contract/endpoint.ts";
-import type { SessionRequest, SessionView, SignInCode } from "../contract/web-session.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { Collection } from "./resource.ts";
 

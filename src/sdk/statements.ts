@@ -1,5 +1,5 @@
 /** Statements of months such as `2026-11`. */
-import type { StatementList, StatementView } from "../contract/statement.ts";
+import type { StatementList, StatementView } from "../billing/wire.ts";
 import type { CallOptions, PageQuery } from "./options.ts";
 import { type PagePromise, pathTo } from "./requests.ts";
 import { Resource } from "./resource.ts";

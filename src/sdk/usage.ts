@@ -1,5 +1,5 @@
 /** What was used, in buckets of hours or days. */
-import type { UsageBucket, UsagePage } from "../contract/usage.ts";
+import type { UsageBucket, UsagePage } from "../billing/wire.ts";
 import type { CallOptions, UsageQuery } from "./options.ts";
 import { type PagePromise, search } from "./requests.ts";
 import { Resource } from "./resource.ts";

@@ -4,9 +4,9 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
-import { type ReportLinkRow, reportLinks } from "../kernel/db/page-schema.ts";
 import { organizations, projects, type RunRow, runs } from "../kernel/db/schema.ts";
 import { type InProject, inProject, unscoped } from "../kernel/db/scoped.ts";
+import { type ReportLinkRow, reportLinks } from "./tables.ts";
 import type { ReportLinkView } from "./wire.ts";
 
 export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;

@@ -2,8 +2,10 @@
 import type { Slice } from "../kernel/http/slice.ts";
 import { dropReportLinks } from "./queries.ts";
 import { reportLinkOperations } from "./routes.ts";
+import { reportLinks } from "./tables.ts";
 
 export const sharing: Slice = {
   operations: reportLinkOperations,
   hooks: { sweepProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
+  tables: { ofProject: [reportLinks], ofRun: [reportLinks], swept: [reportLinks] },
 };

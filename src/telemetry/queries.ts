@@ -4,8 +4,7 @@
  */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
-import { totals } from "../kernel/db/deployment-schema.ts";
-import { runs } from "../kernel/db/schema.ts";
+import { runs, totals } from "../kernel/db/schema.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 
 /** Runs that have not ended, by status, and the rollouts they have left and at work. */

@@ -2,12 +2,12 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { type TriggerRow, triggers } from "../kernel/db/doors-schema.ts";
 import { insertWithin, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { namedRows } from "../kernel/db/named-rows.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { organizations, projects } from "../kernel/db/schema.ts";
 import { inProject, unscoped } from "../kernel/db/scoped.ts";
+import { type TriggerRow, triggers } from "./tables.ts";
 import type { TriggerView } from "./wire.ts";
 
 export type NewTrigger = Omit<TriggerRow, "org_id" | "project_id">;

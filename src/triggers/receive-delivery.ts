@@ -2,7 +2,6 @@
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { TriggerRow } from "../kernel/db/doors-schema.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { PROCESS_TURNS } from "../kernel/kit/fair-turns.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
@@ -15,6 +14,7 @@ import { checkWhen, filled, fillingOf } from "./mapping.ts";
 import { findTrigger, triggerAnywhere } from "./queries.ts";
 import type { TriggerPlace, Verdict } from "./rpc.ts";
 import { triggerObject } from "./rpc.ts";
+import type { TriggerRow } from "./tables.ts";
 import { readRun, within } from "./template.ts";
 import { isUnsigned, type Signed, verifyDelivery } from "./verify-delivery.ts";
 import type { TriggerReceipt, TriggerTest, TriggerTestRequest } from "./wire.ts";

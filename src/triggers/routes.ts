@@ -1,7 +1,6 @@
 /** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
 import * as z from "zod";
 import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
-import type { TriggerRow } from "../kernel/db/doors-schema.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";
 import { Refusal, unwrap } from "../kernel/http/errors.ts";
@@ -13,6 +12,7 @@ import { resourceOperations } from "../kernel/http/resource.ts";
 import { isRefused, refuseStranger, sharerOf } from "../kernel/http/strangers.ts";
 import { findTrigger, listTriggers, triggerViewOf } from "./queries.ts";
 import type { LoggedDelivery } from "./rpc.ts";
+import type { TriggerRow } from "./tables.ts";
 import {
   CreatedTrigger,
   type TriggerDelivery,

@@ -10,7 +10,6 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { faultInSecret } from "../contract/signing-secret.ts";
 import { mintId } from "../core/ids.ts";
-import type { TriggerRow } from "../kernel/db/doors-schema.ts";
 import { given } from "../kernel/kit/given.ts";
 import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
 import { minting, seal, sealContext } from "../kernel/kit/secrets.ts";
@@ -28,6 +27,7 @@ import {
 } from "./queries.ts";
 import type { LoggedDelivery } from "./rpc.ts";
 import { triggerObject } from "./rpc.ts";
+import type { TriggerRow } from "./tables.ts";
 import { checkTemplate } from "./template.ts";
 import type { CreatedTrigger, TriggerPatch, TriggerRequest } from "./wire.ts";
 

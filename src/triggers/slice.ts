@@ -6,6 +6,7 @@ import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { deleteTrigger, someTriggers } from "./queries.ts";
 import { triggerOperations } from "./routes.ts";
 import { triggerObject } from "./rpc.ts";
+import { triggers as triggerTable } from "./tables.ts";
 
 const AT_ONCE = 100;
 
@@ -19,4 +20,11 @@ async function stopProject(env: Env, scope: Scope, subrequests: Subrequests): Pr
   return ids.length;
 }
 
-export const triggers: Slice = { operations: triggerOperations, hooks: { stopProject } };
+export const triggers: Slice = {
+  operations: triggerOperations,
+  hooks: { stopProject },
+  tables: {
+    ofProject: [triggerTable],
+    sealed: { trigger: { table: triggerTable, column: triggerTable.sealed_secret } },
+  },
+};

@@ -2,15 +2,10 @@
 import { asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import {
-  type WebhookEndpointRow,
-  type WebhookSecretRow,
-  webhookEndpoints,
-  webhookSecrets,
-} from "../kernel/db/doors-schema.ts";
 import { insertWithin, isThere, type Kept, type NewRow, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf } from "../kernel/db/page.ts";
 import { inOrganization, inProject } from "../kernel/db/scoped.ts";
+import { type WebhookEndpointRow, type WebhookSecretRow, webhookEndpoints, webhookSecrets } from "./tables.ts";
 
 export type NewWebhook = Omit<WebhookEndpointRow, "org_id" | "project_id">;
 export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;

@@ -7,7 +7,6 @@ import { permits } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import type { WebhookEndpointRow } from "../kernel/db/doors-schema.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { refuseAddress } from "../kernel/kit/address.ts";
 import { given } from "../kernel/kit/given.ts";
@@ -32,6 +31,7 @@ import {
 } from "./queries.ts";
 import { webhookObject } from "./rpc.ts";
 import { messageId } from "./rules.ts";
+import type { WebhookEndpointRow } from "./tables.ts";
 import {
   type CreatedWebhook,
   type DeliveriesQuery,

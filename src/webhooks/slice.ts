@@ -7,6 +7,7 @@ import { webhookListener } from "./emit.ts";
 import { webhooksOfProject } from "./queries.ts";
 import { webhookOperations } from "./routes.ts";
 import { webhookObject } from "./rpc.ts";
+import { webhookEndpoints, webhookSecrets } from "./tables.ts";
 
 async function objectsOfProject(env: Env, scope: Scope, limit: number): Promise<OwnedObject[]> {
   const ids = await webhooksOfProject(env.DB, scope, limit);
@@ -16,4 +17,11 @@ async function objectsOfProject(env: Env, scope: Scope, limit: number): Promise<
   });
 }
 
-export const webhooks: Slice = { operations: webhookOperations, hooks: { events: webhookListener, objectsOfProject } };
+export const webhooks: Slice = {
+  operations: webhookOperations,
+  hooks: { events: webhookListener, objectsOfProject },
+  tables: {
+    ofProject: [webhookEndpoints, webhookSecrets],
+    sealed: { webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret } },
+  },
+};

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
 import type { Role } from "../../src/contract/identity.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
 const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;

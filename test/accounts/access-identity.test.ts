@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
 import { DEFAULT_LIMITS, PERMISSIONS_OF, type Role } from "../../src/contract/identity.ts";
 import type { SignOrder } from "../fakes/access-team.ts";
-import { admit } from "../kernel/http/accounts.ts";
 import { openDoor } from "../kernel/http/door.ts";
+import { admit } from "./admit.ts";
 
 const NOW = 1_792_000_000_000;
 const SECONDS = NOW / 1000;

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { AuditList } from "../../src/contract/audit-log.ts";
+import { AuditList } from "../../src/accounts/wire.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { AuditObject } from "../../src/index.ts";
 import { services } from "../../src/kernel/service/services.ts";

@@ -8,10 +8,10 @@ import type { Role } from "../../src/contract/identity.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { endpoints, runs } from "../../src/kernel/db/schema.ts";
 import { minting } from "../../src/kernel/kit/secrets.ts";
-import { keyRow } from "../kernel/http/accounts.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { keyRow } from "./admit.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
 const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;

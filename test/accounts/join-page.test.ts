@@ -1,6 +1,6 @@
 /** The link of an invitation, and the page that it opens. */
 import { expect, test } from "vitest";
-import { openTenant } from "../kernel/http/tenant.ts";
+import { openTenant } from "./tenant.ts";
 
 const REQUEST = { email: "ann@example.com", role: "developer" };
 const matches = (text: string, pattern: RegExp) => Array.from(text.matchAll(pattern), ([, found = ""]) => found);

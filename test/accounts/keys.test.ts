@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
-import { openTenant, storedKey, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, storedKey, type Tenant } from "./tenant.ts";
 
 const REQUEST = { name: "nightly", scopes: ["runs:write", "rollouts:read"] };
 

@@ -6,8 +6,8 @@ import { createApp } from "../../src/kernel/http/app.ts";
 import { services } from "../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../src/slice-services.ts";
 import { OPERATIONS } from "../../src/slices.ts";
-import { openTenant } from "../kernel/http/tenant.ts";
 import { checked } from "../kernel/http/validate-responses.ts";
+import { openTenant } from "./tenant.ts";
 
 const TOKEN = "the deployment's own token, of 32 characters";
 

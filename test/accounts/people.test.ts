@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { PERMISSIONS, PERMISSIONS_OF, permits, type Role } from "../../src/contract/identity.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { DEFAULT_RETENTION } from "../../src/contract/identity.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import { openTenant } from "../kernel/http/tenant.ts";
+import { openTenant } from "./tenant.ts";
 
 test("a project is made, read by id and by name, and keeps things as long as the defaults say", async () => {
   const { call, admin, clock } = await openTenant();

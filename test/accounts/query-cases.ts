@@ -7,9 +7,10 @@ import * as people from "../../src/accounts/queries/people.ts";
 import * as projects from "../../src/accounts/queries/projects.ts";
 import { personBehind, whoStillMay } from "../../src/accounts/queries/standing.ts";
 import * as sessions from "../../src/accounts/queries/web-sessions.ts";
+import * as workingKeys from "../../src/accounts/queries/working-keys.ts";
 import type { OrganizationCase } from "../kernel/db/cases.ts";
 import { codeRow, sessionRow } from "../kernel/db/tenants.ts";
-import { keyRow } from "../kernel/http/accounts.ts";
+import { keyRow } from "./admit.ts";
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const at = { created_at: 2000 };
@@ -46,6 +47,15 @@ export const ACCOUNT_CASES: Readonly<Record<string, OrganizationCase>> = {
       await whoStillMay(d1, scope, `per_${mark}`, "runs:read", 3000),
     ];
   },
+  operatorKeys: async (d1, { orgId }) => {
+    await apiKeys.insertApiKey(d1, orgId, { ...newKey(""), project_id: null, scopes: ["operator"] }, null);
+    return await workingKeys.operatorKeys(d1, orgId, 3000);
+  },
+  countOwnPeople: (d1, { orgId }) => people.countOwnPeople(d1, orgId),
+  deleteOwnPeople: async (d1, { orgId }) => [
+    await people.countOwnPeople(d1, orgId),
+    await people.deleteOwnPeople(d1, orgId),
+  ],
   personBehind: (d1, { orgId }, mark) => personBehind(d1, orgId, `key_${mark}`),
   readSettings: (d1, { orgId }) => organizations.readSettings(d1, orgId),
   findOrganization: (d1, { orgId }) => organizations.findOrganization(d1, orgId),
@@ -103,6 +113,7 @@ export const IN_REACH: typeof ACCOUNT_CASES = {
     const by = { who: await adminOf(d1, reach.orgId), now: 3000 };
     return await apiKeys.updateApiKey(d1, reach, `key_${mark}`, { name: "other" }, by);
   },
+  revokeKeys: (d1, reach) => workingKeys.revokeKeys(d1, reach, 3000),
   revokeApiKey: (d1, reach, mark) => apiKeys.revokeApiKey(d1, reach, `key_${mark}`, 3000),
   findWebSession: (d1, reach, mark) => sessions.findWebSession(d1, { ...reach, whose: null }, `ses_${mark}`),
   listWebSessions: (d1, reach) => sessions.listWebSessions(d1, { ...reach, whose: null }, FIRST),

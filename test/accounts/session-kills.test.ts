@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
 import { killedAt } from "../kernel/http/killed.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
 const MOST_CALLS = 12;

@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { expect, test } from "vitest";
 import { beginSession, listWebSessions } from "../../src/accounts/queries/web-sessions.ts";
+import { webSessions } from "../../src/accounts/tables.ts";
 import { mintToken } from "../../src/core/ids.ts";
-import { webSessions } from "../../src/kernel/db/page-schema.ts";
 import { REMEMBERED_MS } from "../../src/kernel/http/operation.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { joined } from "../kernel/http/authorization/things.ts";
 import { type Browser, openBrowser } from "../kernel/http/browser.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
 const LOCAL = "http://127.0.0.1:8787";

@@ -4,11 +4,15 @@
  */
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type {
+  BalanceView,
+  LedgerVerification,
+  StatementList,
+  StatementView,
+  UsagePage,
+} from "../../src/billing/wire.ts";
 import type { ChargeAudit } from "../../src/contract/audit.ts";
-import type { BalanceView, LedgerVerification } from "../../src/contract/billing.ts";
 import type { LedgerEntry } from "../../src/contract/money.ts";
-import type { StatementList, StatementView } from "../../src/contract/statement.ts";
-import type { UsagePage } from "../../src/contract/usage.ts";
 import { settle } from "../kernel/paying.ts";
 import {
   aTale,

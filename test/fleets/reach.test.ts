@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
 import { fleetReach } from "../../src/fleets/reach.ts";
 import type { EndedCall, FleetCall, FleetPermit } from "../../src/fleets/rpc.ts";
-import { fleets, replicas } from "../../src/kernel/db/doors-schema.ts";
+import { fleets, replicas } from "../../src/fleets/tables.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import type { RolloutSpec } from "../../src/kernel/messages/wire.ts";

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { mintId } from "../../src/core/ids.ts";
-import { type FleetRow, fleets, type ReplicaRow, replicas } from "../../src/kernel/db/doors-schema.ts";
+import { type FleetRow, fleets, type ReplicaRow, replicas } from "../../src/fleets/tables.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { minting } from "../../src/kernel/kit/secrets.ts";
 

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunView } from "../../src/contract/run.ts";
-import { fleets } from "../../src/kernel/db/doors-schema.ts";
+import { fleets } from "../../src/fleets/tables.ts";
 import { getRun, insertRun } from "../../src/kernel/db/runs.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";

@@ -14,8 +14,8 @@ import { hostName } from "../../src/kernel/kit/names.ts";
 import { idMac } from "../../src/kernel/kit/secrets.ts";
 import type { RolloutSpec, RolloutStanding } from "../../src/kernel/messages/wire.ts";
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
+import { admit } from "../accounts/admit.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
-import { admit } from "./http/accounts.ts";
 import { checked } from "./http/validate-responses.ts";
 import type { Inquiry, Release, Seen } from "./script.ts";
 

@@ -6,12 +6,20 @@ import type { Authentication } from "../../src/kernel/http/operation.ts";
 import { type AccountHooks, registerAccounts } from "../../src/kernel/kit/account-hooks.ts";
 import { readTokenKind } from "../../src/kernel/kit/secrets.ts";
 
+function fail(): never {
+  throw new Error("no organisation is deleted here");
+}
+
 const hooks: AccountHooks = {
   settingsOf: async () => ({ limits: DEFAULT_LIMITS, billing: "off", allowed_hosts: null, open: true }),
   projectId: ({ DB }) => DB.prepare("select id from projects").first<string>("id"),
   hasPayer: async () => true,
   whoStillMay: async (_env, _scope, who) => who,
   ownersOf: async () => [],
+  revokeKeys: fail,
+  operatorKeys: fail,
+  countOwnPeople: fail,
+  deleteOwnPeople: fail,
   beginChange: async () => 1,
   endChange: async () => undefined,
 };

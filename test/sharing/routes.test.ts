@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { mintRunId, mintToken } from "../../src/core/ids.ts";
 import { endpoints, runs } from "../../src/kernel/db/schema.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
+import { openTenant, type Tenant } from "../accounts/tenant.ts";
 import { RUN } from "../kernel/http/examples.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
-import { openTenant, type Tenant } from "../kernel/http/tenant.ts";
 
 const SHARED = "/v1/shared-report";
 const DAY = 24 * 3600_000;

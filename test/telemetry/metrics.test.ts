@@ -3,7 +3,7 @@ import { env, exports } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { endpointObject } from "../../src/kernel/kit/names.ts";
 import { scrapeMetrics } from "../../src/telemetry/scrape-metrics.ts";
-import { admit } from "../kernel/http/accounts.ts";
+import { admit } from "../accounts/admit.ts";
 import { openPlatform } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";

@@ -7,7 +7,7 @@ import type { RunCounts, RunStatus } from "../../src/contract/run.ts";
 import { insertRun, type NewRun, updateRun } from "../../src/kernel/db/runs.ts";
 import { runs } from "../../src/kernel/db/schema.ts";
 import { countUnfinishedRuns, listEndpointsInUse, readTotals } from "../../src/telemetry/queries.ts";
-import { admit } from "../kernel/http/accounts.ts";
+import { admit } from "../accounts/admit.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
 
 const scope = { orgId: `org_${crypto.randomUUID()}`, projectId: `pj_${crypto.randomUUID()}` };

@@ -10,7 +10,7 @@ import type { RunView } from "../../src/contract/run.ts";
 import { getTrigger, insertTrigger } from "../../src/triggers/queries.ts";
 import { findHook } from "../../src/triggers/receive-delivery.ts";
 import type { CreatedTrigger, TriggerDelivery, TriggerReceipt } from "../../src/triggers/wire.ts";
-import { openTenant } from "../kernel/http/tenant.ts";
+import { openTenant } from "../accounts/tenant.ts";
 import { type Door, openPlatform } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
 import { githubSignature, standardHeaders } from "./signing.ts";

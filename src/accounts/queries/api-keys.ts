@@ -14,16 +14,17 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import type { ApiKeyView } from "../../contract/accounts.ts";
 import { type Permission, rolesWith } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { organizations, projects } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, type Write } from "../../kernel/db/scoped.ts";
-import { works } from "../../kernel/db/working-keys.ts";
+import { type ApiKeyRow, apiKeys, members } from "../tables.ts";
+import type { ApiKeyView } from "../wire.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 import type { Reach } from "./projects.ts";
+import { works } from "./working-keys.ts";
 
 export type NewKey = Omit<ApiKeyRow, "org_id">;
 

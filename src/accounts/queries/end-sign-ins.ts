@@ -1,7 +1,7 @@
 /** What a key or a person is signed in to the web page with ends with them. */
 import { eq } from "drizzle-orm";
-import { signInCodes, type WebSessionRow, webSessions } from "../../kernel/db/page-schema.ts";
 import type { Condition, InOrganization, Write } from "../../kernel/db/scoped.ts";
+import { signInCodes, type WebSessionRow, webSessions } from "../tables.ts";
 
 /** Of a key, or of a person; the other is null. */
 export type Whose = Pick<WebSessionRow, "key_id" | "person_id">;

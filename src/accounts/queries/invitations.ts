@@ -21,12 +21,13 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import type { InvitationView } from "../../contract/accounts.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import { apiKeys, type InvitationRow, invitations, members, organizations, people } from "../../kernel/db/schema.ts";
+import { organizations } from "../../kernel/db/schema.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
+import { apiKeys, type InvitationRow, invitations, members, people } from "../tables.ts";
+import type { InvitationView } from "../wire.ts";
 import { dropEnded, isThere, mayHave, type NewKey } from "./api-keys.ts";
 import { hasProved } from "./people.ts";
 

@@ -4,8 +4,9 @@
  */
 import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { organizations, projects } from "../../kernel/db/schema.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
+import { type ApiKeyRow, apiKeys, members } from "../tables.ts";
 
 /** A key with what its organisation says about it. */
 export interface FoundKey {

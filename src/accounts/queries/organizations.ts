@@ -1,20 +1,13 @@
 /** Organisations: made by the bootstrap or by an operator, with a first project and a first key in the same batch. */
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
-import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import {
-  type ApiKeyRow,
-  apiKeys,
-  deletions,
-  type OrganizationRow,
-  organizations,
-  type ProjectRow,
-  projects,
-} from "../../kernel/db/schema.ts";
+import { deletions, type OrganizationRow, organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, type Statement, unscoped } from "../../kernel/db/scoped.ts";
 import type { OrganizationSettings } from "../../kernel/kit/account-hooks.ts";
+import { type ApiKeyRow, apiKeys } from "../tables.ts";
+import type { ListedOrganization, OrganizationView } from "../wire.ts";
 
 /** What an organisation begins with. */
 export interface Founding {

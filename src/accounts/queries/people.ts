@@ -4,7 +4,6 @@
  * and for nobody else who was invited by it.
  */
 import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
-import type { PersonView } from "../../contract/accounts.ts";
 import {
   type OrganizationLimits,
   PERMISSIONS,
@@ -14,8 +13,10 @@ import {
   type Role,
 } from "../../contract/identity.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import { apiKeys, invitations, members, organizations, people } from "../../kernel/db/schema.ts";
+import { organizations } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "../../kernel/db/scoped.ts";
+import { apiKeys, invitations, members, people } from "../tables.ts";
+import type { PersonView } from "../wire.ts";
 import { mayNow } from "./api-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 
@@ -201,4 +202,24 @@ export async function ownersOf(database: D1Database, orgId: string, limit: numbe
     .joined({ email: people.email }, [members, people], eq(people.id, members.person_id), isOwner)
     .limit(limit);
   return rows.map(({ email }) => email);
+}
+
+/** How many people are members of this organisation, and of no other. */
+export async function countOwnPeople(database: D1Database, orgId: string): Promise<number> {
+  return await unscoped(database, "operator").$count(people, onlyIn(database, orgId));
+}
+
+/** Deletes them. */
+export async function deleteOwnPeople(database: D1Database, orgId: string): Promise<void> {
+  await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
+}
+
+function onlyIn(database: D1Database, orgId: string): SQL | undefined {
+  const all = unscoped(database, "operator");
+  const here = all.select({ id: members.person_id }).from(members).where(eq(members.org_id, orgId));
+  const elsewhere = all
+    .select({ id: members.person_id })
+    .from(members)
+    .where(and(eq(members.person_id, people.id), ne(members.org_id, orgId)));
+  return and(inArray(people.id, here), notExists(elsewhere));
 }

@@ -1,12 +1,12 @@
 /** Projects of an organisation. One whose deletion has begun has no name and is nobody's. */
 import { and, count, eq, exists, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
-import type { ProjectView } from "../../contract/accounts.ts";
 import { DEFAULT_RETENTION } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import type { ProjectView } from "../wire.ts";
 import { merged } from "./organizations.ts";
 
 export type NamedProject = ProjectRow & { readonly name: string };

@@ -2,8 +2,9 @@
 import { eq, isNull } from "drizzle-orm";
 import { inBoth, PERMISSIONS_OF, type Permission, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type ApiKeyRow, apiKeys, organizations } from "../../kernel/db/schema.ts";
+import { organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import { type ApiKeyRow, apiKeys } from "../tables.ts";
 import { findMember } from "./people.ts";
 
 /** A key that was rotated is followed so often. */

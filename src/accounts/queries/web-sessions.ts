@@ -6,14 +6,22 @@
 import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { SessionView } from "../../contract/web-session.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
-import { type SignInCodeRow, signInCodes, type WebSessionRow, webSessions } from "../../kernel/db/page-schema.ts";
-import { type ApiKeyRow, apiKeys, members, organizations, projects } from "../../kernel/db/schema.ts";
+import { organizations, projects } from "../../kernel/db/schema.ts";
 import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../kernel/db/scoped.ts";
-import { works } from "../../kernel/db/working-keys.ts";
+import {
+  type ApiKeyRow,
+  apiKeys,
+  members,
+  type SignInCodeRow,
+  signInCodes,
+  type WebSessionRow,
+  webSessions,
+} from "../tables.ts";
+import type { SessionView } from "../wire.ts";
 import { isTheirs, type Whose } from "./end-sign-ins.ts";
 import type { Reach } from "./projects.ts";
+import { works } from "./working-keys.ts";
 
 export type NewSession = Omit<WebSessionRow, "org_id">;
 export type NewSignInCode = Omit<SignInCodeRow, "org_id">;

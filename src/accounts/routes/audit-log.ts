@@ -1,11 +1,11 @@
 /** The audit log, as it is read. Its entries are written around each change (src/kernel/http/audit.ts). */
 import * as z from "zod";
-import { AuditEntry, AuditList } from "../../contract/audit-log.ts";
 import { PageLimit, wholeNumber } from "../../contract/primitives.ts";
 import { readQuery } from "../../kernel/http/answer.ts";
 import type { ApiContext, Operation } from "../../kernel/http/operation.ts";
 import { pageOf } from "../../kernel/http/page.ts";
 import { auditObject, type StoredAuditEntry } from "../rpc.ts";
+import { AuditEntry, AuditList } from "../wire.ts";
 
 const Text = z.string().min(1).max(100);
 const AuditLogQuery = z.strictObject({

@@ -1,6 +1,5 @@
 /** Keys: create, list, read, change, rotate, revoke. The key itself is in the answer that makes it, and nowhere after. */
 
-import { ApiKeyList, ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../../contract/accounts.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
 import { unwrap } from "../../kernel/http/errors.ts";
@@ -8,6 +7,7 @@ import { type ApiContext, type Operation, pathParam, serviceOf } from "../../ker
 import { PageQuery, pageReply } from "../../kernel/http/page.ts";
 import { findApiKey, keyViewOf, listApiKeys } from "../queries/api-keys.ts";
 import type { AccountsService } from "../service.ts";
+import { ApiKeyList, ApiKeyView, CreatedKey, KeyPatch, KeyRequest, RotateRequest } from "../wire.ts";
 import { rowOfOrganization } from "./row-of-organization.ts";
 
 const service = serviceOf<AccountsService>("accounts");

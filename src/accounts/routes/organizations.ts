@@ -1,16 +1,5 @@
 /** Who asks, the organisation they are of, and for an operator every organisation of the deployment. */
 
-import {
-  BootstrapRequest,
-  CreatedOrganization,
-  LimitsRequest,
-  ListedOrganization,
-  OrganizationList,
-  OrganizationPatch,
-  OrganizationRequest,
-  OrganizationView,
-  WhoAmI,
-} from "../../contract/accounts.ts";
 import type { Caller } from "../../contract/identity.ts";
 import { seconds } from "../../kernel/db/page.ts";
 import type { OrganizationRow } from "../../kernel/db/schema.ts";
@@ -31,6 +20,17 @@ import {
 } from "../queries/organizations.ts";
 import { findProject } from "../queries/projects.ts";
 import type { AccountsService } from "../service.ts";
+import {
+  BootstrapRequest,
+  CreatedOrganization,
+  LimitsRequest,
+  ListedOrganization,
+  OrganizationList,
+  OrganizationPatch,
+  OrganizationRequest,
+  OrganizationView,
+  WhoAmI,
+} from "../wire.ts";
 
 const service = serviceOf<AccountsService>("accounts");
 

@@ -1,15 +1,5 @@
 /** People of an organisation, and the invitations by which they become members. */
 
-import {
-  AcceptedInvitation,
-  AcceptRequest,
-  CreatedInvitation,
-  InvitationList,
-  InvitationRequest,
-  PersonList,
-  PersonPatch,
-  PersonView,
-} from "../../contract/accounts.ts";
 import { Deleted } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
@@ -23,6 +13,16 @@ import { personWhoAsks } from "../callers.ts";
 import { findInvitation, invitationViewOf, listInvitations } from "../queries/invitations.ts";
 import { findMember, listMembers, personViewOf } from "../queries/people.ts";
 import type { AccountsService } from "../service.ts";
+import {
+  AcceptedInvitation,
+  AcceptRequest,
+  CreatedInvitation,
+  InvitationList,
+  InvitationRequest,
+  PersonList,
+  PersonPatch,
+  PersonView,
+} from "../wire.ts";
 import { joinReply } from "./join-page.ts";
 
 const service = serviceOf<AccountsService>("accounts");

@@ -1,6 +1,5 @@
 /** Projects: create, list, read, change. */
 
-import { ProjectList, ProjectPatch, ProjectRequest, ProjectView } from "../../contract/accounts.ts";
 import {
   CREATED_HEADERS,
   creationReply,
@@ -13,6 +12,7 @@ import { type ApiContext, type Operation, pathParam, serviceOf } from "../../ker
 import { PageQuery, pageReply } from "../../kernel/http/page.ts";
 import { findProject, listProjects, projectViewOf } from "../queries/projects.ts";
 import type { AccountsService } from "../service.ts";
+import { ProjectList, ProjectPatch, ProjectRequest, ProjectView } from "../wire.ts";
 import { rowOfOrganization } from "./row-of-organization.ts";
 
 const service = serviceOf<AccountsService>("accounts");

@@ -3,11 +3,9 @@
  * carries it stands in session-cookie.ts, what it is good for in auth.ts.
  */
 
-import { WhoAmI } from "../../contract/accounts.ts";
 import { Deleted } from "../../contract/endpoint.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
-import { SessionList, SessionRequest, SignInCode } from "../../contract/web-session.ts";
 import { readBody } from "../../kernel/http/answer.ts";
 import { logDone } from "../../kernel/http/audit.ts";
 import { Refusal, unwrap } from "../../kernel/http/errors.ts";
@@ -27,6 +25,7 @@ import {
 import type { AccountsService } from "../service.ts";
 import { refuseForeignSignIn, sessionCookie } from "../session-cookie.ts";
 import { type BegunSession, type CodeOwner, sessionOwnerOf } from "../sign-in.ts";
+import { SessionList, SessionRequest, SignInCode, WhoAmI } from "../wire.ts";
 import { callerViewOf } from "./organizations.ts";
 
 const service = serviceOf<AccountsService>("accounts");

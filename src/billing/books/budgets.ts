@@ -5,8 +5,8 @@
  * it is delivered.
  */
 import type { BillingMode } from "../../contract/money.ts";
-import type { BudgetRow } from "../../kernel/db/schema.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
+import type { BudgetRow } from "../tables.ts";
 
 export type Budget = Pick<BudgetRow, "id" | "target_kind" | "target_id" | "limit_micros">;
 

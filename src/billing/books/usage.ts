@@ -6,9 +6,9 @@
  * is the whole hour so far, so a copy may be written any number of times.
  */
 import type { ChargeLines } from "../../contract/money.ts";
-import type { UsageHourRow } from "../../kernel/db/schema.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
 import type { UseCounts } from "../rpc.ts";
+import type { UsageHourRow } from "../tables.ts";
 
 const HOUR = 3_600_000;
 export const BUCKETS = 1000;

@@ -3,15 +3,9 @@
  * is the organisation's object; whoever writes here writes the same again after a kill.
  */
 import { asc } from "drizzle-orm";
-import {
-  type BudgetRow,
-  budgets,
-  type OrganizationRow,
-  organizations,
-  type UsageHourRow,
-  usageHours,
-} from "../../kernel/db/schema.ts";
+import { type OrganizationRow, organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import { type BudgetRow, budgets, type UsageHourRow, usageHours } from "../tables.ts";
 
 /** How it is charged, also of one whose deletion has begun, and its budgets. */
 export async function readTerms(

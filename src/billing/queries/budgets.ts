@@ -3,8 +3,9 @@ import { and, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf } from "../../kernel/db/page.ts";
-import { type BudgetRow, budgets, organizations } from "../../kernel/db/schema.ts";
+import { organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import { type BudgetRow, budgets } from "../tables.ts";
 
 export type NewBudget = Omit<BudgetRow, "org_id">;
 

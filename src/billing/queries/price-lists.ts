@@ -2,10 +2,10 @@
 import { and, asc, count, desc, eq, exists, getTableColumns, gt, lte, ne, notExists, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
 import type { PriceList } from "../../contract/money.ts";
-import { type PriceListRow, priceLists } from "../../kernel/db/deployment-schema.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { DEFAULT_PRICES } from "../default-prices.ts";
+import { type PriceListRow, priceLists } from "../tables.ts";
 
 /** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */
 export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {

@@ -1,9 +1,9 @@
 /** What an organisation used, by the hour: a copy of what its books count. */
 import { and, gte, lt, type SQL, sql } from "drizzle-orm";
 import { CHARGE_LINES, type ChargeLine } from "../../contract/money.ts";
-import { USE_COUNTS, type UsageGroup, type UseCount } from "../../contract/usage.ts";
-import { usageHours } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
+import { usageHours } from "../tables.ts";
+import { USE_COUNTS, type UsageGroup, type UseCount } from "../wire.ts";
 
 export interface UsageQuery {
   /** Null: of any project. */

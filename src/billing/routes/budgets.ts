@@ -1,12 +1,12 @@
 /** Budgets: what an organisation, one of its projects, or one key or person may spend in a month. */
 
-import { BudgetList, BudgetPatch, BudgetRequest, BudgetView } from "../../contract/billing.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { serviceOf } from "../../kernel/http/operation.ts";
 import { resourceOperations } from "../../kernel/http/resource.ts";
 import { refuseOneProject } from "../../kernel/messages/refusal.ts";
 import { findBudget, listBudgets } from "../queries/budgets.ts";
 import type { BillingService } from "../service.ts";
+import { BudgetList, BudgetPatch, BudgetRequest, BudgetView } from "../wire.ts";
 
 const service = serviceOf<BillingService>("billing");
 

@@ -1,13 +1,6 @@
 /** Prices, the balance and the ledger of an organisation, and what an operator posts to it. */
 import * as z from "zod";
 import {
-  AdjustmentRequest,
-  BalanceView,
-  LedgerVerification,
-  PostedEntry,
-  TopUpRequest,
-} from "../../contract/billing.ts";
-import {
   ENTRY_KINDS,
   LedgerEntryList,
   PriceList,
@@ -21,6 +14,7 @@ import { unwrap } from "../../kernel/http/errors.ts";
 import { type ApiContext, type Operation, serviceOf } from "../../kernel/http/operation.ts";
 import type { EntriesPage } from "../rpc.ts";
 import type { BillingService } from "../service.ts";
+import { AdjustmentRequest, BalanceView, LedgerVerification, PostedEntry, TopUpRequest } from "../wire.ts";
 
 const Id = z.string().min(1).max(200);
 const PricesQuery = z.strictObject({

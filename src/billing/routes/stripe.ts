@@ -1,6 +1,5 @@
 /** Paying through Stripe, and what Stripe tells of it. Neither is there before the deployment has an account. */
 
-import { CheckoutRequest, CheckoutView, StripeReceipt } from "../../contract/billing.ts";
 import { AnyObject } from "../../contract/primitives.ts";
 import { IDEMPOTENCY_HEADER, readCreation } from "../../kernel/http/answer.ts";
 import { logDone } from "../../kernel/http/audit.ts";
@@ -9,6 +8,7 @@ import { idempotencyKeyOf, readText } from "../../kernel/http/input.ts";
 import { type ApiContext, type Operation, serviceOf } from "../../kernel/http/operation.ts";
 import { refuseStranger, sharerOf } from "../../kernel/http/strangers.ts";
 import type { BillingService } from "../service.ts";
+import { CheckoutRequest, CheckoutView, StripeReceipt } from "../wire.ts";
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
 

@@ -1,14 +1,22 @@
 /** What an organisation used, and its statements month by month. */
 import * as z from "zod";
+import { Month } from "../../contract/money.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
-import { Month, StatementList, StatementView } from "../../contract/statement.ts";
-import { BUCKET_WIDTHS, USAGE_GROUPS, type UsageGroup, UsagePage } from "../../contract/usage.ts";
-import { statementCsv, usageCsv } from "../../contract/usage-csv.ts";
 import { readQuery } from "../../kernel/http/answer.ts";
 import { Refusal, unwrap } from "../../kernel/http/errors.ts";
 import { parseAs } from "../../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
 import type { BillingService } from "../service.ts";
+import {
+  BUCKET_WIDTHS,
+  StatementList,
+  StatementView,
+  statementCsv,
+  USAGE_GROUPS,
+  type UsageGroup,
+  UsagePage,
+  usageCsv,
+} from "../wire.ts";
 
 const Time = wholeNumber(0, 99_999_999_999);
 const MOST_BUCKETS = 62;

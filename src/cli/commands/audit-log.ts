@@ -1,5 +1,5 @@
 /** `rollcall audit-log`: who changed what in the organisation. */
-import type { AuditEntry } from "../../contract/audit-log.ts";
+import type { AuditEntry } from "../../accounts/wire.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { gather, onPlatform } from "../on-platform.ts";
 import { dollarsText, timeText } from "../terminal/format.ts";

@@ -1,5 +1,5 @@
 /** `rollcall budget …`: what may be charged in a month. */
-import { BUDGET_TARGETS, type BudgetView } from "../../contract/billing.ts";
+import { BUDGET_TARGETS, type BudgetView } from "../../billing/wire.ts";
 import { defined } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";

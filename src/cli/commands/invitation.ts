@@ -1,5 +1,5 @@
 /** `rollcall invitation …`: how people become members. Tokens are read from a terminal or stdin, never from argv. */
-import type { InvitationView } from "../../contract/accounts.ts";
+import type { InvitationView } from "../../accounts/wire.ts";
 import { ROLES } from "../../contract/identity.ts";
 import { RollcallClient } from "../../sdk/client.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";

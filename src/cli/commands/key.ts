@@ -1,5 +1,5 @@
 /** `rollcall key …`: keys of an organisation. A new one is printed by the command that makes it, and by no other. */
-import type { ApiKeyView } from "../../contract/accounts.ts";
+import type { ApiKeyView } from "../../accounts/wire.ts";
 import { PERMISSIONS, type Permission } from "../../contract/identity.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";

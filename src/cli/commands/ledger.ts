@@ -1,6 +1,6 @@
 /** `rollcall prices`, `balance`, `ledger …`, `top-up`, `adjust`: what is asked for, paid and charged. */
 import { randomUUID } from "node:crypto";
-import { ADJUSTMENT_KINDS, type BalanceView, type PostedEntry } from "../../contract/billing.ts";
+import { ADJUSTMENT_KINDS, type BalanceView, type PostedEntry } from "../../billing/wire.ts";
 import { ENTRY_KINDS, type LedgerEntry, type PriceList } from "../../contract/money.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";

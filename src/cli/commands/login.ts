@@ -1,6 +1,7 @@
 /** `rollcall login | logout | whoami`: which key commands speak with, and whose it is. Keys are never read from argv. */
-import { DEFAULT_PROJECT, type WhoAmI } from "../../contract/accounts.ts";
-import { permits } from "../../contract/identity.ts";
+
+import type { WhoAmI } from "../../accounts/wire.ts";
+import { DEFAULT_PROJECT, permits } from "../../contract/identity.ts";
 import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, failedOn, usageError } from "../exit.ts";

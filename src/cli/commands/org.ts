@@ -1,5 +1,5 @@
 /** `rollcall org …`: the organisation of the key, and, for an operator, all of a deployment's. */
-import type { ListedOrganization, OrganizationView } from "../../contract/accounts.ts";
+import type { ListedOrganization, OrganizationView } from "../../accounts/wire.ts";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import { BILLING_MODES } from "../../contract/money.ts";
 import { defined } from "../argument-values.ts";

@@ -1,5 +1,5 @@
 /** `rollcall person list | role | remove`: the members of an organisation, by id or e-mail address. */
-import type { PersonView } from "../../contract/accounts.ts";
+import type { PersonView } from "../../accounts/wire.ts";
 import { ROLES } from "../../contract/identity.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";

@@ -1,5 +1,5 @@
 /** `rollcall project …`: what everything of an organisation belongs to. */
-import type { ProjectView } from "../../contract/accounts.ts";
+import type { ProjectView } from "../../accounts/wire.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { askAloud, isAsking, notConfirmed } from "../confirm.ts";

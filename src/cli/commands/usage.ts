@@ -1,7 +1,13 @@
 /** `rollcall usage` and `rollcall statement`: what was used, and what was charged for it. */
-import type { StatementView } from "../../contract/statement.ts";
-import { USAGE_GROUPS, type UsageBucket, type UsageGroup, type UsageResult } from "../../contract/usage.ts";
-import { statementCsv, usageCsv } from "../../contract/usage-csv.ts";
+import {
+  type StatementView,
+  statementCsv,
+  USAGE_GROUPS,
+  type UsageBucket,
+  type UsageGroup,
+  type UsageResult,
+  usageCsv,
+} from "../../billing/wire.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";

@@ -5,7 +5,7 @@
  * rollouts go on behind the last whole line; a dataset never changes. Lists are short and read anew. Of a run under way
  * the files say what there was, and the manifest names it.
  */
-import type { ProjectView, WhoAmI } from "../../contract/accounts.ts";
+import type { ProjectView, WhoAmI } from "../../accounts/wire.ts";
 import { permits } from "../../contract/identity.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import type { RollcallClient } from "../../sdk/client.ts";

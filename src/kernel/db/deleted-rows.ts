@@ -4,16 +4,16 @@
  */
 import { count, eq, exists, inArray, isNull, ne, notExists, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
-import { reportLinks } from "./page-schema.ts";
 import { endpoints, runs, trainerTokens } from "./schema.ts";
 import { type Condition, inProject } from "./scoped.ts";
+import { tablesOf } from "./slice-tables.ts";
 
-/** Rows of a run: its own, the endpoints that came with it and with it alone, its trainer's tokens, links to its report. */
+/** Rows of a run: its own, the endpoints that came with it and with it alone, its trainer's tokens, and what slices have of it. */
 export async function countRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<number> {
   const project = inProject(database, scope);
   const counts = await project.batch([
     project.columns({ n: count() }, trainerTokens, eq(trainerTokens.run_id, runId)),
-    project.columns({ n: count() }, reportLinks, eq(reportLinks.run_id, runId)),
+    ...tablesOf("ofRun").map((table) => project.columns({ n: count() }, table, eq(table.run_id, runId))),
     project.columns({ n: count() }, endpoints, ...endpointOf(database, scope, runId)),
     project.columns({ n: count() }, endpoints, ...judgesOf(database, scope, runId)),
     project.columns({ n: count() }, runs, eq(runs.id, runId)),
@@ -26,7 +26,7 @@ export async function deleteRowsOfRun(database: D1Database, scope: Scope, runId:
   const project = inProject(database, scope);
   await project.batch([
     project.delete(trainerTokens, eq(trainerTokens.run_id, runId)),
-    project.delete(reportLinks, eq(reportLinks.run_id, runId)),
+    ...tablesOf("ofRun").map((table) => project.delete(table, eq(table.run_id, runId))),
     project.delete(endpoints, ...endpointOf(database, scope, runId)),
     project.delete(endpoints, ...judgesOf(database, scope, runId)),
     project.delete(runs, eq(runs.id, runId)),

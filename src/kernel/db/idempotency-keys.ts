@@ -4,10 +4,17 @@
  */
 import { count, eq, exists, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../../contract/scope.ts";
-import type { fleets, replicas, triggers, webhookEndpoints } from "./doors-schema.ts";
-import type { reportLinks } from "./page-schema.ts";
-import { type datasets, type endpoints, idempotencyKeys, type secrets } from "./schema.ts";
-import { type Condition, type InProject, inProject, isOpenProject, type Statement, type Write } from "./scoped.ts";
+import { idempotencyKeys } from "./schema.ts";
+import {
+  type Column,
+  type Condition,
+  type InProject,
+  inProject,
+  isOpenProject,
+  type ProjectTable,
+  type Statement,
+  type Write,
+} from "./scoped.ts";
 
 export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
@@ -34,15 +41,9 @@ export async function recall(
 /** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
 export type Kept = "inserted" | "taken" | "gone";
 
-type Keepable =
-  | typeof datasets
-  | typeof endpoints
-  | typeof fleets
-  | typeof replicas
-  | typeof reportLinks
-  | typeof secrets
-  | typeof triggers
-  | typeof webhookEndpoints;
+interface Keepable extends ProjectTable {
+  readonly id: Column<string>;
+}
 /** Columns that are not given are null. */
 export type NewRow<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
 

@@ -4,13 +4,16 @@
  */
 import { eq, isNotNull, or } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
-import type { fleets, triggers } from "./doors-schema.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf } from "./page.ts";
-import type { endpoints, secrets } from "./schema.ts";
-import { type Changes, type Condition, inProject } from "./scoped.ts";
+import { type Changes, type Column, type Condition, inProject, type ProjectTable } from "./scoped.ts";
 
-type NamedTable = typeof endpoints | typeof fleets | typeof secrets | typeof triggers;
+interface NamedTable extends ProjectTable {
+  readonly id: Column<string>;
+  readonly name: Column<string | null>;
+  readonly created_at: Column<number>;
+  readonly $inferSelect: { readonly id: string; readonly name: string | null };
+}
 /** A row as these queries give it. */
 export type Named<T extends NamedTable> = T["$inferSelect"] & { readonly name: string };
 

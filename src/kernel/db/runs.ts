@@ -9,11 +9,11 @@ import type { RunCounts, RunKind, RunStatus, RunView } from "../../contract/run.
 import type { RunPatch } from "../../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type FleetRow, fleets } from "./doors-schema.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
+import { fleetTable } from "./slice-tables.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given with the run and belongs to it. */
@@ -22,7 +22,7 @@ export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_ke
 /** Where a run's model is called: on an endpoint, or on a fleet, and the other is null. */
 export interface RunPlace {
   readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;
-  readonly fleet: Pick<FleetRow, "id" | "name"> | null;
+  readonly fleet: { readonly id: string; readonly name: string | null } | null;
 }
 export interface RunRecord extends RunPlace {
   readonly run: RunRow;
@@ -157,9 +157,12 @@ export async function changeRun(
 function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
   const { id, name, base_url, api_key_last4 } = endpoints;
   const there = isNull(runs.deleted_at);
+  const fleets = fleetTable();
   const places = {
     endpoint: { table: endpoints, columns: { id, name, base_url, api_key_last4 }, on: eq(id, runs.endpoint_id) },
-    fleet: { table: fleets, columns: { id: fleets.id, name: fleets.name }, on: eq(fleets.id, runs.endpoint_id) },
+    fleet: fleets && {
+      ...{ table: fleets, columns: { id: fleets.id, name: fleets.name }, on: eq(fleets.id, runs.endpoint_id) },
+    },
   };
   return inProject(database, scope).withBeside({ run: runs }, runs, places, there, ...conditions);
 }

@@ -1,5 +1,5 @@
 /**
- * The tables of D1.
+ * The tables of D1 that the kernel uses. Those of slices, by the same rules, are in their `tables.ts`.
  *
  * Invariants. Every table of a project carries `org_id` and `project_id`, and every query of it filters by both; tables
  * of an organisation carry `org_id`. Of organisations, projects, people, keys, endpoints and accepted runs D1 is the
@@ -8,20 +8,20 @@
  * is a copy. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
  * Columns that hold JSON are typed here, since only this platform writes them.
  */
-import { isNotNull } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text, unique, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
-import type { OrganizationLimits, Permission, Retention, Role } from "../../contract/identity.ts";
+import type { OrganizationLimits, Retention } from "../../contract/identity.ts";
 import type { JsonObject } from "../../contract/json.ts";
-import type { BillingMode, ChargeLines } from "../../contract/money.ts";
+import type { BillingMode } from "../../contract/money.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../../core/rubrics/verdict.ts";
 
-const scope = {
+/** What every table of a project has. */
+export const projectColumns = {
   org_id: text().notNull(),
   project_id: text().notNull(),
 };
@@ -62,95 +62,6 @@ export const projects = sqliteTable(
 );
 export type ProjectRow = typeof projects.$inferSelect;
 
-/**
- * A person, of no organisation or of several. One who is in no organisation any more has no row. Several people may have
- * been invited by one address; at most one of them has proved that it is theirs.
- */
-export const people = sqliteTable(
-  "people",
-  {
-    id: text().primaryKey(),
-    /** What their first invitation was addressed to, in lower case. */
-    email: text().notNull(),
-    created_at: integer().notNull(),
-    /** When Cloudflare Access said that the address is theirs; null: nobody said so. */
-    proven_at: integer(),
-  },
-  (table) => [uniqueIndex("people_proven_email").on(table.email).where(isNotNull(table.proven_at))],
-);
-export type PersonRow = typeof people.$inferSelect;
-
-export const members = sqliteTable(
-  "members",
-  {
-    org_id: text().notNull(),
-    person_id: text().notNull(),
-    role: text().$type<Role>().notNull(),
-    /** What the person is called in this organisation; no other sees it. */
-    name: text(),
-    created_at: integer().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.org_id, table.person_id] }), index("members_by_person").on(table.person_id)],
-);
-export type MemberRow = typeof members.$inferSelect;
-
-export const invitations = sqliteTable(
-  "invitations",
-  {
-    id: text().primaryKey(),
-    org_id: text().notNull(),
-    /** In lower case. */
-    email: text().notNull(),
-    role: text().$type<Role>().notNull(),
-    /** SHA-256 of the token in the link, in hex. The token itself is kept nowhere. */
-    hash: text().notNull().unique(),
-    /** `key_…` or `per_…`. */
-    invited_by: text().notNull(),
-    created_at: integer().notNull(),
-    expires_at: integer().notNull(),
-    accepted_at: integer(),
-  },
-  (table) => [index("invitations_by_time").on(table.org_id, table.created_at, table.id)],
-);
-export type InvitationRow = typeof invitations.$inferSelect;
-
-export const apiKeys = sqliteTable(
-  "api_keys",
-  {
-    id: text().primaryKey(),
-    org_id: text().notNull(),
-    /** Null: any project of the organisation. */
-    project_id: text(),
-    /** The person whose key it is, who loses it with the membership; null for a program's. */
-    person_id: text(),
-    name: text().notNull(),
-    /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
-    hash: text().notNull().unique(),
-    /** The first and the last characters of the token, to know it by. */
-    prefix: text().notNull(),
-    last4: text().notNull(),
-    /** What it may do; of a person's key, at most what the role may. */
-    scopes: text({ mode: "json" }).$type<readonly Permission[]>().notNull(),
-    /** Null: only the organisation's limit holds. */
-    requests_per_minute: integer(),
-    /** Who made it: `key_…`, `per_…`, or `bootstrap`. */
-    created_by: text().notNull(),
-    created_at: integer().notNull(),
-    /** Null: never. A key that was rotated works until here. */
-    expires_at: integer(),
-    revoked_at: integer(),
-    /** The key that takes its place. */
-    rotated_to: text(),
-    /** The person who made it, by whichever keys; null: no person did, or it is the person's own. */
-    maker_id: text(),
-  },
-  (table) => [
-    index("api_keys_by_time").on(table.org_id, table.created_at, table.id),
-    index("api_keys_by_person").on(table.org_id, table.person_id),
-  ],
-);
-export type ApiKeyRow = typeof apiKeys.$inferSelect;
-
 /** What is being deleted or was, with what has gone so far. */
 export const deletions = sqliteTable(
   "deletions",
@@ -182,7 +93,7 @@ export const trainerTokens = sqliteTable(
   {
     /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
     hash: text().primaryKey(),
-    ...scope,
+    ...projectColumns,
     run_id: text().notNull(),
     created_at: integer().notNull(),
     /** Set once another has taken its place; null while it is the latest. */
@@ -196,7 +107,7 @@ export const endpoints = sqliteTable(
   "endpoints",
   {
     id: text().primaryKey(),
-    ...scope,
+    ...projectColumns,
     base_url: text().notNull(),
     /** AES-GCM, sealed before it got here; null for an endpoint without a key. */
     sealed_key: text(),
@@ -223,7 +134,7 @@ export const secrets = sqliteTable(
   "secrets",
   {
     id: text().primaryKey(),
-    ...scope,
+    ...projectColumns,
     name: text().notNull(),
     /** AES-GCM, sealed before it got here. */
     sealed_value: text().notNull(),
@@ -239,7 +150,7 @@ export const datasets = sqliteTable(
   "datasets",
   {
     id: text().primaryKey(),
-    ...scope,
+    ...projectColumns,
     name: text(),
     rows: integer().notNull(),
     bytes: integer().notNull(),
@@ -262,7 +173,7 @@ export type DatasetTableRow = typeof datasets.$inferSelect;
 export const idempotencyKeys = sqliteTable(
   "idempotency_keys",
   {
-    ...scope,
+    ...projectColumns,
     /** The operation's id, such as `createEndpoint`. */
     operation: text().notNull(),
     key: text().notNull(),
@@ -281,7 +192,7 @@ export const runs = sqliteTable(
   "runs",
   {
     id: text().primaryKey(),
-    ...scope,
+    ...projectColumns,
     kind: text().$type<RunKind>().notNull(),
     name: text(),
     status: text().$type<RunStatus>().notNull(),
@@ -326,7 +237,7 @@ export type RunRow = typeof runs.$inferSelect;
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {
-    ...scope,
+    ...projectColumns,
     key: text().notNull(),
     verdict: text({ mode: "json" }).$type<{ readonly value: VerdictValue; readonly reason: string | null }>().notNull(),
     created_at: integer().notNull(),
@@ -338,43 +249,18 @@ export const judgeVerdicts = sqliteTable(
 );
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
 
-/** What may be charged in a month (UTC), for an organisation, one of its projects or one of its keys. */
-export const budgets = sqliteTable(
-  "budgets",
+/**
+ * What ended runs came to, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
+ * watches reads a few rows and not every run. Unlike a run it is never deleted.
+ */
+export const totals = sqliteTable(
+  "totals",
   {
-    id: text().primaryKey(),
-    org_id: text().notNull(),
-    target_kind: text().$type<"organization" | "project" | "key">().notNull(),
-    /** The id of the organisation, the project, or the key or person that begins runs. */
-    target_id: text().notNull(),
-    limit_micros: integer().notNull(),
-    created_at: integer().notNull(),
-    updated_at: integer().notNull(),
-  },
-  (table) => [unique("budgets_target").on(table.org_id, table.target_kind, table.target_id)],
-);
-export type BudgetRow = typeof budgets.$inferSelect;
-
-/** What was used in an hour (UTC): a copy of the organisation's books, written over each time. */
-export const usageHours = sqliteTable(
-  "usage_hours",
-  {
-    ...scope,
-    /** Epoch seconds of its beginning. */
-    hour: integer().notNull(),
-    payer: text().notNull(),
-    environment: text().notNull(),
-    model: text().notNull(),
-    /** `eval`, `training` or `storage`. */
+    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, `events_unposted`, or an outcome of rollouts. */
     kind: text().notNull(),
-    counts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
-    /** Micro-dollars by line. */
-    lines: text({ mode: "json" }).$type<ChargeLines>().notNull(),
+    /** The status, the cause, the class or the reason; empty where there is none. */
+    name: text().notNull(),
+    n: integer().notNull(),
   },
-  (table) => [
-    primaryKey({
-      columns: [table.org_id, table.project_id, table.hour, table.payer, table.environment, table.model, table.kind],
-    }),
-  ],
+  (table) => [primaryKey({ columns: [table.kind, table.name] })],
 );
-export type UsageHourRow = typeof usageHours.$inferSelect;

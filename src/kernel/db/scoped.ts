@@ -31,46 +31,21 @@ import type {
   SQLiteUpdateSetSource,
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../contract/scope.ts";
-import type * as doors from "./doors-schema.ts";
-import type * as pages from "./page-schema.ts";
-import type * as tables from "./schema.ts";
-import { organizations, people, projects } from "./schema.ts";
+import { organizations, projects } from "./schema.ts";
 
-/** What a project has. Keys, what browsers sign in with, and deletions stand in a project where one is named. */
-export type ProjectTable =
-  | typeof doors.fleets
-  | typeof doors.replicas
-  | typeof doors.triggers
-  | typeof doors.webhookEndpoints
-  | typeof doors.webhookSecrets
-  | typeof pages.reportLinks
-  | typeof pages.signInCodes
-  | typeof pages.webSessions
-  | typeof tables.apiKeys
-  | typeof tables.datasets
-  | typeof tables.deletions
-  | typeof tables.endpoints
-  | typeof tables.idempotencyKeys
-  | typeof tables.judgeVerdicts
-  | typeof tables.runs
-  | typeof tables.secrets
-  | typeof tables.trainerTokens;
+/** A column by what a row has in it. */
+export type Column<Data> = AnySQLiteColumn<{ data: NonNullable<Data>; notNull: null extends Data ? boolean : true }>;
+/** What a project has. Of some, such as keys and deletions, a row stands in a project only where it names one. */
+export interface ProjectTable extends SQLiteTable {
+  readonly org_id: Column<string>;
+  readonly project_id: Column<string | null>;
+}
 
 /** What an organisation has, and the organisation itself. */
-export type OrganizationTable =
-  | typeof tables.apiKeys
-  | typeof tables.budgets
-  | typeof tables.datasets
-  | typeof tables.deletions
-  | typeof tables.invitations
-  | typeof tables.members
-  | typeof tables.organizations
-  | typeof tables.projects
-  | typeof tables.runs
-  | typeof tables.usageHours
-  | typeof doors.webhookEndpoints
-  | typeof pages.signInCodes
-  | typeof pages.webSessions;
+export type OrganizationTable = (SQLiteTable & { readonly org_id: Column<string> }) | typeof organizations;
+
+/** What belongs to nobody, such as people. */
+export type FreeTable = SQLiteTable & { readonly org_id?: never };
 
 export type Condition = SQL | undefined;
 /** What of a row is to change. `Owner`: the columns that name it. */
@@ -103,8 +78,8 @@ interface Beside<Of> {
   readonly columns: Readonly<Record<string, AnySQLiteColumn>>;
   readonly on: SQL;
 }
-type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable>>>> = {
-  readonly [Name in keyof Others]: SelectResultFields<Others[Name]["columns"]> | null;
+type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable> | null>>> = {
+  readonly [Name in keyof Others]: SelectResultFields<NonNullable<Others[Name]>["columns"]> | null;
 };
 
 /** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
@@ -135,16 +110,16 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     return rows as Rows<SelectResultFields<Fields>>;
   }
 
-  /** The same of a row for each pair of rows that meets `on`. Both are the owner's; people belong to nobody. */
+  /** The same of a row for each pair of rows that meets `on`. The first is the owner's, and the other if it is anybody's. */
   joined<Fields extends Columns>(
     fields: Fields,
-    [table, other]: readonly [Of, Of | typeof people],
+    [table, other]: readonly [Of, Of | FreeTable],
     on: SQL,
     ...conditions: Condition[]
   ): Rows<SelectResultFields<Fields>> {
     const from: SQLiteTable = table;
     const beside: SQLiteTable = other;
-    const pair = other === people ? checked(on) : this.#where(other, [on]);
+    const pair = isFree(other) ? checked(on) : this.#where(other, [on]);
     const pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
     const rows: SQLWrapper = pairs.innerJoin(beside, pair);
     return rows as Rows<SelectResultFields<Fields>>;
@@ -152,22 +127,25 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
 
   /**
    * Such rows with what stands beside each, by name: the columns of the one row of another table that meets `on`, null where
-   * none does. The first of its columns is one that is never null in a row.
+   * none does, or where there is no such table. The first of its columns is one that is never null in a row.
    */
-  withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of>>>>(
+  withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of> | null>>>(
     fields: Fields,
     table: Of,
     others: Others,
     ...conditions: Condition[]
   ): Rows<SelectResultFields<Fields> & WhatIsBeside<Others>> {
     const from: SQLiteTable = table;
-    const named = Object.entries(others).map(([name, { columns }]) => [name, checkedEach(columns)] as const);
+    const named = Object.entries(others).map(
+      ([name, other]) => [name, other === null ? sql`null` : checkedEach(other.columns)] as const,
+    );
     const all = { ...checkedEach(fields), ...Object.fromEntries(named) };
     const found = this.#d1.select(all).from(from).where(this.#where(table, conditions)).$dynamic();
-    for (const { table: other, on } of Object.values(others)) {
-      const joined: SQLiteTable = other;
+    for (const other of Object.values(others)) {
+      if (other === null) continue;
+      const joined: SQLiteTable = other.table;
       // It changes the statement in place.
-      found.leftJoin(joined, this.#where(other, [on]));
+      found.leftJoin(joined, this.#where(joined, [other.on]));
     }
     const rows: SQLWrapper = found;
     return rows as Rows<SelectResultFields<Fields> & WhatIsBeside<Others>>;
@@ -220,6 +198,10 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
 
 export type InProject = Owned<ProjectTable, "org_id" | "project_id">;
 export type InOrganization = Owned<OrganizationTable, "org_id">;
+
+function isFree(table: SQLiteTable): boolean {
+  return table !== organizations && !("org_id" in getTableColumns(table));
+}
 
 /** Rows of one project. */
 export function inProject(database: D1Database, { orgId, projectId }: Scope): InProject {

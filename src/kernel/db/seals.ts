@@ -6,19 +6,20 @@
 import { and, eq, gt, inArray, ne, notInArray, type SQL, sql } from "drizzle-orm";
 import { SEALED_KINDS, type SealedKind } from "../../contract/reseal.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { replicas, triggers, webhookSecrets } from "./doors-schema.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
+import { type SealedValues, sealedValues } from "./slice-tables.ts";
 
-const SEALED = {
+const SEALED: Readonly<Partial<Record<SealedKind, SealedValues>>> = {
   endpoint: { table: endpoints, column: endpoints.sealed_key },
-  replica: { table: replicas, column: replicas.sealed_key },
-  replica_control: { table: replicas, column: replicas.sealed_control_key },
   secret: { table: secrets, column: secrets.sealed_value },
   push_secret: { table: runs, column: runs.sealed_push_secret },
-  webhook_secret: { table: webhookSecrets, column: webhookSecrets.sealed_secret },
-  trigger: { table: triggers, column: triggers.sealed_secret },
-} as const satisfies Record<SealedKind, object>;
+};
+
+/** Null: this platform keeps no such values. */
+function valuesOf(kind: SealedKind): SealedValues | null {
+  return SEALED[kind] ?? sealedValues(kind);
+}
 
 export interface SealedValue {
   readonly kind: SealedKind;
@@ -33,19 +34,10 @@ export async function replaceSeal(
   { kind, scope, id, sealed }: SealedValue,
   after: string,
 ): Promise<void> {
-  const rows = inProject(database, scope);
-  const { table, column } = SEALED[kind];
-  const unchanged = [eq(table.id, id), eq(column, sealed)];
-  const replace = {
-    endpoint: () => rows.update(endpoints, { sealed_key: after }, ...unchanged),
-    replica: () => rows.update(replicas, { sealed_key: after }, ...unchanged),
-    replica_control: () => rows.update(replicas, { sealed_control_key: after }, ...unchanged),
-    secret: () => rows.update(secrets, { sealed_value: after }, ...unchanged),
-    push_secret: () => rows.update(runs, { sealed_push_secret: after }, ...unchanged),
-    webhook_secret: () => rows.update(webhookSecrets, { sealed_secret: after }, ...unchanged),
-    trigger: () => rows.update(triggers, { sealed_secret: after }, ...unchanged),
-  };
-  await replace[kind]();
+  const values = valuesOf(kind);
+  if (values === null) return;
+  const { table, column } = values;
+  await inProject(database, scope).update(table, { [column.name]: after }, eq(table.id, id), eq(column, sealed));
 }
 
 /** What offers of the run to its trainer are signed by; null where nothing is pushed, or there is no such run. */
@@ -82,34 +74,37 @@ export async function sealsBehind(
   const [from, last = ""] = after?.split(":") ?? [];
   let isReached = from === undefined;
   for (const kind of SEALED_KINDS) {
-    const keyId = keyIdOf(SEALED[kind].column);
+    const of = valuesOf(kind);
+    if (of === null) continue;
+    const keyId = keyIdOf(of);
     const left = limit - values.length;
-    if (isReached) values.push(...(await rowsOf(database, kind, ne(keyId, current), left)));
+    if (isReached) values.push(...(await rowsOf(database, kind, of, ne(keyId, current), left)));
     else if (kind === from) {
       isReached = true;
-      values.push(...(await rowsOf(database, kind, and(ne(keyId, current), gt(SEALED[kind].table.id, last)), left)));
+      values.push(...(await rowsOf(database, kind, of, and(ne(keyId, current), gt(of.table.id, last)), left)));
     }
-    remaining += await countOf(database, kind, inArray(keyId, [...before]));
-    lost += await countOf(database, kind, notInArray(keyId, [current, ...before]));
+    remaining += await countOf(database, of, inArray(keyId, [...before]));
+    lost += await countOf(database, of, notInArray(keyId, [current, ...before]));
   }
   const end = values.length < limit ? undefined : values.at(-1);
   return { values, remaining, lost, next: end === undefined ? null : `${end.kind}:${end.id}` };
 }
 
 /** Null where nothing is sealed, as no key's id is. */
-function keyIdOf(column: (typeof SEALED)[SealedKind]["column"]): SQL<string> {
+function keyIdOf({ column }: SealedValues): SQL<string> {
   return sql<string>`substr(${column}, 1, instr(${column}, '.') - 1)`;
 }
 
 async function rowsOf(
   database: D1Database,
   kind: SealedKind,
+  { table, column }: SealedValues,
   condition: SQL | undefined,
   limit: number,
 ): Promise<SealedValue[]> {
-  const { table, column } = SEALED[kind];
+  const { id, org_id: orgId, project_id: projectId } = table;
   const rows = await unscoped(database, "operator")
-    .select({ id: table.id, orgId: table.org_id, projectId: table.project_id, sealed: column })
+    .select({ id, orgId, projectId, sealed: column })
     .from(table)
     .where(condition)
     .orderBy(table.id)
@@ -119,7 +114,6 @@ async function rowsOf(
   );
 }
 
-async function countOf(database: D1Database, kind: SealedKind, condition: SQL): Promise<number> {
-  const { table } = SEALED[kind];
+async function countOf(database: D1Database, { table }: SealedValues, condition: SQL): Promise<number> {
   return await unscoped(database, "operator").$count(table, condition);
 }

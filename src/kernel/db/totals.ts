@@ -1,6 +1,6 @@
 /** Counts of the whole deployment that nothing else keeps. */
 import { sql } from "drizzle-orm";
-import { totals } from "./deployment-schema.ts";
+import { totals } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
 
 export async function addTotal(

@@ -6,8 +6,7 @@
  * forbidden to it, and another run does not exist.
  */
 import type { MiddlewareHandler } from "hono";
-import { DEFAULT_PROJECT } from "../../contract/accounts.ts";
-import { type Caller, permits } from "../../contract/identity.ts";
+import { type Caller, DEFAULT_PROJECT, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { readId } from "../kit/secrets.ts";
 import { withAudit } from "./audit.ts";

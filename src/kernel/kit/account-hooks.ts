@@ -5,6 +5,7 @@
 import type { OrganizationLimits, Permission } from "../../contract/identity.ts";
 import type { BillingMode } from "../../contract/money.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Condition, Rows, Statement } from "../db/scoped.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 
 /** What an organisation has, as it was set. Of one that is unknown: the defaults. */
@@ -53,6 +54,22 @@ export interface AccountHooks {
   whoStillMay(env: Env, scope: Scope, who: string, needed: Permission, now: number): Promise<string | null>;
   /** E-mail addresses of its owners, at most `limit`. */
   ownersOf(env: Env, orgId: string, limit: number): Promise<string[]>;
+  /**
+   * The statement that revokes the keys of a project at `at`, or (`projectId` null) of the whole organisation, where the condition
+   * holds by then: of the batch that closes it.
+   */
+  revokeKeys(
+    database: D1Database,
+    owner: { readonly orgId: string; readonly projectId: string | null },
+    at: number,
+    condition?: Condition,
+  ): Statement<unknown>;
+  /** Ids of keys with the scope `operator` that work at `now`. */
+  operatorKeys(database: D1Database, orgId: string, now: number): Rows<{ readonly id: string }>;
+  /** How many of its people are in no other organisation. */
+  countOwnPeople(database: D1Database, orgId: string): Promise<number>;
+  /** Deletes them, while it is known who its members are. */
+  deleteOwnPeople(database: D1Database, orgId: string): Promise<void>;
   /** Enters a change in the audit log. The number of the entry; null once the organisation is gone. */
   beginChange(env: Env, orgId: string, change: AuditChange): Promise<number | null>;
   /** What came of a change. Repeated, the first outcome stays. */

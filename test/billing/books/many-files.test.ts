@@ -5,7 +5,7 @@ import { Books } from "../../../src/billing/books/books.ts";
 import { AccountObject } from "../../../src/billing/object.ts";
 import type { ChargeAudit } from "../../../src/contract/audit.ts";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
-import { admit } from "../../kernel/http/accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { openPaying, settle } from "../../kernel/paying.ts";
 import { type Door, inside } from "../../kernel/platform.ts";
 import { questions, RIGHT } from "../../kernel/rows.ts";

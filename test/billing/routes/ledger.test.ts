@@ -5,7 +5,7 @@ import { DEFAULT_PRICES } from "../../../src/billing/default-prices.ts";
 import { createPriceList } from "../../../src/billing/prices.ts";
 import { booksObject } from "../../../src/billing/rpc.ts";
 import type { Caller } from "../../../src/contract/identity.ts";
-import { openTenant, type Tenant } from "../../kernel/http/tenant.ts";
+import { openTenant, type Tenant } from "../../accounts/tenant.ts";
 
 const FEES = { ...DEFAULT_PRICES.fees, rollout_micros: 70 };
 

@@ -9,8 +9,8 @@ import { services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
 import { readTotals } from "../../../src/telemetry/queries.ts";
+import { openTenant } from "../../accounts/tenant.ts";
 import { disputeOf, eventOf, idsOf, type Paid, paymentOf, refundOf, sessionOf } from "../../fakes/stripe-objects.ts";
-import { openTenant } from "../../kernel/http/tenant.ts";
 import { checked } from "../../kernel/http/validate-responses.ts";
 
 const NOW = 1_792_000_100_000;

@@ -1,8 +1,8 @@
 /** Usage as it is read: buckets of whole hours and days, groups, pages, CSV. */
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { UsagePage } from "../../../src/contract/usage.ts";
-import { type UsageHourRow, usageHours } from "../../../src/kernel/db/schema.ts";
+import { type UsageHourRow, usageHours } from "../../../src/billing/tables.ts";
+import type { UsagePage } from "../../../src/billing/wire.ts";
 import { inOrganization } from "../../../src/kernel/db/scoped.ts";
 import { type Door, openDoor } from "../../kernel/http/door.ts";
 

@@ -1,7 +1,7 @@
 /**
- * No function of src/kernel/db reads or changes what is not its caller's: each that takes a database is called by another
- * project of the same organisation and by another organisation, which have the same things under the same names and name
- * the first one's ids. A function without a case fails the first test.
+ * No query of the kernel or of a slice reads or changes what is not its caller's: each that takes a database is called
+ * by another project of the same organisation and by another organisation, which have the same things under the same
+ * names and name the first one's ids. A function without a case fails the first test.
  */
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
@@ -14,19 +14,20 @@ import * as people from "../../../src/accounts/queries/people.ts";
 import * as projects from "../../../src/accounts/queries/projects.ts";
 import * as standing from "../../../src/accounts/queries/standing.ts";
 import * as sessions from "../../../src/accounts/queries/web-sessions.ts";
+import * as workingKeys from "../../../src/accounts/queries/working-keys.ts";
+import * as ofAccounts from "../../../src/accounts/tables.ts";
 import * as books from "../../../src/billing/queries/books.ts";
 import * as budgets from "../../../src/billing/queries/budgets.ts";
 import * as priceLists from "../../../src/billing/queries/price-lists.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
+import * as ofBilling from "../../../src/billing/tables.ts";
 import * as fleets from "../../../src/fleets/queries.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
-import * as doors from "../../../src/kernel/db/doors-schema.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
 import * as verdicts from "../../../src/kernel/db/judge-verdicts.ts";
 import * as page from "../../../src/kernel/db/page.ts";
-import * as pages from "../../../src/kernel/db/page-schema.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
 import * as tables from "../../../src/kernel/db/schema.ts";
@@ -40,8 +41,11 @@ import * as deletions from "../../../src/retention/deletion-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
 import * as retention from "../../../src/retention/sweep-queries.ts";
 import * as reportLinks from "../../../src/sharing/queries.ts";
+import * as ofSharing from "../../../src/sharing/tables.ts";
+import "../../../src/slices.ts";
 import * as metrics from "../../../src/telemetry/queries.ts";
 import * as triggers from "../../../src/triggers/queries.ts";
+import * as ofTriggers from "../../../src/triggers/tables.ts";
 import * as webhooks from "../../../src/webhooks/queries.ts";
 import { IN_REACH } from "../../accounts/query-cases.ts";
 import { endpointRow } from "../http/run-rows.ts";
@@ -54,7 +58,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...webhooks },
-  ...{ ...reportLinks, ...sessions },
+  ...{ ...reportLinks, ...sessions, ...workingKeys },
 };
 
 /** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
@@ -142,13 +146,13 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 }
 
 const IN_PROJECT = [
-  ...[tables.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
-  ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens, doors.triggers],
-  ...[pages.webSessions, pages.signInCodes, pages.reportLinks],
+  ...[ofAccounts.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
+  ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens, ofTriggers.triggers],
+  ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks],
 ];
 const IN_ORGANIZATION = [
-  ...[tables.apiKeys, tables.budgets, tables.deletions, tables.invitations, tables.members],
-  ...[tables.organizations, tables.projects, pages.webSessions, pages.signInCodes],
+  ...[ofAccounts.apiKeys, ofBilling.budgets, tables.deletions, ofAccounts.invitations, ofAccounts.members],
+  ...[tables.organizations, tables.projects, ofAccounts.webSessions, ofAccounts.signInCodes],
 ];
 
 test("statements about any table of a project reach the rows of that project alone", async () => {
@@ -185,7 +189,8 @@ test("statements about any table of an organisation reach the rows of all its pr
 
 test("both tables of a join are limited to the owner, and people are found by their membership", async () => {
   const [owner, beside, far] = await threeTenants();
-  const { runs, endpoints, members, people } = tables;
+  const { runs, endpoints } = tables;
+  const { members, people } = ofAccounts;
   const pairs = { run: runs.id, endpoint: endpoints.id };
   const any = sql`1 = 1`;
   const joined = await inProject(env.DB, owner.scope).joined(pairs, [runs, endpoints], any);

@@ -2,30 +2,28 @@
 import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { apiKeys, invitations, members, people, signInCodes, webSessions } from "../../../src/accounts/tables.ts";
+import { budgets, usageHours } from "../../../src/billing/tables.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
-import { fleets, replicas, triggers, webhookEndpoints, webhookSecrets } from "../../../src/kernel/db/doors-schema.ts";
-import { reportLinks, signInCodes, webSessions } from "../../../src/kernel/db/page-schema.ts";
+import { fleets, replicas } from "../../../src/fleets/tables.ts";
 import {
-  apiKeys,
-  budgets,
   datasets,
   deletions,
   endpoints,
   idempotencyKeys,
-  invitations,
   judgeVerdicts,
-  members,
   organizations,
-  people,
   projects,
   runs,
   secrets,
   trainerTokens,
-  usageHours,
 } from "../../../src/kernel/db/schema.ts";
+import { reportLinks } from "../../../src/sharing/tables.ts";
 import type { NewTrigger } from "../../../src/triggers/queries.ts";
+import { triggers } from "../../../src/triggers/tables.ts";
+import { webhookEndpoints, webhookSecrets } from "../../../src/webhooks/tables.ts";
+import { keyRow } from "../../accounts/admit.ts";
 import { fleetRow, replicaRow } from "../../fleets/rows.ts";
-import { keyRow } from "../http/accounts.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 
 export interface Tenant {

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
 import type { Services } from "../../../src/kernel/service/services.ts";
-import { admit } from "./accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";
 

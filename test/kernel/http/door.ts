@@ -10,7 +10,7 @@ import type { ApiDependencies } from "../../../src/kernel/http/operation.ts";
 import { type Services, services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
-import { admit } from "./accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { checked } from "./validate-responses.ts";
 
 export interface Door {

@@ -9,7 +9,7 @@ import { type DocumentedOperation, openApiOf, type Parameter } from "../../../sr
 import type { Services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
-import { admit } from "./accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
 
 /** Texts of which a pattern allows some. */

@@ -7,7 +7,7 @@ import { insertRun } from "../../../src/kernel/db/runs.ts";
 import { minting } from "../../../src/kernel/kit/secrets.ts";
 import { rotateTrainerToken } from "../../../src/kernel/service/ask-trainer.ts";
 import { issueToken } from "../../../src/kernel/service/issue-token.ts";
-import { admit } from "./accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { getEndpoint } from "../../../src/kernel/db/endpoints.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/kernel/db/runs.ts";
-import { admit } from "../http/accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 
 /** A project that is there: none takes a run that is not, or is being deleted. */

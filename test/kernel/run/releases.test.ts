@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { auditObject } from "../../../src/accounts/rpc.ts";
-import { AuditList } from "../../../src/contract/audit-log.ts";
+import { AuditList } from "../../../src/accounts/wire.ts";
 import { RunView } from "../../../src/contract/run.ts";
 import { RolloutObject } from "../../../src/index.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
@@ -11,7 +11,7 @@ import { takeAsks, Wakes } from "../../../src/kernel/run/cap.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
 import { ReleaseTelling, releaseLostCalls } from "../../../src/kernel/run/releases.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
-import { admit } from "../http/accounts.ts";
+import { admit } from "../../accounts/admit.ts";
 import { Life } from "../life.ts";
 import { type Door, openPlatform, requestsOf } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";

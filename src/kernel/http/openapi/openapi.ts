@@ -7,8 +7,8 @@
  */
 import * as z from "zod";
 import { ApiError, type ErrorCode, STATUS_OF } from "../../../contract/api-error.ts";
+import { Month } from "../../../contract/money.ts";
 import { EXAMPLE } from "../../../contract/primitives.ts";
-import { Month } from "../../../contract/statement.ts";
 import { BatchStep } from "../batches.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";

@@ -1,6 +1,6 @@
 /** API keys: who may do what, and forms that make, rotate and revoke them. A key itself is shown once. */
 import { useState } from "react";
-import type { ApiKeyView, CreatedKey } from "../../../contract/accounts.ts";
+import type { ApiKeyView, CreatedKey } from "../../../accounts/wire.ts";
 import { PERMISSIONS, type Permission } from "../../../contract/identity.ts";
 import { api, queryClient } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";

@@ -6,7 +6,7 @@ import {
   type UsageBucket,
   type UsageGroup,
   type UsageResult,
-} from "../../../contract/usage.ts";
+} from "../../../billing/wire.ts";
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { PERMISSIONS, type Permission, ROLES } from "../../../../src/contract/identity.ts";
 import { mintToken } from "../../../../src/core/ids.ts";
 import { minting } from "../../../../src/kernel/kit/secrets.ts";
-import { admit } from "../accounts.ts";
+import { admit } from "../../../accounts/admit.ts";
 import { cookieOf } from "./page-things.ts";
 import { MAY } from "./permissions.ts";
 import { joined, type Project } from "./things.ts";

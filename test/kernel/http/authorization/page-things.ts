@@ -2,9 +2,8 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { apiKeys, signInCodes, type WebSessionRow, webSessions } from "../../../../src/accounts/tables.ts";
 import { mintToken } from "../../../../src/core/ids.ts";
-import { signInCodes, type WebSessionRow, webSessions } from "../../../../src/kernel/db/page-schema.ts";
-import { apiKeys } from "../../../../src/kernel/db/schema.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
 import { CreatedReportLink } from "../../../../src/sharing/wire.ts";
 import type { Door } from "../../platform.ts";

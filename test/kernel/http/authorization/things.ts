@@ -2,13 +2,14 @@
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { insertInvitation } from "../../../../src/accounts/queries/invitations.ts";
+import { members, people } from "../../../../src/accounts/tables.ts";
 import { insertBudget } from "../../../../src/billing/queries/budgets.ts";
 import type { Role } from "../../../../src/contract/identity.ts";
 import { CreatedRun } from "../../../../src/contract/run.ts";
 import type { Scope } from "../../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../../src/contract/trainer-wire.ts";
 import { mintToken } from "../../../../src/core/ids.ts";
-import { members, organizations, people, projects } from "../../../../src/kernel/db/schema.ts";
+import { organizations, projects } from "../../../../src/kernel/db/schema.ts";
 import { trainerObject } from "../../../../src/kernel/kit/names.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
 import { type Door, openPlatform, rolloutAt } from "../../platform.ts";

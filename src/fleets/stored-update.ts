@@ -1,5 +1,5 @@
 /** A fleet's update as it is stored, which may have been written by an earlier version of Rollcall. */
-import { type FleetUpdate, UPDATE_MODES } from "../../contract/fleet.ts";
+import { type FleetUpdate, UPDATE_MODES } from "../contract/fleet.ts";
 
 /** `removed`: the mode it was stored with, where that does not exist any more. Then `mode` is `reported`. */
 export type StoredUpdate = FleetUpdate & { readonly removed?: string };

@@ -1,9 +1,9 @@
 /** An organisation of a test's own, with its real services, asked by keys of every kind. */
 import { env } from "cloudflare:workers";
-import type { ApiKeyRow } from "../../../src/kernel/db/schema.ts";
-import { services } from "../../../src/kernel/service/services.ts";
-import { admit } from "./accounts.ts";
-import { type Door, openDoor } from "./door.ts";
+import type { ApiKeyRow } from "../../src/accounts/tables.ts";
+import { services } from "../../src/kernel/service/services.ts";
+import { type Door, openDoor } from "../kernel/http/door.ts";
+import { admit } from "./admit.ts";
 
 export interface Tenant extends Door {
   /** A key for the whole organisation, which may do everything in it. */

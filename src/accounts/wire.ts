@@ -1,13 +1,24 @@
-/** Organisations, projects, keys, people and invitations on the wire. What is said once, a token, is kept nowhere. */
+/**
+ * Organisations, projects, keys, people and invitations on the wire; signing in to the web page; and the audit log. What is
+ * said once, a token or a code, is kept as its hash alone.
+ */
 import * as z from "zod";
-import { Billing, CreditLimit } from "./billing.ts";
-import { ResourceName } from "./endpoint.ts";
-import { OrganizationLimits, Permission, Retention, Role } from "./identity.ts";
-import { LIMITS } from "./limits.ts";
-import { EXAMPLE, listOf, MaybeText, NonEmpty, named, namedInput, Positive, Seconds } from "./primitives.ts";
-import { ShownText } from "./shown-text.ts";
-
-export const DEFAULT_PROJECT = "default";
+import { ResourceName } from "../contract/endpoint.ts";
+import { DEFAULT_PROJECT, OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { Billing, CreditLimit } from "../contract/money.ts";
+import {
+  Count,
+  EXAMPLE,
+  listOf,
+  MaybeText,
+  NonEmpty,
+  named,
+  namedInput,
+  Positive,
+  Seconds,
+} from "../contract/primitives.ts";
+import { ShownText } from "../contract/shown-text.ts";
 
 const Name = ShownText.min(1).max(200);
 
@@ -268,3 +279,71 @@ export const WhoAmI = named("Caller", {
     .meta({ example: null }),
 });
 export type WhoAmI = z.infer<typeof WhoAmI>;
+
+export const AuditEntry = named("AuditEntry", {
+  object: z.literal("audit_entry"),
+  id: z.string().describe("counts up within the organisation").meta({ example: "41" }),
+  at: Seconds,
+  who: z
+    .string()
+    .describe("the key, the person whom Access named, or the run whose trainer it was")
+    .meta({ example: "key_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
+  action: z.string().describe("the id of the operation").meta({ example: "cancelRun" }),
+  project_id: MaybeText.meta({ example: null }),
+  target: MaybeText.describe("what was changed, as the request named it").meta({ example: EXAMPLE.run }),
+  made: MaybeText.describe("the id of what was made").meta({ example: null }),
+  request_id: z.string().meta({ example: "7f3d9c52-6a0e-4a39-9d54-5c0c2d1f7b11" }),
+  status: z
+    .int()
+    .nullable()
+    .describe("of the reply; null while it is under way, and for good where the platform stopped in the middle")
+    .meta({ example: 200 }),
+  released: z
+    .object({ calls: Count, micros: Count })
+    .optional()
+    .describe("what was released of the holds of a run's lost calls, in micro-dollars; absent where nothing was"),
+});
+export type AuditEntry = z.infer<typeof AuditEntry>;
+
+export const AuditList = listOf(AuditEntry, "AuditList", "41").extend({
+  dropped: Count.describe("older entries that are kept no longer").meta({ example: 0 }),
+});
+export type AuditList = z.infer<typeof AuditList>;
+
+const Secret = NonEmpty.max(200);
+
+/** What `rollcall view` opens: the code stands behind the `#` of the link, which browsers send to nobody. */
+export const SignInCode = named("SignInCode", {
+  object: z.literal("sign_in_code"),
+  code: z.string().describe("good once, said here only").meta({ example: EXAMPLE.signInCode }),
+  url: z
+    .string()
+    .describe("opens the page and signs in; `&to=/runs/…` at its end names the page that follows")
+    .meta({ example: `https://rollcall.example/sign-in#code=${EXAMPLE.signInCode}` }),
+  expires_at: Seconds,
+});
+export type SignInCode = z.infer<typeof SignInCode>;
+
+/** A browser signs in with one of the two. */
+export const SessionRequest = z
+  .strictObject({
+    code: Secret.optional().describe("a one-time code").meta({ example: EXAMPLE.signInCode }),
+    key: Secret.optional().describe("an API key, in the place of a code"),
+  })
+  .refine(({ code, key }) => (code === undefined) !== (key === undefined), { error: "give a code or a key" })
+  .meta({ id: "SessionRequest", example: { code: EXAMPLE.signInCode } });
+export type SessionRequest = z.output<typeof SessionRequest>;
+
+export const SessionView = named("Session", {
+  object: z.literal("session"),
+  id: z.string().meta({ example: EXAMPLE.session }),
+  key_id: MaybeText.describe("the key it was begun with, whose scopes it has").meta({ example: EXAMPLE.key }),
+  person_id: MaybeText.describe("or the person, signed in by Cloudflare Access"),
+  project_id: MaybeText.describe("of a key for one project; null: any of the organisation").meta({
+    example: EXAMPLE.project,
+  }),
+  created_at: Seconds,
+  expires_at: Seconds,
+});
+export type SessionView = z.infer<typeof SessionView>;
+export const SessionList = listOf(SessionView, "SessionList", EXAMPLE.session);

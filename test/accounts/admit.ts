@@ -1,10 +1,11 @@
 /** Organisations, projects and keys for tests, written straight into the database. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
-import type { Scope } from "../../../src/contract/scope.ts";
-import { mintToken } from "../../../src/core/ids.ts";
-import { type ApiKeyRow, apiKeys, organizations, projects } from "../../../src/kernel/db/schema.ts";
-import { minting, sha256Hex } from "../../../src/kernel/kit/secrets.ts";
+import { type ApiKeyRow, apiKeys } from "../../src/accounts/tables.ts";
+import type { Scope } from "../../src/contract/scope.ts";
+import { mintToken } from "../../src/core/ids.ts";
+import { organizations, projects } from "../../src/kernel/db/schema.ts";
+import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
 
 /** A key of the scope that may do everything there; its organisation and project are made if they are not there yet. */
 export async function admit(scope: Scope, changes: Partial<ApiKeyRow> = {}): Promise<string> {

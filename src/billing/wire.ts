@@ -1,18 +1,22 @@
-/** What an organisation has and owes, its budgets, and how money comes in: the wire. Amounts are whole micro-dollars. */
+/**
+ * What an organisation has and owes, its budgets, how money comes in, what it used and its statements: the wire, and usage and
+ * statements as CSV (RFC 4180). Amounts are whole micro-dollars.
+ */
 import * as z from "zod";
-import { BILLING_MODES, LedgerEntry, SignedMicros } from "./money.ts";
-import { Count, EXAMPLE, listOf, MaybeText, NonEmpty, named, namedInput, Seconds } from "./primitives.ts";
-import { ShownText, WebAddress } from "./shown-text.ts";
+import {
+  Billing,
+  CHARGE_LINES,
+  CreditLimit,
+  LedgerEntry,
+  MOST_MICROS,
+  Month,
+  SignedMicros,
+} from "../contract/money.ts";
+import { Count, EXAMPLE, listOf, MaybeText, NonEmpty, named, namedInput, Seconds } from "../contract/primitives.ts";
+import { ShownText, WebAddress } from "../contract/shown-text.ts";
 
-/** Ten million dollars: more than that nobody means at once. */
-const MOST_MICROS = 10_000_000_000_000;
 const Micros = z.int().min(1).max(MOST_MICROS);
 const Note = ShownText.min(1).max(500);
-
-export const Billing = z.enum(BILLING_MODES);
-
-/** How far a balance may fall below 0; null: any. */
-export const CreditLimit = z.int().min(0).max(MOST_MICROS).nullable();
 
 export const BalanceView = named("Balance", {
   object: z.literal("balance"),
@@ -184,3 +188,152 @@ export const StripeReceipt = named("StripeReceipt", {
   reason: MaybeText.describe("why it was ignored"),
 });
 export type StripeReceipt = z.infer<typeof StripeReceipt>;
+
+export const USAGE_GROUPS = ["project", "key", "environment", "model", "kind"] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+/** Seconds of a bucket, by how its width is written. */
+export const BUCKET_WIDTHS = { "1h": 3600, "1d": 86_400 } as const;
+export type BucketWidth = keyof typeof BUCKET_WIDTHS;
+
+/** What is counted, in the order of the columns of a CSV. */
+export const USE_COUNTS = [
+  "rollouts",
+  "scored",
+  "turns",
+  "calls",
+  "input_tokens",
+  "cached_input_tokens",
+  "output_tokens",
+  "judge_calls",
+  "judge_input_tokens",
+  "judge_output_tokens",
+  "lost_calls",
+  "pushes",
+  "byte_days",
+] as const;
+export type UseCount = (typeof USE_COUNTS)[number];
+
+const OF_NAME = "null unless grouped by it";
+const Lines = z.partialRecord(z.enum(CHARGE_LINES), Count);
+
+export const UsageResult = named("UsageResult", {
+  object: z.literal("usage.result"),
+  project_id: MaybeText.describe(OF_NAME).meta({ example: EXAMPLE.project }),
+  key_id: MaybeText.describe(`the key or person that began the runs; ${OF_NAME}`).meta({ example: null }),
+  environment: MaybeText.describe(OF_NAME).meta({ example: null }),
+  model: MaybeText.describe(OF_NAME).meta({ example: null }),
+  kind: MaybeText.describe(`eval, training or storage; ${OF_NAME}`).meta({ example: null }),
+  rollouts: Count.describe("that ended, however").meta({ example: 40 }),
+  scored: Count.meta({ example: 38 }),
+  turns: Count.meta({ example: 92 }),
+  calls: Count.describe("sent to the policy").meta({ example: 95 }),
+  input_tokens: Count.meta({ example: 10_400 }),
+  cached_input_tokens: Count.describe("of the input tokens, those its endpoint had in its cache"),
+  output_tokens: Count.meta({ example: 5210 }),
+  judge_calls: Count,
+  judge_input_tokens: Count,
+  judge_output_tokens: Count,
+  lost_calls: Count.describe("calls whose replies were lost; their tokens are not counted").meta({ example: 3 }),
+  pushes: Count.describe("batches that a trainer took"),
+  byte_days: Count.describe("bytes stored, once a day"),
+  cost_micros: SignedMicros.describe("what the platform charged, in micro-dollars").meta({ example: 4304 }),
+  lines: Lines.describe("the same by line").meta({ example: { rollout: 2400, turns: 1104, scoring: 800 } }),
+});
+export type UsageResult = z.infer<typeof UsageResult>;
+
+export const UsageBucket = named("UsageBucket", {
+  object: z.literal("bucket"),
+  start_time: Seconds.meta({ example: 1_795_392_000 }),
+  end_time: Seconds.meta({ example: 1_795_478_400 }),
+  results: z
+    .array(UsageResult)
+    .describe("none where nothing was used")
+    .meta({ example: [{}] }),
+});
+export type UsageBucket = z.infer<typeof UsageBucket>;
+
+export const UsagePage = named("UsagePage", {
+  object: z.literal("page"),
+  data: z.array(UsageBucket).meta({ example: [{}] }),
+  has_more: z.boolean(),
+  next_page: MaybeText.describe("give it as `page` for the buckets that follow").meta({ example: null }),
+});
+export type UsagePage = z.infer<typeof UsagePage>;
+
+export const StatementView = named("Statement", {
+  object: z.literal("statement"),
+  month: Month.describe("of UTC, by the time at which entries were posted"),
+  state: z.enum(["open", "closed"]).describe("closed: nothing is posted to it any more").meta({ example: "closed" }),
+  opening_micros: SignedMicros.describe("the organisation's balance at the beginning of the month").meta({
+    example: 5_000_000,
+  }),
+  closing_micros: SignedMicros.describe("the balance at the end of the month; of the open month, the balance now").meta(
+    { example: 4_995_696 },
+  ),
+  lines: z
+    .array(z.object({ account: z.string(), micros: SignedMicros }))
+    .describe("what each account did to the balance: opening, and all of these, is closing")
+    .meta({
+      example: [
+        { account: "revenue/rollout", micros: -2400 },
+        { account: "revenue/scoring", micros: -800 },
+        { account: "revenue/turns", micros: -1104 },
+      ],
+    }),
+  entries: Count.describe("entries of the ledger that were posted in the month").meta({ example: 40 }),
+  first_entry: Count.nullable().describe("number of the first of them; null without any").meta({ example: 1 }),
+  last_entry: Count.nullable().describe("number of the last of them").meta({ example: 40 }),
+  closed_at: Seconds.nullable(),
+});
+export type StatementView = z.infer<typeof StatementView>;
+
+export const StatementList = named("StatementList", {
+  object: z.literal("list"),
+  data: z.array(StatementView).meta({ example: [{}] }),
+  has_more: z.boolean(),
+});
+export type StatementList = z.infer<typeof StatementList>;
+
+type Cell = string | number | null | undefined;
+
+/** What a spreadsheet would take for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+const NAMES = ["project_id", "key_id", "environment", "model", "kind"] as const;
+const LINE_COLUMNS = CHARGE_LINES.map((line) => `${line}_micros`);
+const USAGE_COLUMNS = ["start_time", "end_time", ...NAMES, ...USE_COUNTS, "cost_micros", ...LINE_COLUMNS];
+
+/** A line for each group of each bucket. */
+export function usageCsv(buckets: readonly UsageBucket[]): string {
+  const rows = buckets.flatMap(({ start_time, end_time, results }) =>
+    results.map(({ object: _, lines, ...result }) => {
+      const charged = Object.entries(lines).map(([line, micros]) => [`${line}_micros`, micros]);
+      return { start_time, end_time, ...result, ...Object.fromEntries(charged) };
+    }),
+  );
+  return csvText(USAGE_COLUMNS, rows);
+}
+
+/** A line for each account, between the opening and the closing balance. */
+export function statementCsv({ month, opening_micros, closing_micros, lines }: StatementView): string {
+  const rows = [
+    { month, account: "opening balance", micros: opening_micros },
+    ...lines.map((line) => ({ month, ...line })),
+    { month, account: "closing balance", micros: closing_micros },
+  ];
+  return csvText(["month", "account", "micros"], rows);
+}
+
+/** A header and a line for each row; what a row lacks is empty. */
+function csvText(columns: readonly string[], rows: readonly Readonly<Record<string, Cell>>[]): string {
+  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
+  return lines.map((cells) => `${cells.map(cellText).join(",")}\r\n`).join("");
+}
+
+/** A text that begins as a formula does gets an apostrophe before it: spreadsheets show it, and run nothing. */
+function cellText(cell: Cell): string {
+  if (typeof cell !== "string") return cell === null || cell === undefined ? "" : String(cell);
+  const safe = FORMULA.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -9,6 +9,8 @@ export {
   type AcceptRequestInput,
   ApiKeyList,
   ApiKeyView,
+  AuditEntry,
+  AuditList,
   BootstrapRequest,
   CreatedInvitation,
   CreatedKey,
@@ -36,19 +38,19 @@ export {
   ProjectView,
   RotateRequest,
   type RotateRequestInput,
+  SessionList,
+  SessionRequest,
+  SessionView,
+  SignInCode,
   WhoAmI,
-} from "./accounts.ts";
-export { ApiError, ERROR_CODES, type ErrorCode, type ErrorDetails, STATUS_OF } from "./api-error.ts";
-export { AUDIT_RULES, type AuditRule, AuditViolation, ChargeAudit, RunAudit } from "./audit.ts";
-export { AuditEntry, AuditList } from "./audit-log.ts";
-export { BatchFormat, type FormatQuery } from "./batch-format.ts";
-export { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "./batch-headers.ts";
+} from "./accounts/wire.ts";
 export {
   ADJUSTMENT_KINDS,
   AdjustmentRequest,
   BalanceView,
-  Billing,
+  BUCKET_WIDTHS,
   BUDGET_TARGETS,
+  type BucketWidth,
   BudgetList,
   BudgetPatch,
   BudgetRequest,
@@ -56,14 +58,26 @@ export {
   BudgetView,
   CheckoutRequest,
   CheckoutView,
-  CreditLimit,
   LedgerVerification,
   PostedEntry,
+  StatementList,
+  StatementView,
   StripeReceipt,
   TopUpRequest,
   type TopUpRequestInput,
-} from "./billing.ts";
-export { type ComparedTask, CompareQuery, RunComparison } from "./comparison.ts";
+  USAGE_GROUPS,
+  USE_COUNTS,
+  UsageBucket,
+  type UsageGroup,
+  UsagePage,
+  UsageResult,
+  type UseCount,
+} from "./billing/wire.ts";
+export { ApiError, ERROR_CODES, type ErrorCode, type ErrorDetails, STATUS_OF } from "./contract/api-error.ts";
+export { AUDIT_RULES, type AuditRule, AuditViolation, ChargeAudit, RunAudit } from "./contract/audit.ts";
+export { BatchFormat, type FormatQuery } from "./contract/batch-format.ts";
+export { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "./contract/batch-headers.ts";
+export { type ComparedTask, CompareQuery, RunComparison } from "./contract/comparison.ts";
 export {
   DELETION_KINDS,
   DELETION_STATES,
@@ -71,7 +85,7 @@ export {
   DeletionList,
   DeletionView,
   OrganizationDeletion,
-} from "./deletion.ts";
+} from "./contract/deletion.ts";
 export {
   Deleted,
   EndpointCapabilities,
@@ -87,7 +101,7 @@ export {
   SecretPatch,
   SecretRequest,
   SecretView,
-} from "./endpoint.ts";
+} from "./contract/endpoint.ts";
 export {
   CANCEL_REASONS,
   type CancelReason,
@@ -96,9 +110,9 @@ export {
   type SerializedError,
   UNSCORED_CAUSES,
   type UnscoredCause,
-} from "./errors.ts";
-export { EvalRequest, type EvalRequestInput, RunLimits } from "./eval-request.ts";
-export { EVENT_NAMES, type EventName } from "./event-names.ts";
+} from "./contract/errors.ts";
+export { EvalRequest, type EvalRequestInput, RunLimits } from "./contract/eval-request.ts";
+export { EVENT_NAMES, type EventName } from "./contract/event-names.ts";
 export {
   CALL_FAULTS,
   type CallFault,
@@ -111,7 +125,7 @@ export {
   type LeftOutReason,
   SftRow,
   VerifiersRow,
-} from "./export.ts";
+} from "./contract/export.ts";
 export {
   FIELD_ALIASES,
   FLAG_FIELDS,
@@ -124,7 +138,7 @@ export {
   type RolloutSort,
   WORD_FIELDS,
   type WordField,
-} from "./filter.ts";
+} from "./contract/filter.ts";
 export {
   FleetOrName,
   FleetUpdate,
@@ -132,7 +146,7 @@ export {
   ReplicaCapabilities,
   UPDATE_MODES,
   UpdateMode,
-} from "./fleet.ts";
+} from "./contract/fleet.ts";
 export {
   DEFAULT_LIMITS,
   DEFAULT_RETENTION,
@@ -142,10 +156,10 @@ export {
   Retention,
   ROLES,
   Role,
-} from "./identity.ts";
-export type { Json, JsonObject } from "./json.ts";
-export { Cost, Judgement, JudgeTokens, JudgeUsage } from "./judgement.ts";
-export { LIMITS } from "./limits.ts";
+} from "./contract/identity.ts";
+export type { Json, JsonObject } from "./contract/json.ts";
+export { Cost, Judgement, JudgeTokens, JudgeUsage } from "./contract/judgement.ts";
+export { LIMITS } from "./contract/limits.ts";
 export {
   Content,
   type ContentPart,
@@ -155,28 +169,31 @@ export {
   ToolCall,
   type ToolDefinition,
   Usage,
-} from "./messages.ts";
+} from "./contract/messages.ts";
 export {
   BILLING_MODES,
+  Billing,
   type BillingMode,
   CHARGE_LINES,
   type ChargeLine,
   type ChargeLines,
+  CreditLimit,
   ENTRY_KINDS,
   type EntryKind,
   Fees,
   LedgerEntry,
   LedgerEntryList,
   ModelPrice,
+  Month,
   PriceList,
   PriceListRequest,
   type PriceListRequestInput,
   PriceLists,
   PriceVersion,
-} from "./money.ts";
-export { OUTBOUND_EVENTS, type OutboundEventName } from "./outbound-event.ts";
-export { RunReport } from "./report.ts";
-export { Resealed, ResealQuery, SEALED_KINDS, type SealedKind, UnopenedValue } from "./reseal.ts";
+} from "./contract/money.ts";
+export { OUTBOUND_EVENTS, type OutboundEventName } from "./contract/outbound-event.ts";
+export { RunReport } from "./contract/report.ts";
+export { Resealed, ResealQuery, SEALED_KINDS, type SealedKind, UnopenedValue } from "./contract/reseal.ts";
 export {
   GROUP_SORTS,
   GroupQuery,
@@ -191,7 +208,7 @@ export {
   RolloutQuery,
   RolloutSummary,
   RolloutSummaryList,
-} from "./rollout-list.ts";
+} from "./contract/rollout-list.ts";
 export {
   CreatedRun,
   EnvironmentList,
@@ -212,7 +229,7 @@ export {
   type RunRequestInput,
   type RunStatus,
   RunView,
-} from "./run.ts";
+} from "./contract/run.ts";
 export {
   ForkRequest,
   type ForkRequestInput,
@@ -221,7 +238,7 @@ export {
   type RescoreRequestInput,
   RetryRequest,
   RunPatch,
-} from "./run-control.ts";
+} from "./contract/run-control.ts";
 export {
   BatchAcked,
   BatchDead,
@@ -233,10 +250,9 @@ export {
   RunSnapshot,
   WeightsApplied,
   WeightsPublished,
-} from "./run-events.ts";
-export { RunPreview } from "./run-preview.ts";
-export { Sampling } from "./sampling.ts";
-export { Month, StatementList, StatementView } from "./statement.ts";
+} from "./contract/run-events.ts";
+export { RunPreview } from "./contract/run-preview.ts";
+export { Sampling } from "./contract/sampling.ts";
 export {
   Acked,
   AckRequest,
@@ -260,7 +276,7 @@ export {
   WeightVersionReport,
   type WeightVersionReportInput,
   WeightVersions,
-} from "./trainer-wire.ts";
+} from "./contract/trainer-wire.ts";
 export {
   Advantage,
   BatchSize,
@@ -270,19 +286,7 @@ export {
   TrainerTarget,
   TrainingRequest,
   type TrainingRequestInput,
-} from "./training-request.ts";
-export { StepMetrics, TrainerSecrets, TrainingView } from "./training-view.ts";
-export { Outline, OutlineTurn, RolloutHead, ShownTurn, TurnPage, TurnTokenPage, WholeTurn } from "./turns.ts";
-export { DatasetList, DatasetRow, DatasetView } from "./uploaded-dataset.ts";
-export {
-  BUCKET_WIDTHS,
-  type BucketWidth,
-  USAGE_GROUPS,
-  USE_COUNTS,
-  UsageBucket,
-  type UsageGroup,
-  UsagePage,
-  UsageResult,
-  type UseCount,
-} from "./usage.ts";
-export { SessionList, SessionRequest, SessionView, SignInCode } from "./web-session.ts";
+} from "./contract/training-request.ts";
+export { StepMetrics, TrainerSecrets, TrainingView } from "./contract/training-view.ts";
+export { Outline, OutlineTurn, RolloutHead, ShownTurn, TurnPage, TurnTokenPage, WholeTurn } from "./contract/turns.ts";
+export { DatasetList, DatasetRow, DatasetView } from "./contract/uploaded-dataset.ts";

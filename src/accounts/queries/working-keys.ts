@@ -1,0 +1,32 @@
+/** Which keys work, and the end of all of them. */
+import { and, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import { type Condition, inOrganization, type Rows, type Write } from "../../kernel/db/scoped.ts";
+import { type ApiKeyRow, apiKeys } from "../tables.ts";
+import type { Reach } from "./projects.ts";
+
+/** The condition that it is let in at that time. */
+export function works(now: number): SQL | undefined {
+  return and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, now)));
+}
+
+export function operatorKeys(database: D1Database, orgId: string, now: number): Rows<{ id: string }> {
+  const mayAll = sql`instr(${apiKeys.scopes}, '"operator"')`;
+  return inOrganization(database, orgId).columns({ id: apiKeys.id }, apiKeys, works(now), mayAll);
+}
+
+/** Of a project, or of a whole organisation. */
+export function revokeKeys(
+  database: D1Database,
+  { orgId, projectId }: Reach,
+  at: number,
+  condition?: Condition,
+): Write<ApiKeyRow> {
+  const own = projectId === null ? undefined : eq(apiKeys.project_id, projectId);
+  return inOrganization(database, orgId).update(
+    apiKeys,
+    { revoked_at: at },
+    own,
+    isNull(apiKeys.revoked_at),
+    condition,
+  );
+}
