@@ -21,6 +21,7 @@ const platformFree = [
 ];
 /** Recorded behaviours are a file, and workerd has none. */
 const vectors = "./test/conformance/provide-vectors.ts";
+const quietLog = "./test/quiet/log.ts";
 /** The kernel's clients are called with servers of Node. */
 const inNode = "test/kernel/clients/**/*.test.ts";
 const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts", inNode];
@@ -50,12 +51,13 @@ const nodeProject = {
     ...patience,
     isolate: false,
     globalSetup: [vectors],
+    setupFiles: [quietLog, "./test/quiet/platform.ts"],
     include: [
       ...platformFree,
       "packages/{policy,trainer}/test/**/*.test.ts",
       "test/{cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
       inNode,
-      "test/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
+      "test/{accounts,billing,kernel,fleets,quiet,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
     ],
   },
 };
@@ -108,8 +110,8 @@ const workerdProject = {
       ...benches,
     ],
     exclude: nodeOnly,
-    globalSetup: [vectors, "./test/kernel/scripted-model.ts"],
-    setupFiles: ["./test/kernel/apply-migrations.ts"],
+    globalSetup: [vectors, "./test/kernel/scripted-model.ts", "./test/quiet/workerd.ts"],
+    setupFiles: [quietLog, "./test/kernel/apply-migrations.ts"],
   },
 };
 
