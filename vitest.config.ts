@@ -1,6 +1,5 @@
 /**
- * Two runtimes, one suite. What is platform-free runs in Node and again inside workerd; `*.node.test.ts` runs in Node
- * only. Files share a worker in each of them, and in workerd its storage: every test takes ids of its own. A worker of
+ * Two runtimes, one suite: test/suites.ts says what runs where. `*.node.test.ts` runs in Node only. Files share a worker in each of them, and in workerd its storage: every test takes ids of its own. A worker of
  * its own costs a file one to three seconds.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,18 +11,13 @@ import { packageNames } from "./scripts/package-names.ts";
 import LongestFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
 import { bundlePage } from "./src/local/page-bundle.ts";
+import { AT_LENGTH, NODE, WORKERD } from "./test/suites.ts";
 
-const platformFree = [
-  "test/{contract,core}/**/*.test.ts",
-  "packages/math-equivalence/test/**/*.test.ts",
-  "test/conformance/vectors.test.ts",
-  "environments/**/*.test.ts",
-];
 /** Recorded behaviours are a file, and workerd has none. */
 const vectors = "./test/conformance/provide-vectors.ts";
-/** The kernel's clients are called with servers of Node. */
-const inNode = "test/kernel/clients/**/*.test.ts";
-const nodeOnly = ["**/node_modules/**", "**/*.node.test.ts", inNode];
+const quietLog = "./test/quiet/log.ts";
+/** `npm test` leaves long suites and second runs to `npm run test:all`. */
+const without = process.env["QUICK"] === undefined ? { node: [], workerd: [] } : AT_LENGTH;
 
 const alias = packageNames(import.meta.dirname);
 
@@ -50,13 +44,9 @@ const nodeProject = {
     ...patience,
     isolate: false,
     globalSetup: [vectors],
-    include: [
-      ...platformFree,
-      "packages/{policy,trainer}/test/**/*.test.ts",
-      "test/{cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
-      inNode,
-      "test/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,web,webhooks}/**/*.node.test.ts",
-    ],
+    setupFiles: [quietLog, "./test/quiet/platform.ts"],
+    include: NODE.include,
+    exclude: [...NODE.exclude, ...without.node],
   },
 };
 
@@ -102,14 +92,10 @@ const workerdProject = {
     name: "workerd",
     ...patience,
     isolate: false,
-    include: [
-      ...platformFree,
-      "test/{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.test.ts",
-      ...benches,
-    ],
-    exclude: nodeOnly,
-    globalSetup: [vectors, "./test/kernel/scripted-model.ts"],
-    setupFiles: ["./test/kernel/apply-migrations.ts"],
+    include: [...WORKERD.include, ...benches],
+    exclude: [...WORKERD.exclude, ...without.workerd],
+    globalSetup: [vectors, "./test/kernel/scripted-model.ts", "./test/quiet/workerd.ts"],
+    setupFiles: [quietLog, "./test/kernel/apply-migrations.ts"],
   },
 };
 

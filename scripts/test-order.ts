@@ -12,11 +12,11 @@ const LONGEST = [
   /\/test\/cli\/(newcomer|commands-doc|reading|env-init|stopping)\.test/,
 ];
 const LONGEST_IN_WORKERD = [
-  /\/test\/api\/authorization\.test/,
-  /\/test\/runtime\/run\/(judging\/faults|training\/holdout-runs)\.test/,
+  /\/test\/kernel\/http\/authorization\.test/,
+  /\/test\/kernel\/run\/(judging\/faults|training\/holdout-runs)\.test/,
   /\/test\/billing\/(month|settling)\.test/,
-  /\/test\/runtime\/(endpoint\/object|account\/object)\.test/,
-  /\/test\/runtime\/rollout\/(cut-off|model-faults|shared-objects|fault-classes)\.test/,
+  /\/test\/kernel\/(endpoint\/object|account\/object)\.test/,
+  /\/test\/kernel\/rollout\/(cut-off|model-faults|shared-objects|fault-classes)\.test/,
 ];
 const STARTS_PROCESSES = /\/test\/(faults|local|cli)\//;
 

@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DirectoryLock, hasCode } from "./directory-lock.ts";
 import { answers, type Health } from "./healthz.ts";
-import { findWorkerd, type ProcessMark, wasKilled, watchForKills } from "./processes.ts";
+import { cpuMsOf, findWorkerd, type ProcessMark, wasKilled, watchForKills } from "./processes.ts";
 import { type Deaths, NO_DEATHS } from "./state-directory.ts";
 
 interface WatchOptions {
@@ -16,7 +16,10 @@ interface WatchOptions {
   readonly say: (line: string) => void;
   /** What the platform says of itself at this moment. */
   readonly health: () => Promise<Health>;
-  /** Milliseconds without any answer after which workerd is ended. */
+  /**
+   * Milliseconds without any answer after which workerd is ended. They count while it computes: on a busy machine one
+   * that has begun may take long to answer, and computes little.
+   */
   readonly hungAfterMs: number;
   /** The platform answers; this is its workerd. */
   readonly onUp: (workerdPid: number) => void;
@@ -34,6 +37,8 @@ const ASK_EVERY_MS = 1000;
 const LOOK_FOR_NEW_EVERY_MS = 20;
 /** One question counts for no more, whatever else kept this process from asking: a laptop that slept, a busy thread. */
 const LONGEST_SILENCE_MS = 2500;
+/** Of one that does not compute, so many milliseconds count as one. */
+const IDLE_COUNTS = 10;
 const NEW_WITHIN_MS = 30_000;
 /** A workerd that lived longer than this did not die of what the one before it died of. */
 const SOON_MS = 5 * 60_000;
@@ -53,6 +58,7 @@ export class WorkerdWatch {
   #saidDown = false;
   #wasEnded = false;
   #askedAt = 0;
+  #cpuMs: number | null = null;
   #silentMs = 0;
   /** Of the platform: whether its boot is through, and what was last told of it. */
   #begun = false;
@@ -120,6 +126,7 @@ export class WorkerdWatch {
     this.#saidDown = false;
     this.#wasEnded = false;
     this.#askedAt = performance.now();
+    this.#cpuMs = cpuMsOf(workerd.pid);
     this.#silentMs = 0;
     if (first) void this.#watch();
   }
@@ -178,10 +185,12 @@ export class WorkerdWatch {
     // Another one by now.
     if (this.#stopped || this.#dead || workerd !== this.#workerd) return;
     const now = performance.now();
-    const waited = now - this.#askedAt;
+    const cpuMs = cpuMsOf(this.pid());
+    const computed = cpuMs === null || this.#cpuMs === null ? null : cpuMs - this.#cpuMs;
+    const silence = countedSilence(now - this.#askedAt, computed);
     this.#askedAt = now;
-    if (health !== "silent") this.#silentMs = 0;
-    else this.#silentMs += Math.min(waited, LONGEST_SILENCE_MS);
+    this.#cpuMs = cpuMs;
+    this.#silentMs = health === "silent" ? this.#silentMs + silence : 0;
     if (answers(health)) this.#becomeAnswering();
     if (health === "ok") this.#pending.hasRoom();
     if (health === "full") this.#pending.isFull();
@@ -247,6 +256,15 @@ export class WorkerdWatch {
     this.#options.onDown();
     this.#options.say(why);
   }
+}
+
+/**
+ * How many milliseconds without an answer count, of those that one question waited. `computed`: how long workerd was on
+ * the processor meanwhile; null where nobody can tell.
+ */
+export function countedSilence(waited: number, computed: number | null): number {
+  const counted = Math.min(waited, LONGEST_SILENCE_MS);
+  return Math.min(counted, Math.max(computed ?? counted, counted / IDLE_COUNTS));
 }
 
 /** Miniflare is the parent and reaps it at once, so a pid that can be signalled is a process that runs. */

@@ -118,7 +118,7 @@ test("what a module or the build drew or read from the clock, once for all rows,
   const { code, said } = await validate(at);
   const thisYear = new Date().getFullYear();
   expect([code, said["reset"]]).toEqual([1, ["error", expect.stringContaining(`"${thisYear}: 0.`)]]);
-  // How far its clock is set forward depends on how often it is asked.
+  // Its clock is set forward by 400 days: over one New Year or two.
   const again = expect.stringMatching(new RegExp(`and then "(?!${thisYear})\\d{4}: 0\\.`));
   expect(said["reset"]).toEqual(["error", again]);
 });

@@ -6,7 +6,7 @@
 import { expect, test, vi } from "vitest";
 import { again, play, without } from "./poison/play.ts";
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 test("a hook that never returns ends its own rollout, and 30 that were waiting in theirs are scored", async () => {
   const played = await play({ 23: "setup" }, 31, 0, 4000);

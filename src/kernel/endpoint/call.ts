@@ -31,6 +31,8 @@ import { replyRoom } from "./reply-room.ts";
 
 /** Those that waited do not all come back at once. */
 const SPREAD_MS = 1000;
+/** The clock of the endpoint's object may be behind this one's: by it alone a rollout would ask again without a pause. */
+const HELD_LEAST_MS = 500;
 
 const [BAD_REQUEST, UNPROCESSABLE, TOO_MANY_REQUESTS] = [400, 422, 429];
 
@@ -265,8 +267,9 @@ export function callHolder(env: Env, spec: RolloutSpec, now: () => number): Hold
       const endpoint = endpointObject(env, scope, endpoint_id);
       const { again_at } = await endpoint.failing({ rollout_id, model, limited });
       if (again_at === null) return rollout;
-      const until = now() + LIMITS.endpointWaitMs;
-      return advance(rollout, { type: "held", not_before: again_at + spread(rollout_id), until });
+      const at = now();
+      const not_before = Math.max(again_at, at + HELD_LEAST_MS) + spread(rollout_id);
+      return advance(rollout, { type: "held", not_before, until: at + LIMITS.endpointWaitMs });
     } catch (thrown) {
       // Nobody knows: it is tried as it would be with the endpoint up.
       logError("endpoint does not answer", idsOf(spec), thrown);

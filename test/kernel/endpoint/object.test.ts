@@ -230,6 +230,31 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
   expect((await door.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
 });
 
+test("a rollout whose clock is ahead of its endpoint's asks once whenever it is woken, and waits", async () => {
+  await create({ name: "ahead", base_url: NOBODY });
+  const { id } = await door.start({
+    environment: "gsm8k",
+    dataset: questions(12),
+    ...{ model: script(RIGHT), endpoint: "ahead", max_concurrent: 12 },
+  });
+  await until(id, ({ flow }) => flow?.state === "endpoint_down");
+  const rollout = rolloutAt(id, 0);
+  await vi.waitUntil(() => door.inRollout(rollout, (object) => object.read()?.intent?.held_until), { timeout: 30_000 });
+  const asks = vi.spyOn(EndpointObject.prototype, "failing");
+  const ahead = Date.now() + 60_000;
+  await door.inRollout(rollout, async (object) => {
+    object.now = () => ahead;
+    await object.alarm();
+  });
+  const asked = asks.mock.calls.filter(([call]) => call.rollout_id === rollout).length;
+  expect(asked).toBe(1);
+  await door.inRollout(rollout, (object) => {
+    object.now = () => Date.now();
+  });
+  await door.post(`/v1/runs/${id}/cancel`, {});
+  await door.ended(id);
+});
+
 test("a call that has waited for its endpoint as long as one may spends the tries it has left, and fails with the reason", async () => {
   await create({ name: "gone", base_url: NOBODY });
   const { id } = await door.start({

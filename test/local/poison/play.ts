@@ -116,7 +116,7 @@ async function startRun(
     endpoint: { base_url: model.url, api_key: "sk-none" },
   };
   let refused: unknown;
-  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+  for (const end = Date.now() + 300_000; Date.now() < end; ) {
     try {
       return (await client.runs.create(request, { idempotencyKey: "poisoned" })).id;
     } catch (error) {
@@ -154,7 +154,7 @@ async function ended(client: RollcallClient, id: string): Promise<RunView> {
         run = await client.runs.get(id).catch(() => null);
         return run?.status ?? "away";
       },
-      { timeout: 280_000, interval: 200 },
+      { timeout: 580_000, interval: 200 },
     )
     .toMatch(/completed|failed|cancelled/);
   if (run === null) throw new Error("the run is gone");

@@ -1,0 +1,54 @@
+/**
+ * The lines of level error that tests provoke on purpose: what the log says, and of which error. Any other is printed,
+ * and fails the file during which it is logged.
+ */
+const EXPECTED: Readonly<Record<string, RegExp>> = {
+  "archive of the ledger": /killed|the store is away|the answer is lost/,
+  "audit log": /away/,
+  "batch in a format": /is missing/,
+  "billing of the organisation": /killed|the store is away|the answer is lost/,
+  "dead letter": /a message of kind \w+/,
+  deletion: /cut off (before it deletes|after it has deleted)/,
+  "deliveries of a webhook are dropped": /too many wait/,
+  "fleet was not told of a call's end": /gone/,
+  "hours of use": /killed|the store is away|the answer is lost/,
+  "judging failed": /the run is away|more than \d+ subrequests in one invocation/,
+  "message failed": /^Error\("(trajectory of ro_\S+ is missing|cut|the run is away|the sender is gone)|could play it/,
+  "no lease: there is no answer": /lost by the test/,
+  offer: /the trainer answered/,
+  "releases for the audit log": /killed/,
+  "request failed": /the process ends here/,
+  "requests are not counted": /overloaded/,
+  "rollout cannot be ended": /killed here/,
+  "rollout ended": /no such thing|^RefusedValueError/,
+  "rollout waits for the platform": /the store is away|no such thing|the run is away|^RefusedValueError|Failed query/,
+  "rollouts do not answer": /it is broken|does not implement the method/,
+  "row of the run": /Failed query/,
+  "run does not answer its trainer": /gone/,
+  "samples could not be made": /^RangeError/,
+  settling: /killed|the answer is lost|the books are away/,
+  "the secret of a webhook does not open": /sealed under a ROLLCALL_SECRET/,
+  training: /the store is away/,
+  "trigger began no run": /killed|the store is away|no/,
+  "value not sealed anew": /sealed under a ROLLCALL_SECRET|^OperationError/,
+};
+
+/** What a line of the log says; null for a line of something else. */
+interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly error?: { readonly message: string };
+}
+
+function logLine(text: unknown): LogLine | null {
+  if (typeof text !== "string" || !text.startsWith('{"time":')) return null;
+  return JSON.parse(text);
+}
+
+/** "quiet": a test expects it, or it reports no failure. "unexpected": a failure that no test provokes on purpose. */
+export function judge(text: unknown): "quiet" | "unexpected" | "other" {
+  const line = logLine(text);
+  if (line === null) return "other";
+  if (line.level !== "error") return "quiet";
+  return EXPECTED[line.message]?.test(line.error?.message ?? "") ? "quiet" : "unexpected";
+}

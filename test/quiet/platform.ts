@@ -1,0 +1,9 @@
+/** The same for platforms that a test boots in its own process: they print what their workerd does. */
+import { afterAll, beforeAll } from "vitest";
+import quiet from "./workerd.ts";
+
+let undo: () => void;
+beforeAll(() => {
+  undo = quiet();
+});
+afterAll(() => undo());
