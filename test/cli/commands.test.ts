@@ -106,6 +106,8 @@ test("a run that hangs is watched until the time is up, goes on, and can be canc
   const watched = await run(`run watch ${id} --timeout 0.5 --json`);
   expect([watched.code, JSON.parse(watched.stdout).error.code]).toEqual([1, "timeout"]);
   expect((await client.runs.get(id)).status).toBe("running");
+  // On a busy machine the watch may end before both are dispatched.
+  await expect.poll(async () => (await client.runs.get(id)).counts.in_flight).toBe(2);
   const cancelled = await run(`run cancel ${id}`);
   expect([cancelled.code, cancelled.stdout]).toEqual([0, expect.stringContaining(id)]);
   const ended = await run(`run watch ${id}`);
