@@ -186,7 +186,7 @@ async function runPlan({ work, pairs }: Plan, counters: Counters): Promise<Row> 
 function endAfter(timeout: string | undefined, json: boolean): void {
   if (timeout === undefined) return;
   const seconds = Number(timeout);
-  if (!(seconds > 0)) throw usageError(`--timeout: ${timeout} is no number of seconds`, "timeout");
+  if (!(seconds > 0)) throw usageError(`--timeout: ${timeout} is not a number of seconds`, "timeout");
   const late = new Error(`not done within ${seconds} s`);
   setTimeout(() => void fail(late, json), seconds * 1000).unref();
 }

@@ -14,7 +14,7 @@ export const VERSIONS: Record<string, string> = {
 
 export const DIGESTS: Record<string, string> = {
   calculator: "sha256:c8b2f3db497e8a858e430d7772e7a58d9bad482b2f26b614421cedaf8a93af53",
-  "graded-dataset": "sha256:1bf18779ebc587ff4c86bba694e6caee80fbde51f45d804ee124a8e2bbb90b79",
+  "graded-dataset": "sha256:cc93a21b1472118afc10cfb8c95164a530a98ac90777c4fe20d58241e58cd6ac",
   "grid-walk": "sha256:8f630f06332269692bb428c01fe116d1a226af3881dbca071f4a39be91858544",
   gsm8k: "sha256:01551faa2025193952afe5c47b78a6049a8f54ef2764c3b3f96efc612c3bd2ae",
   "guess-number": "sha256:adee68934b83c443070a6fc612c611d2134a977b2cfa4f8770c4de3d3a16afdc",

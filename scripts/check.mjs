@@ -22,6 +22,7 @@ const GATES = {
   "migrations match the schema": "node scripts/check-migrations.ts",
   "compiled GEMM": "node scripts/build-gemm.ts --check",
   "reference pages": "node scripts/reference/main.ts --check",
+  "plain English": "node scripts/check-style.ts",
   "environment digests": "node scripts/digests.ts --check",
 };
 

@@ -20,7 +20,7 @@ function refused(args: Given): [path: string, message: string] {
   return [issue?.path.join(".") ?? "", issue?.message ?? ""];
 }
 
-test("what a template comes to is bounded: beyond it a judge is not asked, and a prompt fails its row", async () => {
+test("the size of a filled template is bounded: beyond it a judge is not called, and a prompt fails its row", async () => {
   const task = { question: "?", answer: "x".repeat(2 ** 20), answers: ["x"] };
   const template = "{{ item.answer }}".repeat(5);
   const judged = {
@@ -46,7 +46,7 @@ test("all graders of a unit draw on one budget of work, and what is beyond has n
   const { scoring_errors, metrics } = await play({ graders }, said, { question: "?", answer: wanted });
   expect(metrics["has17"]).toBe(0);
   expect(scoring_errors).toMatchObject([
-    { function: "has18", error: expect.stringContaining("the scores of one unit together") },
+    { function: "has18", error: expect.stringContaining("the scores of one scoring group") },
     { function: "has19" },
   ]);
 });
@@ -56,7 +56,7 @@ test("patterns, schemas and numbers of graders that cost too much are refused by
     refused({ graders: [{ type: "scorer", name: "s", scorer, options: given }] });
   expect(options("regex", { pattern: "a|".repeat(3000) })).toEqual([
     "graders.0.options.pattern",
-    "the pattern has 6,000 characters, of which it may have 4,000",
+    "the pattern has 6,000 characters, and the limit is 4,000",
   ]);
   const [path, message] = options("json_schema", { schema: { $ref: 5, pattern: "(?=a)" } });
   expect([path, message]).toEqual([

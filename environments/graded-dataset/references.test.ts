@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { loadEnvironment } from "./environment.ts";
 
 test.each([
-  ["regex", "(", "is no RE2 pattern"],
-  ["regex", "(?=x)", "is no RE2 pattern"],
-  ["numeric", "four", "is no number"],
-  ["json_schema", "[]", "a JSON Schema is an object"],
+  ["regex", "(", "is not an RE2 pattern"],
+  ["regex", "(?=x)", "is not an RE2 pattern"],
+  ["numeric", "four", "is not a number"],
+  ["json_schema", "[]", "a JSON Schema must be an object"],
   ["math", "\\frac{1}{", "the target cannot be read"],
 ])(
   "a reference of %s that no row changes and nothing can be compared with is refused: %j",

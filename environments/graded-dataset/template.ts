@@ -3,7 +3,7 @@
  *
  * Invariants. Filled in one pass: braces in what is filled in name nothing. Text goes in as it is, any other value as its
  * JSON, and what is not there as nothing. A name that could never be there is refused when the template is read. A slot may
- * name megabytes and a template hold thousands of slots: what it comes to is counted while it is filled.
+ * name megabytes and a template hold thousands of slots: its size is counted while it is filled.
  * Source: https://developers.openai.com/api/docs/guides/graders (templating).
  */
 import { EnvError, type Json } from "rollcall";

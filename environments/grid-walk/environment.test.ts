@@ -27,7 +27,7 @@ async function play(model: TestModel, restartAfterEachTurn = false) {
 
 const there = [moving("right"), moving("up"), moving("up"), moving("right")];
 
-test("a walker who arrives scores in full, and is not asked again", async () => {
+test("a walker who arrives scores in full, and is not called again", async () => {
   const report = await play(scripted(there));
   expect(report).toMatchObject({ reward: 1, stop_condition: "arrived", turns: 4, error: null });
   expect(report.state).toEqual({ x: 3, y: 4, moves: 4 });

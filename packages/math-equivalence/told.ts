@@ -116,7 +116,7 @@ function numberOf(sentence: string): string | null {
   return (first ?? chosen(result.split(result === told ? /$/ : /[,;]\s/, 1)[0] ?? ""))?.replace(/^\\?\$/, "") ?? null;
 }
 
-/** What an equation comes to, unless it is a formula that closes here. */
+/** The result of an equation, unless it is a formula that closes here. */
 const FIRST = new RegExp(`^(${AMOUNT})(?!\\$|\\d)`, "i");
 /** A number of these words says under which circumstances the answer is one. */
 const CIRCUMSTANCE =

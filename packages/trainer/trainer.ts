@@ -53,7 +53,7 @@ interface TakenLease extends Leased {
   readonly at: number;
 }
 
-/** What training on a batch came to, and when it began and ended: epoch milliseconds. */
+/** The result of training on a batch, and when it began and ended: epoch milliseconds. */
 interface Attempt {
   readonly read: BatchRead;
   readonly result: Trained | BatchFault;

@@ -44,7 +44,7 @@ export async function createApiKey(
   const refused = refuseScopes(caller, request.scopes);
   if (refused !== null) return refused;
   if (expires_at !== null && expires_at * 1000 <= now) {
-    return refuse("invalid_request", "expires_at: is over already", "expires_at");
+    return refuse("invalid_request", "expires_at: is in the past", "expires_at");
   }
   const outlasting = refuseMore(caller, expires_at, request.requests_per_minute);
   if (outlasting !== null) return outlasting;
@@ -105,7 +105,7 @@ export async function changeApiKey(
     (rate === undefined ? null : refuseRate(caller, rate));
   if (refused !== null) return refused;
   if (patch.scopes !== undefined && before.person_id !== null) {
-    const message = `${id} is a person's key, whose scopes are those of the role: PATCH /v1/people/${before.person_id}`;
+    const message = `${id} is a person's key and has the scopes of the person's role: PATCH /v1/people/${before.person_id}`;
     return refuse("conflict", message, "scopes");
   }
   // Whoever says what it may do answers for it from then on.
@@ -134,7 +134,7 @@ export async function revokeKey(env: Env, caller: Caller, id: string, now: numbe
 function refuseMore(caller: Caller, expires_at: number | null, rate: number | null): Result<never> | null {
   const { expiresAt } = caller;
   if (expiresAt !== null && (expires_at === null || expires_at * 1000 > expiresAt)) {
-    const message = `expires_at: your own key ends at ${Math.floor(expiresAt / 1000)}, and no key you make lasts longer`;
+    const message = `expires_at: your own key ends at ${Math.floor(expiresAt / 1000)}, and keys you create cannot last longer`;
     return refuse("forbidden", message, "expires_at");
   }
   return refuseRate(caller, rate);
@@ -148,7 +148,7 @@ function refuseLonger(caller: Caller, { id, expires_at, requests_per_minute }: A
 
 function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result<never> | null {
   if (own === null || (rate !== null && rate <= own)) return null;
-  const message = `requests_per_minute: your own key has ${own}, and no key you make has more`;
+  const message = `requests_per_minute: your own key has ${own}, and keys you create cannot have more`;
   return refuse("forbidden", message, "requests_per_minute");
 }
 
@@ -156,7 +156,7 @@ function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result
 function refuseScopes({ permissions }: Caller, scopes: readonly Permission[]): Result<never> | null {
   const missing = scopes.find((scope) => !permits(permissions, scope));
   if (missing === undefined) return null;
-  return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot give it`, "scopes");
+  return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot grant it`, "scopes");
 }
 
 /** Nobody changes or ends a key that may do what they may not, but each key itself. */
@@ -169,7 +169,7 @@ function refuseStronger({ who, permissions }: Caller, { id, scopes }: ApiKeyRow)
 /** With a person's key one would be taken for that person. */
 function refuseOthers({ who }: Caller, { id, person_id }: ApiKeyRow): Result<never> | null {
   if (person_id === null || who === id || who === person_id) return null;
-  const message = `${id} is another person's key: revoke it and invite them again, and they get another`;
+  const message = `${id} is another person's key: to replace it, revoke it and invite the person again`;
   return refuse("forbidden", message, "id");
 }
 
@@ -196,7 +196,7 @@ async function whyNotRotated(
 async function projectOf(env: Env, caller: Caller, project: string | null): Promise<Result<string | null>> {
   if (project === null && caller.projectId === null) return { ok: true, value: null };
   if (project === null) {
-    const message = "this key is for one project, so it cannot make one for the whole organisation: name the project";
+    const message = "this key is for one project, so it cannot create one for the whole organisation: set project";
     return refuse("forbidden", message, "project");
   }
   const found = await findProject(env.DB, caller, project);
@@ -217,9 +217,9 @@ async function whyNoRoom(
   }
   const maker = maker_id === null ? null : await findMember(env.DB, caller.orgId, maker_id);
   if (maker_id !== null && !rolesWith(scopes).some((role) => role === maker?.role)) {
-    return refuse("forbidden", `${maker_id} may no longer do what this key would`, "scopes");
+    return refuse("forbidden", `${maker_id} no longer has the permissions of this key`, "scopes");
   }
-  const message = `${LIMITS.keys} keys of this organisation work, which is as many as may: revoke some`;
+  const message = `the organisation already has ${LIMITS.keys} active keys, the maximum: revoke some first`;
   return refuse("conflict", message, null);
 }
 

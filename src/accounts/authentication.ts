@@ -79,12 +79,12 @@ class Callers implements Authentication {
     const caller = await this.#asked(context);
     if (caller === null) return await refuseStranger(context, unauthorized("no such key"));
     if (caller === "several") {
-      const message = "you are a member of several: name an organisation in the header Rollcall-Organization";
+      const message = "you are a member of several organisations: name one in the header Rollcall-Organization";
       throw new Refusal({ code: "invalid_request", message, param: "Rollcall-Organization" });
     }
     if ((caller.session?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now()) throw signedOut(context);
     if (caller.expiresAt === null || caller.expiresAt > this.#now()) return caller;
-    throw unauthorized("this key has expired, or was replaced by another");
+    throw unauthorized("this key has expired or was replaced");
   }
 
   /** By the token; without one by the browser's session, or by what Cloudflare Access says. Null: it is nobody's. */
@@ -132,6 +132,6 @@ export function openAuthentication(now: () => number): Authentication {
 /** Takes a cookie away that is good for nothing any more: no script can. */
 function signedOut(context: ApiContext): Refusal {
   const headers = { "www-authenticate": "Bearer", "set-cookie": sessionCookie(context, null, 0) };
-  const message = "this session is over: sign in again";
+  const message = "this session has expired: sign in again";
   return new Refusal({ code: "unauthorized", message, param: null }, { headers });
 }

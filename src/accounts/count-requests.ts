@@ -15,7 +15,7 @@ const COUNTERS = 2000;
 export class RequestCounts {
   readonly #now: () => number;
   readonly #requests = new RequestLeases();
-  /** Counters that did not answer, until when they are not asked. */
+  /** Counters that did not answer, until when they are not called. */
   readonly #uncounted = new LruCache<number>(COUNTERS);
 
   constructor(now: () => number) {
@@ -36,7 +36,7 @@ export class RequestCounts {
       "x-ratelimit-reset-requests": `${Math.ceil(tightest.resetMs / 1000)}s`,
     });
     if (tightest.refusedMs === null) return;
-    const message = `this is more than ${tightest.limit} requests a minute`;
+    const message = `the limit is ${tightest.limit} requests a minute`;
     const headers = { "retry-after": String(Math.ceil(tightest.refusedMs / 1000)) };
     throw new Refusal({ code: "rate_limited", message, param: null }, { headers });
   }

@@ -42,7 +42,11 @@ const LEAST_TOKEN = 32;
 export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
   if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
   if (expected.length < LEAST_TOKEN) {
-    return refuse("not_found", `ROLLCALL_BOOTSTRAP_TOKEN has fewer than ${LEAST_TOKEN} characters: set another`, null);
+    return refuse(
+      "not_found",
+      `ROLLCALL_BOOTSTRAP_TOKEN has fewer than ${LEAST_TOKEN} characters: set a longer one`,
+      null,
+    );
   }
   if (isSameText(token, expected)) return null;
   return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
@@ -57,7 +61,7 @@ export async function bootstrap(
   const by = { scopes: ["admin", "operator"], created_by: "bootstrap" } as const;
   const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now);
   if (await insertFirstOrganization(env.DB, founded.rows)) return { ok: true, value: createdOf(founded) };
-  return refuse("conflict", "there is an organisation already: its keys make everything else", null);
+  return refuse("conflict", "an organisation already exists: use its keys", null);
 }
 
 /** Another organisation, by an operator. */

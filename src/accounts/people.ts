@@ -65,7 +65,11 @@ export async function createInvitation(
   if (outcome === "full") {
     const going = await refuseDeleted(env, caller.orgId);
     if (going !== null) return going;
-    return refuse("conflict", `${LIMITS.openInvitations} invitations wait to be accepted: delete some`, null);
+    return refuse(
+      "conflict",
+      `the organisation already has ${LIMITS.openInvitations} open invitations, the maximum: delete some first`,
+      null,
+    );
   }
   const url = `${options.origin ?? ""}/join#${token}`;
   return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
@@ -88,7 +92,7 @@ export async function acceptInvitation(
 ): Promise<Result<AcceptedInvitation>> {
   const ours = readTokenKind(env, token) === "rki";
   const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
-  if (found === null) return refuse("not_found", "there is no such invitation", "token");
+  if (found === null) return refuse("not_found", "this invitation does not exist", "token");
   const { invitation, organization } = found;
   const { org_id, email } = invitation;
   const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
@@ -112,7 +116,7 @@ export async function acceptInvitation(
   const accepted = await acceptOnce(env.DB, { ...invitation, role, name, proven_at }, key);
   if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
   const member = await findMember(env.DB, org_id, personId);
-  if (member === null) return refuse("conflict", "the membership was ended at the same moment", null);
+  if (member === null) return refuse("conflict", "the membership was ended by another request", null);
   const value = {
     organization: { id: org_id, name: organization },
     person: personViewOf(member),
@@ -163,26 +167,30 @@ export async function removePerson(env: Env, caller: Caller, id: string, now: nu
 /** Who is invited gets a key without an end or a limit of its own. A person who is signed in asks with no key. */
 function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<never> | null {
   if (readId(env, who)?.kind === "person" || (expiresAt === null && perMinute.own === null)) return null;
-  const message = "this key has an end or a limit of its own, and a member's key has neither: invite with another";
+  const message = "this key has an expiry or a request limit, so it cannot invite: use a key without them";
   return refuse("forbidden", message, null);
 }
 
 async function notChanged(env: Env, { orgId, who }: Caller, id: string, now: number): Promise<Result<never>> {
   const may = await whoStillMay(env.DB, ofOrganization(orgId), who, "admin", now);
   if (may === null) return refuse("forbidden", LOST_RIGHT, null);
-  return refuse("conflict", `${id} is the only owner: make somebody else one first`, "id");
+  return refuse("conflict", `${id} is the only owner: make somebody else an owner first`, "id");
 }
 
 function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<never> | null {
-  if (accepted_at !== null) return refuse("conflict", "this invitation was accepted already", "token");
-  if (expires_at <= now) return refuse("conflict", "this invitation has expired: ask for another", "token");
+  if (accepted_at !== null) return refuse("conflict", "this invitation was already accepted", "token");
+  if (expires_at <= now) return refuse("conflict", "this invitation has expired: ask for a new one", "token");
   return null;
 }
 
 /** Whoever made it may invite no more. */
 async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
   if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
-  return refuse("conflict", "whoever made this invitation may invite nobody any more: ask for another", "token");
+  return refuse(
+    "conflict",
+    "the person who sent this invitation may no longer invite people: ask for a new one",
+    "token",
+  );
 }
 
 /** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
@@ -192,15 +200,15 @@ async function whyNot(
   { now, personId, proven }: { readonly now: number; readonly personId: string; readonly proven: boolean },
 ): Promise<Result<never>> {
   const invitation = await findInvitation(env.DB, org_id, id);
-  if (invitation === null) return refuse("not_found", "there is no such invitation", "token");
-  const message = `the organisation has as many members (${LIMITS.members}) or keys (${LIMITS.keys}) as it may`;
+  if (invitation === null) return refuse("not_found", "this invitation does not exist", "token");
+  const message = `the organisation already has the maximum of ${LIMITS.members} members or ${LIMITS.keys} keys`;
   const over = ended(invitation, now);
   if (over !== null) return over;
   const going = await refuseDeleted(env, org_id);
   if (going !== null) return going;
   const other = await personWhoProved(env.DB, email);
   if (proven && other !== null && other !== personId) {
-    return refuse("conflict", "the address accepted another invitation at the same moment: send it again", null);
+    return refuse("conflict", "the address accepted another invitation at the same time: try again", null);
   }
   return refuse("conflict", message, null);
 }

@@ -40,7 +40,11 @@ export async function createProject(
   if (outcome === "full") {
     const going = await refuseDeleted(env, caller.orgId);
     if (going !== null) return going;
-    return refuse("conflict", `an organisation has at most ${LIMITS.projects} projects: delete some`, null);
+    return refuse(
+      "conflict",
+      `the organisation already has ${LIMITS.projects} projects, the maximum: delete some first`,
+      null,
+    );
   }
   return { ok: true, value: { value: projectViewOf(project), replayed: false } };
 }
@@ -66,7 +70,7 @@ export async function changeProject(
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `there is a project called ${name} already`, "name");
+  return refuse("conflict", `a project called ${name} already exists`, "name");
 }
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {

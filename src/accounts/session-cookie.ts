@@ -52,7 +52,7 @@ function refuseOtherPages({ req }: ApiContext, { origin }: OwnPlace): void {
   if (reads && ownPage && (from === undefined || from === origin)) return;
   if (!reads && from === origin && (site === undefined || ownPage)) return;
   const header = reads ? "Sec-Fetch-Site must be same-origin or none" : `Origin must be ${origin}`;
-  const message = `a session is for the pages of this platform: ${header}; programs send a key`;
+  const message = `a session is only for the pages of this platform: ${header}; programs must send a key`;
   throw new Refusal({ code: "forbidden", message, param: null });
 }
 
@@ -65,13 +65,13 @@ export function refuseForeignSignIn(context: ApiContext): void {
   }
   const port = Number(context.env.LOCAL_PORT) || 0;
   const where = port === 0 ? "over https" : `at http://127.0.0.1:${port}`;
-  throw new Refusal({ code: "forbidden", message: `browsers sign in ${where} only`, param: null });
+  throw new Refusal({ code: "forbidden", message: `browsers can only sign in ${where}`, param: null });
 }
 
 /** `Set-Cookie` with the token; null takes the cookie away. `seconds`: how long the browser keeps it. */
 export function sessionCookie(context: ApiContext, token: string | null, seconds: number): string {
   const place = ownPlace(context);
-  if (place === null) throw new Error("no browser signs in here");
+  if (place === null) throw new Error("browsers cannot sign in here");
   const { cookie, secure } = place;
   const age = token === null ? 0 : seconds;
   return `${cookie}=${token ?? ""}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;

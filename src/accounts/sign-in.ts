@@ -20,7 +20,7 @@ export async function createSignInCode(
   { origin, now }: { readonly origin: string; readonly now: number },
 ): Promise<Result<SignInCode>> {
   if (caller.session !== undefined) {
-    return refuse("forbidden", "a session makes no codes to sign in with: ask with the key", null);
+    return refuse("forbidden", "a session cannot create sign-in codes: use the key", null);
   }
   const code = mintToken("rkc", minting(env, now));
   const expires_at = now + CODE_MS;

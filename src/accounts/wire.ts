@@ -27,14 +27,14 @@ const HostName = z
   .string()
   .max(253)
   .regex(/^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, {
-    error: "must be the name of a host in lower case, without a port; *. before it means all under it",
+    error: "must be a host name in lower case, without a port; a leading *. includes all its subdomains",
   });
 
 const AllowedHosts = z
   .array(HostName)
   .max(LIMITS.allowedHosts)
   .nullable()
-  .describe("hosts that endpoints and environments may call; null = any that this platform calls at all")
+  .describe("hosts that endpoints and environments may call; null = any that the platform allows")
   .meta({ example: null });
 
 const ProjectName = ResourceName.refine((name) => !/^pj_/.test(name), { error: "must not look like an id" });
@@ -46,9 +46,7 @@ export const OrganizationView = named("Organization", {
   limits: OrganizationLimits.meta({ id: "OrganizationLimits", example: {} }),
   allowed_hosts: AllowedHosts,
   billing: Billing.describe("off: nothing is charged; prepaid: up to the balance; postpaid: to −`credit_limit_micros`"),
-  credit_limit_micros: CreditLimit.describe(
-    "how far the balance may fall below 0 where it is postpaid; null = any",
-  ).meta({
+  credit_limit_micros: CreditLimit.describe("how far a postpaid balance may fall below 0; null = any amount").meta({
     example: null,
   }),
   created_at: Seconds,
@@ -83,7 +81,7 @@ export type LimitsRequest = z.output<typeof LimitsRequest>;
 export const OrganizationRequest = namedInput("OrganizationRequest", {
   name: Name.meta({ example: "Example Labs" }),
   project: ProjectName.default(DEFAULT_PROJECT).describe("name of its first project"),
-  limits: LimitsPatch.default({}).describe("what differs from the defaults").meta({ example: {} }),
+  limits: LimitsPatch.default({}).describe("values that differ from the defaults").meta({ example: {} }),
 });
 export type OrganizationRequest = z.output<typeof OrganizationRequest>;
 export type OrganizationRequestInput = z.input<typeof OrganizationRequest>;
@@ -109,7 +107,7 @@ const RetentionPatch = Retention.partial().meta({ id: "RetentionPatch" });
 
 export const ProjectRequest = namedInput("ProjectRequest", {
   name: ProjectName.meta({ example: "math" }),
-  retention: RetentionPatch.default({}).describe("what differs from the defaults").meta({ example: {} }),
+  retention: RetentionPatch.default({}).describe("values that differ from the defaults").meta({ example: {} }),
 });
 export type ProjectRequest = z.output<typeof ProjectRequest>;
 export type ProjectRequestInput = z.input<typeof ProjectRequest>;
@@ -136,20 +134,20 @@ export const ApiKeyView = named("ApiKey", {
   person_id: MaybeText.describe("whose key it is; null for a program's"),
   scopes: z.array(Permission).meta({ example: ["runs:write", "rollouts:read"] }),
   prefix: z.string().describe("the first characters of the key").meta({ example: "rk_7m2q" }),
-  last4: z.string().describe("and the last").meta({ example: "x9d4" }),
-  requests_per_minute: z.int().nullable().describe("null: only the organisation's limit holds"),
+  last4: z.string().describe("the last characters of the key").meta({ example: "x9d4" }),
+  requests_per_minute: z.int().nullable().describe("null: only the organisation's limit applies"),
   created_by: z.string().describe("a key, a person, or `bootstrap`").meta({ example: EXAMPLE.person }),
   created_at: Seconds,
   expires_at: Seconds.nullable().meta({ example: null }),
   revoked_at: Seconds.nullable().meta({ example: null }),
-  rotated_to: MaybeText.describe("the key that takes its place"),
+  rotated_to: MaybeText.describe("the key that replaces it"),
 });
 export type ApiKeyView = z.infer<typeof ApiKeyView>;
 export const ApiKeyList = listOf(ApiKeyView, "ApiKeyList", EXAMPLE.key);
 
 /** The token is in the first answer and in no other. */
 export const CreatedKey = ApiKeyView.extend({
-  key: MaybeText.describe("the key itself, said here only; null in the answer to a repeat").meta({
+  key: MaybeText.describe("the key itself, shown only here; null in the reply to a repeat").meta({
     example: EXAMPLE.token,
   }),
 }).meta({ id: "CreatedApiKey" });
@@ -161,10 +159,10 @@ export const KeyRequest = namedInput("ApiKeyRequest", {
   project: NonEmpty.max(200)
     .nullable()
     .default(null)
-    .describe("id or name of the one project it may touch; null = any of the organisation")
+    .describe("id or name of the only project it may access; null = all of the organisation")
     .meta({ example: "math" }),
   expires_at: Seconds.nullable().default(null).describe("null = never").meta({ example: null }),
-  requests_per_minute: RequestsPerMinute.default(null).describe("null = only the organisation's limit holds"),
+  requests_per_minute: RequestsPerMinute.default(null).describe("null = only the organisation's limit applies"),
 });
 export type KeyRequest = z.output<typeof KeyRequest>;
 export type KeyRequestInput = z.input<typeof KeyRequest>;
@@ -181,7 +179,7 @@ export const KeyPatch = z
 export type KeyPatch = z.output<typeof KeyPatch>;
 
 export const RotateRequest = namedInput("RotateKeyRequest", {
-  overlap_s: z.int().min(0).max(604_800).default(3600).describe("seconds the key before goes on working"),
+  overlap_s: z.int().min(0).max(604_800).default(3600).describe("seconds that the previous key still works"),
 });
 export type RotateRequest = z.output<typeof RotateRequest>;
 export type RotateRequestInput = z.input<typeof RotateRequest>;
@@ -201,15 +199,15 @@ const Email = z
 export const PersonView = named("Person", {
   object: z.literal("person"),
   id: z.string().meta({ example: EXAMPLE.person }),
-  email: z.string().describe("what their first invitation was addressed to").meta({ example: "ann@example.com" }),
+  email: z.string().describe("the address of their first invitation").meta({ example: "ann@example.com" }),
   email_proven: z
     .boolean()
     .optional()
-    .describe("whether Cloudflare Access said that the address is theirs")
+    .describe("whether Cloudflare Access confirmed the address")
     .meta({ example: false }),
   name: MaybeText.meta({ example: "Ann" }),
   role: Role,
-  created_at: Seconds.describe("since when a member, in seconds since the epoch"),
+  created_at: Seconds.describe("member since, in seconds since the epoch"),
 });
 export type PersonView = z.infer<typeof PersonView>;
 export const PersonList = listOf(PersonView, "PersonList", EXAMPLE.person);
@@ -230,14 +228,12 @@ export type InvitationView = z.infer<typeof InvitationView>;
 export const InvitationList = listOf(InvitationView, "InvitationList", EXAMPLE.invitation);
 
 export const CreatedInvitation = InvitationView.extend({
-  token: MaybeText.describe("what the person accepts with, said here only; null in the answer to a repeat").meta({
+  token: MaybeText.describe("the token for accepting, shown only here; null in the reply to a repeat").meta({
     example: EXAMPLE.invitationToken,
   }),
-  url: MaybeText.describe("a link to the page on which the person accepts, the token in it; null as the token is").meta(
-    {
-      example: `https://rollcall.example/join#${EXAMPLE.invitationToken}`,
-    },
-  ),
+  url: MaybeText.describe("a link with the token to the page for accepting; null when the token is").meta({
+    example: `https://rollcall.example/join#${EXAMPLE.invitationToken}`,
+  }),
 }).meta({ id: "CreatedInvitation" });
 export type CreatedInvitation = z.infer<typeof CreatedInvitation>;
 
@@ -275,38 +271,38 @@ export const WhoAmI = named("Caller", {
   session: z
     .object({ id: z.string(), expires_at: Seconds })
     .nullable()
-    .describe("of a browser that is signed in; null for a key, a trainer, and a person by Access alone")
+    .describe("the browser's session; null for a key, a trainer, and a person identified by Access")
     .meta({ example: null }),
 });
 export type WhoAmI = z.infer<typeof WhoAmI>;
 
 export const AuditEntry = named("AuditEntry", {
   object: z.literal("audit_entry"),
-  id: z.string().describe("counts up within the organisation").meta({ example: "41" }),
+  id: z.string().describe("increases within the organisation").meta({ example: "41" }),
   at: Seconds,
   who: z
     .string()
-    .describe("the key, the person whom Access named, or the run whose trainer it was")
+    .describe("the key, the person identified by Access, or the run of the trainer")
     .meta({ example: "key_01ks2h9q4e7mxw3f0tbn8vc5zd4w8k2hjr" }),
   action: z.string().describe("the id of the operation").meta({ example: "cancelRun" }),
   project_id: MaybeText.meta({ example: null }),
-  target: MaybeText.describe("what was changed, as the request named it").meta({ example: EXAMPLE.run }),
-  made: MaybeText.describe("the id of what was made").meta({ example: null }),
+  target: MaybeText.describe("what was changed, as given in the request").meta({ example: EXAMPLE.run }),
+  made: MaybeText.describe("the id of what was created").meta({ example: null }),
   request_id: z.string().meta({ example: "7f3d9c52-6a0e-4a39-9d54-5c0c2d1f7b11" }),
   status: z
     .int()
     .nullable()
-    .describe("of the reply; null while it is under way, and for good where the platform stopped in the middle")
+    .describe("HTTP status of the reply; null while in progress, and for good if the platform stopped in the middle")
     .meta({ example: 200 }),
   released: z
     .object({ calls: Count, micros: Count })
     .optional()
-    .describe("what was released of the holds of a run's lost calls, in micro-dollars; absent where nothing was"),
+    .describe("micro-dollars released of those reserved for a run's lost calls; absent if none"),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const AuditList = listOf(AuditEntry, "AuditList", "41").extend({
-  dropped: Count.describe("older entries that are kept no longer").meta({ example: 0 }),
+  dropped: Count.describe("number of older entries already deleted").meta({ example: 0 }),
 });
 export type AuditList = z.infer<typeof AuditList>;
 
@@ -315,10 +311,10 @@ const Secret = NonEmpty.max(200);
 /** What `rollcall view` opens: the code stands behind the `#` of the link, which browsers send to nobody. */
 export const SignInCode = named("SignInCode", {
   object: z.literal("sign_in_code"),
-  code: z.string().describe("good once, said here only").meta({ example: EXAMPLE.signInCode }),
+  code: z.string().describe("can be used once, shown only here").meta({ example: EXAMPLE.signInCode }),
   url: z
     .string()
-    .describe("opens the page and signs in; `&to=/runs/…` at its end names the page that follows")
+    .describe("opens the page and signs in; append `&to=/runs/…` to open another page")
     .meta({ example: `https://rollcall.example/sign-in#code=${EXAMPLE.signInCode}` }),
   expires_at: Seconds,
 });
@@ -328,16 +324,16 @@ export type SignInCode = z.infer<typeof SignInCode>;
 export const SessionRequest = z
   .strictObject({
     code: Secret.optional().describe("a one-time code").meta({ example: EXAMPLE.signInCode }),
-    key: Secret.optional().describe("an API key, in the place of a code"),
+    key: Secret.optional().describe("an API key, instead of a code"),
   })
-  .refine(({ code, key }) => (code === undefined) !== (key === undefined), { error: "give a code or a key" })
+  .refine(({ code, key }) => (code === undefined) !== (key === undefined), { error: "send a code or a key" })
   .meta({ id: "SessionRequest", example: { code: EXAMPLE.signInCode } });
 export type SessionRequest = z.output<typeof SessionRequest>;
 
 export const SessionView = named("Session", {
   object: z.literal("session"),
   id: z.string().meta({ example: EXAMPLE.session }),
-  key_id: MaybeText.describe("the key it was begun with, whose scopes it has").meta({ example: EXAMPLE.key }),
+  key_id: MaybeText.describe("the key it was started with, whose scopes it has").meta({ example: EXAMPLE.key }),
   person_id: MaybeText.describe("or the person, signed in by Cloudflare Access"),
   project_id: MaybeText.describe("of a key for one project; null: any of the organisation").meta({
     example: EXAMPLE.project,

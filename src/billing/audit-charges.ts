@@ -54,7 +54,7 @@ export async function auditCharges(
 }
 
 interface Compared {
-  /** What it comes to. */
+  /** Its sum. */
   readonly lines: ChargeLines;
   /** The books have heard of it. */
   readonly known: boolean;
@@ -105,10 +105,14 @@ async function readSlice(env: Env, spec: RunSpec, object: RunRpc, after: number)
     const settled = spec.money === undefined ? 0 : (page.settled ?? 0);
     return { ok: true, value: { read, settled, more: more && read.length > 0 } };
   }
-  return refuse("in_progress", "trajectories are being folded, or one is gone: audit the run, and ask again", "after");
+  return refuse(
+    "in_progress",
+    "trajectories are being compacted, or one is missing: audit the run, then try again",
+    "after",
+  );
 }
 
-/** What the stored trajectory comes to. Results of judges that were too many for the row are taken from its charge. */
+/** The result of the stored trajectory. Results of judges that were too many for the row are taken from its charge. */
 function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory | null): ChargeLines {
   const prices = spec.money?.prices ?? null;
   const { outcome, reason } = entry;

@@ -39,7 +39,7 @@ export async function createBudget(
     refusals: {
       taken: keyReused,
       target_taken: ({ target_id }) => {
-        const message = `there is a budget for ${target_id} already: PATCH that one`;
+        const message = `a budget for ${target_id} already exists: PATCH it`;
         return refuse("conflict", message, target_kind === "organization" ? "target_kind" : "target_id");
       },
       full: async () => (await refuseDeleted(env, caller.orgId)) ?? tooMany(),
@@ -50,7 +50,11 @@ export async function createBudget(
 }
 
 function tooMany(): Result<never> {
-  return refuse("conflict", `an organisation has ${LIMITS.budgets} budgets at most: delete some`, null);
+  return refuse(
+    "conflict",
+    `the organisation already has ${LIMITS.budgets} budgets, the maximum: delete some first`,
+    null,
+  );
 }
 
 /** With what is spent of each this month, in the same order. */
@@ -87,7 +91,7 @@ async function targetOf(env: Env, orgId: string, { target_kind, target_id }: Bud
   }
   if (target_id === undefined) {
     const what = target_kind === "project" ? "a project by its id or name" : "a key or a person by its id";
-    return refuse("invalid_request", `target_id: is required: name ${what}`, "target_id");
+    return refuse("invalid_request", `target_id: is required: set it to ${what}`, "target_id");
   }
   if (target_kind === "project") {
     const id = await accounts().projectId(env, orgId, target_id);
@@ -97,7 +101,7 @@ async function targetOf(env: Env, orgId: string, { target_kind, target_id }: Bud
   return refuse("not_found", `no key or person ${target_id}`, "target_id");
 }
 
-/** Of a budget that the books say nothing of nothing is spent. */
+/** Of a budget that the books say nothing about nothing is spent. */
 function budgetViewOf(row: BudgetRow, states: readonly BudgetState[]): BudgetView {
   const state = states.find(({ budget_id }) => budget_id === row.id);
   return {

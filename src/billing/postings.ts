@@ -74,7 +74,7 @@ async function nameOf(
   if (key === null) {
     return refuse(
       "invalid_request",
-      "Idempotency-Key: is required: without it a repeat would post twice",
+      "Idempotency-Key: is required, so that a repeat does not post twice",
       "Idempotency-Key",
     );
   }

@@ -23,7 +23,7 @@ export function forgetPrices(): void {
 async function listInForce(env: Env, now: number): Promise<PriceList> {
   const known = await lists.get(ALL, now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
   const list = listAt(known, now);
-  if (list === null) throw new Error("no list of prices is in force");
+  if (list === null) throw new Error("no price list is in force");
   return list;
 }
 

@@ -39,7 +39,7 @@ export async function createPriceList(
   }
   const twice = models.find((one, at) => models.findIndex((other) => isSameModel(one, other)) !== at);
   if (twice !== undefined) {
-    return refuse("invalid_request", `models: names ${twice.model} at ${twice.base_url} twice`, "models");
+    return refuse("invalid_request", `models: contains ${twice.model} at ${twice.base_url} twice`, "models");
   }
   const row = { version, effective_from, prices: { fees, models }, created_at: now, created_by: caller.who };
   const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
@@ -47,15 +47,15 @@ export async function createPriceList(
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
   // The same request, sent twice at once, may have made it.
   if (outcome === "time_taken") {
-    const message = "other prices begin at that time already: name another effective_from";
+    const message = "another price list takes effect at that time: use another effective_from";
     return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "effective_from");
   }
   if (outcome === "version_taken") {
-    const message = `there are prices ${version} already, and prices never change: name another version`;
+    const message = `prices ${version} already exist, and prices never change: use another version`;
     return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "version");
   }
   if (outcome === "full") {
-    return refuse("conflict", `${LIMITS.comingPrices} lists are to come, which is as many as may`, null);
+    return refuse("conflict", `there are already ${LIMITS.comingPrices} future price lists, the maximum`, null);
   }
   forgetPrices();
   return {
@@ -66,7 +66,7 @@ export async function createPriceList(
 
 function refusedTime(effective_from: number, now: number): Result<never> | null {
   const refused = (why: string) => refuse("invalid_request", `effective_from: ${why}`, "effective_from");
-  if (effective_from < now) return refused("is over already: leave it out for prices from now on");
+  if (effective_from < now) return refused("is in the past: leave it out for prices from now on");
   return effective_from > now + FURTHEST_S ? refused("is more than ten years ahead") : null;
 }
 

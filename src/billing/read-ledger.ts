@@ -44,7 +44,7 @@ async function organizationOf(env: Env, { orgId, projectId, permissions }: Calle
   }
   if (asked !== null && asked !== orgId) return notFoundHere(asked);
   if (!permits(permissions, "billing:read")) {
-    return refuse("forbidden", "organization: an operator names the one that is meant", "organization");
+    return refuse("forbidden", "organization: is required for operators", "organization");
   }
   return refuseOneProject({ projectId }) ?? ({ ok: true, value: orgId } as const);
 }

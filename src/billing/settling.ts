@@ -139,7 +139,7 @@ export class RunSettling implements RunAccount {
     return maxConcurrentOf(spec, this.#store.head());
   }
 
-  /** Those in flight, and as many as may begin before the next call. */
+  /** Those in flight, and those that may begin before the next call. */
   #rolloutsWanted(spec: RunSpec): number {
     const head = this.#store.head();
     const { in_flight, stop, settled_at, paused } = head;
@@ -222,7 +222,8 @@ export class RunSettling implements RunAccount {
     const sent = firstEnd !== undefined || firstPush !== undefined;
     const took = books.ends >= (firstEnd?.n ?? Infinity) || books.pushes >= (firstPush?.n ?? Infinity);
     // Asked again after a while, not at once.
-    if (sent && !took) throw new Error(`the books took nothing: they have end ${books.ends}, batch ${books.pushes}`);
+    if (sent && !took)
+      throw new Error(`the books accepted nothing: they are at end ${books.ends}, batch ${books.pushes}`);
   }
 
   #chargedAfter(finishSeq: number): number {

@@ -12,7 +12,7 @@ const OWN = "balance";
 /** Of one organisation; whoever is of one project sees none. */
 type Asker = Pick<Caller, "orgId" | "projectId">;
 
-/** A page of closed months: `before` is the last one of the page before it. */
+/** A page of closed months: `before` is the last one of the previous page it. */
 export async function listStatements(
   env: Env,
   { orgId, projectId }: Asker,
@@ -46,7 +46,7 @@ export async function readStatement(
 const NOTHING_YET = { entries: 0, first_entry: null, last_entry: null, accounts: {}, closed_at: null };
 
 function ofOrganization(): Result<never> {
-  return refuse("forbidden", "statements are of the whole organisation, and the key is for one project", null);
+  return refuse("forbidden", "statements cover the whole organisation, but this key is for one project", null);
 }
 
 /** A month, also one that has no entry. */

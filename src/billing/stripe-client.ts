@@ -88,7 +88,7 @@ export async function openStripe(secretKey: string, send: Send): Promise<StripeA
           sessionOf(order),
           order.key === null ? {} : { idempotencyKey: order.key },
         );
-        if (made.url === null) throw new TypeError("Stripe made a checkout without an address");
+        if (made.url === null) throw new TypeError("Stripe created a checkout without a URL");
         return { id: made.id, url: made.url, expires_at: made.expires_at };
       } catch (thrown) {
         if (thrown instanceof Reused) throw new StripeRefused(thrown.message, "idempotency");

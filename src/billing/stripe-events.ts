@@ -98,7 +98,7 @@ export function newsOf({ type, data: { object } }: StripeEvent): PaymentNews | I
     case "charge.dispute.funds_reinstated":
       return settled(Dispute.parse(object), type);
     default:
-      return { ignored: `events of the type ${type} are not read` };
+      return { ignored: `events of the type ${type} are ignored` };
   }
 }
 
@@ -111,15 +111,15 @@ function paidBySession({
   payment_intent,
   metadata,
 }: z.infer<typeof Session>) {
-  if (mode !== "payment" || payment_intent === null) return { ignored: `${id} is no payment` };
+  if (mode !== "payment" || payment_intent === null) return { ignored: `${id} is not a payment` };
   if (payment_status !== "paid") return { ignored: `${id} is not paid yet` };
   return paid({ id: payment_intent, amount_received: amount_total ?? 0, currency: currency ?? "", metadata });
 }
 
 function paid({ id, amount_received, currency, metadata }: z.infer<typeof PaymentIntent>): PaymentNews | Ignored {
   const organization = ownerIn(metadata);
-  // The account may take payments for other things: what says nothing of us is none of ours.
-  if (organization === null) return { ignored: `${id} names no organisation in its metadata` };
+  // The account may take payments for other things: what says nothing about us is ignored.
+  if (organization === null) return { ignored: `the metadata of ${id} has no organisation` };
   return inDollars(currency, {
     kind: "top_up",
     payment: id,
@@ -135,7 +135,7 @@ function refunded({ id, amount, ...of }: z.infer<typeof Refund>): PaymentNews | 
 
 /** One that did not come to the payer: what it took comes back. */
 function refundUndone({ id, amount, status, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
-  if (status === null || !UNDONE.includes(status)) return { ignored: `${id} is ${status ?? "under way"}` };
+  if (status === null || !UNDONE.includes(status)) return { ignored: `${id} is ${status ?? "in progress"}` };
   return ofRefund({ id, ...of }, `${id}/failed`, micros(amount));
 }
 
@@ -150,7 +150,7 @@ function ofRefund(
   amount_micros: number,
 ): PaymentNews | Ignored {
   const payment = payment_intent ?? charge;
-  if (payment === null) return { ignored: `${id} is of no payment` };
+  if (payment === null) return { ignored: `${id} belongs to no payment` };
   return inDollars(currency, { kind: "refund", payment, period, amount_micros, organization: null });
 }
 
@@ -161,7 +161,7 @@ function ofRefund(
 function disputed(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
   const { id, amount, status } = dispute;
   if (type === "charge.dispute.created" && (status.startsWith("warning_") || status === "prevented")) {
-    return { ignored: `${id} moves no money: it is ${status}` };
+    return { ignored: `${id} moves no money: its status is ${status}` };
   }
   return ofDispute(dispute, id, -micros(amount));
 }

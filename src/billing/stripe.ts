@@ -52,7 +52,7 @@ export async function createCheckout(
     if (thrown.why === "idempotency") {
       return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);
     }
-    return refuse("invalid_request", `Stripe refuses it: ${thrown.message}`, null);
+    return refuse("invalid_request", `Stripe rejected the request: ${thrown.message}`, null);
   }
 }
 
@@ -83,13 +83,13 @@ export async function receiveStripeEvent(
     return news.alarming ? await unposted(env, event, news.ignored) : ignored(event, news.ignored);
   }
   const organization = news.organization ?? ownerIn(await stripe.metadataOf(news.payment));
-  if (organization === null) return ignored(event, `${news.payment} names no organisation in its metadata`);
+  if (organization === null) return ignored(event, `the metadata of ${news.payment} has no organisation`);
   if (!(await accounts().settingsOf(env, organization)).open) {
-    return await unposted(env, event, `${news.payment} is of ${organization}, which is not there`, organization);
+    return await unposted(env, event, `${news.payment} is for ${organization}, which does not exist`, organization);
   }
   const { posted, gone } = await post(env, organization, news, event.id);
   if (gone) {
-    return await unposted(env, event, `${news.payment} is of ${organization}, which is being deleted`, organization);
+    return await unposted(env, event, `${news.payment} is for ${organization}, which is being deleted`, organization);
   }
   const receipt: StripeReceipt = {
     object: "stripe_receipt",
@@ -111,12 +111,12 @@ async function signedEvent(
     found = await stripe.verify(payload, signature, webhookSecret, now);
   } catch (thrown) {
     if (!(thrown instanceof StripeUnsigned)) throw thrown;
-    if (thrown.stale) return refuse("stale_timestamp", "this was signed more than 300 s ago", "Stripe-Signature");
-    return refuse("invalid_signature", "this is not signed with STRIPE_WEBHOOK_SECRET", "Stripe-Signature");
+    if (thrown.stale) return refuse("stale_timestamp", "the signature is more than 300 s old", "Stripe-Signature");
+    return refuse("invalid_signature", "the signature does not match STRIPE_WEBHOOK_SECRET", "Stripe-Signature");
   }
   const event = StripeEvent.parse(found);
   if (event.api_version === STRIPE_VERSION) return { ok: true, value: event };
-  const message = `api_version: this platform reads events of ${STRIPE_VERSION}: make the webhook anew with that version`;
+  const message = `api_version: this platform needs events of ${STRIPE_VERSION}: create the webhook again with that version`;
   return refuse("invalid_request", message, "api_version");
 }
 

@@ -39,7 +39,7 @@ export async function readUsage(env: Env, ask: UsageAsk): Promise<Result<UsagePa
   const query = { projectId, from, to, width, groups, limit: MOST_RESULTS + 1 };
   const sums = await usageBetween(env.DB, orgId, query);
   if (sums.length > MOST_RESULTS) {
-    const message = `limit: these buckets have over ${MOST_RESULTS} groups in all; ask for fewer of them, or group by less`;
+    const message = `limit: these buckets have over ${MOST_RESULTS} groups in total; request fewer buckets or fewer groups`;
     return refuse("invalid_request", message, "limit");
   }
   const byBucket = Map.groupBy(sums, ({ bucket }) => bucket);

@@ -22,14 +22,14 @@ export const BalanceView = named("Balance", {
   object: z.literal("balance"),
   organization_id: z.string().meta({ example: EXAMPLE.organization }),
   billing: Billing.meta({ example: "prepaid" }),
-  balance_micros: SignedMicros.describe("what is paid and not used yet; negative: what is owed").meta({
+  balance_micros: SignedMicros.describe("what is paid and not used yet; negative = owed").meta({
     example: 4_995_696,
   }),
-  reserved_micros: Count.describe("held for runs that go on").meta({ example: 120_000 }),
+  reserved_micros: Count.describe("reserved for runs that have not ended").meta({ example: 120_000 }),
   available_micros: SignedMicros.nullable()
     .describe("what further runs may reserve; null: any amount")
     .meta({ example: 4_875_696 }),
-  credit_limit_micros: CreditLimit.describe("how far it may fall below 0 where billing is postpaid; null: any").meta({
+  credit_limit_micros: CreditLimit.describe("how far a postpaid balance may fall below 0; null = any amount").meta({
     example: 0,
   }),
   entries: Count.describe("of the ledger").meta({ example: 40 }),
@@ -78,9 +78,9 @@ export const AdjustmentRequest = namedInput("AdjustmentRequest", {
     .min(-MOST_MICROS)
     .max(MOST_MICROS)
     .refine((micros) => micros !== 0, { error: "must not be 0" })
-    .describe("what it does to the balance: negative takes away")
+    .describe("change of the balance; negative reduces it")
     .meta({ example: -260 }),
-  source: NonEmpty.max(200).describe("`source_id` of what it is about").meta({ example: EXAMPLE.rollout }),
+  source: NonEmpty.max(200).describe("`source_id` of the entry it corrects").meta({ example: EXAMPLE.rollout }),
   note: Note.describe("why").meta({ example: "charged before the outage was known" }),
 });
 export type AdjustmentRequest = z.output<typeof AdjustmentRequest>;
@@ -90,7 +90,7 @@ export const PostedEntry = named("PostedEntry", {
   object: z.literal("posted_entry"),
   organization_id: z.string().meta({ example: EXAMPLE.organization }),
   entry: LedgerEntry.nullable()
-    .describe("null in the answer to a repeat, once the entry is archived")
+    .describe("null in the reply to a repeat once the entry is archived")
     .meta({
       example: {
         kind: "top_up",
@@ -120,11 +120,11 @@ export const BudgetView = named("Budget", {
   target_kind: BudgetTarget.meta({ example: "project" }),
   target_id: z
     .string()
-    .describe("of the organisation or the project; or of the key or person that begins runs")
+    .describe("of the organisation or project, or of the key or person that starts runs")
     .meta({ example: EXAMPLE.project }),
   limit_micros: Count.describe("for each month of UTC").meta({ example: 20_000_000 }),
   spent_micros: Count.describe("this month").meta({ example: 10_400_000 }),
-  reserved_micros: Count.describe("held for runs that go on").meta({ example: 120_000 }),
+  reserved_micros: Count.describe("reserved for runs that have not ended").meta({ example: 120_000 }),
   thresholds_crossed: z
     .array(z.int())
     .describe("of 50, 80 and 100 per cent, this month")
@@ -159,10 +159,10 @@ export const CheckoutRequest = namedInput("CheckoutRequest", {
     .min(500_000)
     .max(999_999_000_000)
     .refine((micros) => micros % MICROS_PER_CENT === 0, { error: "must be whole cents: a multiple of 10000" })
-    .describe("from 50 cents on, in whole cents")
+    .describe("at least 50 cents, in whole cents")
     .meta({ example: 25_000_000 }),
-  success_url: WebAddress.describe("where the payer is sent then").meta({ example: "https://example.com/paid" }),
-  cancel_url: WebAddress.optional().describe("where to, if they change their mind").meta({
+  success_url: WebAddress.describe("redirect after payment").meta({ example: "https://example.com/paid" }),
+  cancel_url: WebAddress.optional().describe("redirect after cancelling").meta({
     example: "https://example.com/billing",
   }),
 });
@@ -173,7 +173,7 @@ export const CheckoutView = named("Checkout", {
   id: z.string().describe("Stripe's id of it").meta({ example: "cs_test_a1b2c3d4e5f6" }),
   url: z
     .string()
-    .describe("where it is paid")
+    .describe("URL of the payment page")
     .meta({ example: "https://checkout.stripe.com/c/pay/cs_test_a1b2c3d4e5f6" }),
   amount_micros: Count.meta({ example: 25_000_000 }),
   expires_at: Seconds,
@@ -224,18 +224,18 @@ export const UsageResult = named("UsageResult", {
   environment: MaybeText.describe(OF_NAME).meta({ example: null }),
   model: MaybeText.describe(OF_NAME).meta({ example: null }),
   kind: MaybeText.describe(`eval, training or storage; ${OF_NAME}`).meta({ example: null }),
-  rollouts: Count.describe("that ended, however").meta({ example: 40 }),
+  rollouts: Count.describe("ended with any outcome").meta({ example: 40 }),
   scored: Count.meta({ example: 38 }),
   turns: Count.meta({ example: 92 }),
   calls: Count.describe("sent to the policy").meta({ example: 95 }),
   input_tokens: Count.meta({ example: 10_400 }),
-  cached_input_tokens: Count.describe("of the input tokens, those its endpoint had in its cache"),
+  cached_input_tokens: Count.describe("input tokens that the endpoint read from its cache"),
   output_tokens: Count.meta({ example: 5210 }),
   judge_calls: Count,
   judge_input_tokens: Count,
   judge_output_tokens: Count,
   lost_calls: Count.describe("calls whose replies were lost; their tokens are not counted").meta({ example: 3 }),
-  pushes: Count.describe("batches that a trainer took"),
+  pushes: Count.describe("batches that a trainer leased or accepted"),
   byte_days: Count.describe("bytes stored, once a day"),
   cost_micros: SignedMicros.describe("what the platform charged, in micro-dollars").meta({ example: 4304 }),
   lines: Lines.describe("the same by line").meta({ example: { rollout: 2400, turns: 1104, scoring: 800 } }),
@@ -248,7 +248,7 @@ export const UsageBucket = named("UsageBucket", {
   end_time: Seconds.meta({ example: 1_795_478_400 }),
   results: z
     .array(UsageResult)
-    .describe("none where nothing was used")
+    .describe("empty if nothing was used")
     .meta({ example: [{}] }),
 });
 export type UsageBucket = z.infer<typeof UsageBucket>;
@@ -257,14 +257,14 @@ export const UsagePage = named("UsagePage", {
   object: z.literal("page"),
   data: z.array(UsageBucket).meta({ example: [{}] }),
   has_more: z.boolean(),
-  next_page: MaybeText.describe("give it as `page` for the buckets that follow").meta({ example: null }),
+  next_page: MaybeText.describe("send it as `page` for the next buckets").meta({ example: null }),
 });
 export type UsagePage = z.infer<typeof UsagePage>;
 
 export const StatementView = named("Statement", {
   object: z.literal("statement"),
-  month: Month.describe("of UTC, by the time at which entries were posted"),
-  state: z.enum(["open", "closed"]).describe("closed: nothing is posted to it any more").meta({ example: "closed" }),
+  month: Month.describe("in UTC, by the time that entries were posted"),
+  state: z.enum(["open", "closed"]).describe("closed: no more entries are posted to it").meta({ example: "closed" }),
   opening_micros: SignedMicros.describe("the organisation's balance at the beginning of the month").meta({
     example: 5_000_000,
   }),
@@ -273,7 +273,7 @@ export const StatementView = named("Statement", {
   ),
   lines: z
     .array(z.object({ account: z.string(), micros: SignedMicros }))
-    .describe("what each account did to the balance: opening, and all of these, is closing")
+    .describe("change of the balance by account: opening plus all of these is closing")
     .meta({
       example: [
         { account: "revenue/rollout", micros: -2400 },
@@ -282,7 +282,7 @@ export const StatementView = named("Statement", {
       ],
     }),
   entries: Count.describe("entries of the ledger that were posted in the month").meta({ example: 40 }),
-  first_entry: Count.nullable().describe("number of the first of them; null without any").meta({ example: 1 }),
+  first_entry: Count.nullable().describe("number of the first of them; null if none").meta({ example: 1 }),
   last_entry: Count.nullable().describe("number of the last of them").meta({ example: 40 }),
   closed_at: Seconds.nullable(),
 });

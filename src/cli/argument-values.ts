@@ -59,7 +59,7 @@ export function readText(file: string, flag: string): string {
 export function checkFolderOf(file: string, flag: string): void {
   const folder = dirname(resolve(file));
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw usageError(`--${flag}: there is no folder ${folder}`, flag);
+  throw usageError(`--${flag}: the folder ${folder} does not exist`, flag);
 }
 
 /** The value of the environment variable a flag names; undefined without the flag. */
@@ -102,7 +102,7 @@ export function portOf(text: string | undefined): number | undefined {
 export function judgeTargets(given: readonly string[], keyVariable?: string): Record<string, Target> {
   const named = given.map((text) => targetOf(text, keyVariable));
   if (keyVariable !== undefined && !named.some(([, { endpoint }]) => typeof endpoint === "object")) {
-    const message = "--judge-key-var: goes with a --judge that is given by URL";
+    const message = "--judge-key-var: needs a --judge with a URL";
     throw usageError(message, "judge-key-var");
   }
   return Object.fromEntries(named);

@@ -56,9 +56,9 @@ export function command<const Name extends string, const Own extends Flags>(
 /** What every command takes that talks to a platform. */
 export const PLATFORM_FLAGS = {
   json: { says: "exactly one JSON object on stdout" },
-  platform: { value: "URL", says: "the platform; default ROLLCALL_URL, else the local one" },
-  profile: { value: "NAME", says: "one you logged in to; local: that of the state directory" },
-  project: { value: "NAME", says: "of the organisation, where the key is for all of it" },
+  platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL, else the local platform" },
+  profile: { value: "NAME", says: "a profile from rollcall login; local: the platform of the state directory" },
+  project: { value: "NAME", says: "project to use, if the key is for a whole organisation" },
   timeout: { value: "S", says: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;
 
@@ -117,7 +117,7 @@ export class CommandLine<Names extends string> {
   count(name: Names, min: number): number | undefined {
     const number = this.number(name);
     if (number !== undefined && (!Number.isInteger(number) || number < min)) {
-      throw usageError(`--${name}: must be a whole number, ${min} at least`, name);
+      throw usageError(`--${name}: must be a whole number of at least ${min}`, name);
     }
     return number;
   }
@@ -155,14 +155,14 @@ export class CommandLine<Names extends string> {
   /** The one argument of a command that takes one: `what` names it. */
   one(what: string): string {
     const [only, ...more] = this.positionals;
-    if (only === undefined) throw usageError(`name ${what}`);
-    if (more.length > 0) throw usageError(`${what}, not ${this.positionals.join(", ")}`);
+    if (only === undefined) throw usageError(`${what} is required`);
+    if (more.length > 0) throw usageError(`expected only ${what}, not ${this.positionals.join(", ")}`);
     return only;
   }
 
   none(): void {
     const [first] = this.positionals;
-    if (first !== undefined) throw usageError(`${first}: no argument is taken here, only flags`);
+    if (first !== undefined) throw usageError(`${first}: this command takes no arguments, only flags`);
   }
 }
 
@@ -179,7 +179,7 @@ export function readCommandLine<Spec extends CommandSpec>(
   return new CommandLine(values, positionals, spec.reads);
 }
 
-export const HELP_FLAG = { help: { short: "h", says: "print this" } } as const;
+export const HELP_FLAG = { help: { short: "h", says: "print this help" } } as const;
 
 function parseOption(flag: Flag) {
   return {
@@ -215,7 +215,7 @@ function checkNames(command: string, flags: Flags, args: readonly string[]): voi
     if (token.kind !== "option" || Object.hasOwn(flags, token.name)) continue;
     const guess = token.rawName.startsWith("--") ? nearest(token.name, Object.keys(flags)) : null;
     const hint = guess === null ? `rollcall ${command} --help lists them` : `did you mean: --${guess}?`;
-    throw usageError(`${token.rawName} is no flag of ${command}; ${hint}`);
+    throw usageError(`${token.rawName} is not a flag of ${command}; ${hint}`);
   }
 }
 

@@ -120,8 +120,8 @@ async function useOrEmbed(
     return { ...running, environment };
   }
   say(
-    `The platform at ${running.url} does not hold this code of ${own.id}: it plays on a throw-away platform. ` +
-      `To keep its runs, stop that one, or start it with: rollcall serve --env ${environment?.reference}`,
+    `The platform at ${running.url} does not have this code of ${own.id}: the run uses a temporary platform. ` +
+      `To keep its runs, stop that platform, or start it with: rollcall serve --env ${environment?.reference}`,
   );
   return embed(null, environment, { port, signal, say });
 }
@@ -132,7 +132,7 @@ async function connectTo(
   say: (line: string) => void,
 ): Promise<Connection> {
   if (profile !== null)
-    say(`On ${url}, by the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
+    say(`On ${url}, with the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
   const connection = {
     ...connectionOf("remote", { url, key, policy_url: null }, environment, project),
     flags: profile === null ? ` --platform ${url}` : ` --profile ${profile}`,
@@ -185,8 +185,8 @@ async function runningOn(directory: string, project: string | undefined): Promis
 function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say: (line: string) => void): void {
   if (build === undefined || build === sourcesHash(PACKAGE_ROOT)) return;
   say(
-    `The platform at ${url} was started with other code of Rollcall than lies here, and plays ${name} by that. ` +
-      "For the code that lies here, stop it and start it again.",
+    `The platform at ${url} was started with other code of Rollcall than this one, and uses that for ${name}. ` +
+      "To use this code, restart the platform.",
   );
 }
 
@@ -216,7 +216,7 @@ async function sayOtherCode({ client, url, environment }: Connection, say: (line
   const { data: held } = await client.environments.list();
   const same = held.find(({ id, version }) => id === here.id && version === here.version);
   if (same === undefined || same.digest === here.digest) return;
-  say(`The platform at ${url} holds other code of ${here.id}@${here.version} than lies here, and plays that.`);
+  say(`The platform at ${url} has other code of ${here.id}@${here.version} than this one, and uses that.`);
 }
 
 async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {
@@ -290,7 +290,7 @@ export function ownEnvironments(references: readonly string[], cwd: string): Env
   const own = found.filter((environment) => !ours.includes(environment));
   const twice = own.find((environment, at) => own.some((it, i) => i < at && it.id === environment.id));
   if (twice === undefined) return own;
-  throw usageError(`--env: two environments are called ${twice.id}; rename one of them`, "env");
+  throw usageError(`--env: two environments are called ${twice.id}: rename one of them`, "env");
 }
 
 /** The package itself, or ours when it is one of ours. An id of ours for other code is refused. */
@@ -299,7 +299,7 @@ function refuseSameId(environment: EnvironmentPackage, ours: readonly Environmen
   if (same === undefined) return environment;
   if (same.digest === environment.digest) return same;
   throw usageError(
-    `${environment.id} is the name of an environment that comes with Rollcall; rename yours in ${join(environment.folder, "package.json")}`,
+    `${environment.id} is the name of a built-in environment; rename yours in ${join(environment.folder, "package.json")}`,
     "environment",
   );
 }

@@ -64,7 +64,7 @@ export async function withUploadedRows(
     signal,
   });
   say(
-    `${dataset.file} is too large to travel with a run: uploaded as ${uploaded.id} ` +
+    `${dataset.file} is too large to send with a run: uploaded as ${uploaded.id} ` +
       `(${countText(uploaded.rows)} rows). Next time: --dataset ${uploaded.id}`,
   );
   return { ...request, dataset: uploaded.id };

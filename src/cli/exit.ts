@@ -74,7 +74,7 @@ export function endBy(signal: AbortSignal, goOn?: string): CommandError {
 function timeIsUp(goOn = ""): CommandError {
   return new CommandError(EXIT.bad, {
     code: "timeout",
-    message: `the time of --timeout is up${goOn}`,
+    message: `the time of --timeout is over${goOn}`,
     type: "timeout",
   });
 }
@@ -153,9 +153,9 @@ function hintOf({ status, code, param, requestId }: ApiRequestError, profile: st
   if (code === "missing_judge") return ", or --judge NAME=MODEL@ENDPOINT";
   if (status === 401 && profile !== null) return `; log in again: rollcall login --profile ${profile}`;
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
-  if (status === 403) return "; rollcall whoami says what the key may do";
-  if (param === "Rollcall-Project" && status === 404) return "; rollcall project list names those there are";
-  if (param === "Rollcall-Project") return ", by --project NAME or ROLLCALL_PROJECT";
+  if (status === 403) return "; rollcall whoami shows the key's scopes";
+  if (param === "Rollcall-Project" && status === 404) return "; rollcall project list lists the projects";
+  if (param === "Rollcall-Project") return ", with --project NAME or ROLLCALL_PROJECT";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }
 

@@ -42,7 +42,7 @@ async function readEnded(client: RollcallClient, runId: string, signal: AbortSig
   for (let reads = 1; ; reads += 1) {
     const run = await ifUp(() => client.runs.get(runId));
     if (run !== null && hasEnded(run)) return run;
-    if (reads >= FINAL_READS) throw new Error(`${runId} says it ended, but reads as running`);
+    if (reads >= FINAL_READS) throw new Error(`the events of ${runId} report its end, but it reads as running`);
     await sleep(READ_EVERY_MS, undefined, { signal });
   }
 }

@@ -18,7 +18,7 @@ export async function writeLines(rows: AsyncIterable<object>, file: string, flag
 }
 
 /**
- * The same behind the whole lines that an earlier try left in `file.partial`: `rows` are those that come after them. How
+ * The same behind the whole lines that an earlier attempt left in `file.partial`: `rows` are those that come after them. How
  * many rows were added.
  */
 export async function goOnWritingLines(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {

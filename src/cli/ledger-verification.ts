@@ -49,7 +49,7 @@ export async function verifyLedgers(place: LedgerPlace, asked: LedgersAsked): Pr
   for (;;) {
     const found = await lookOnce(place, asked);
     if (found.undrained === 0 || Date.now() >= until) return found;
-    asked.say(`${found.undrained} not in the books yet`);
+    asked.say(`${found.undrained} not in the ledger yet`);
     await sleep(Math.min(LOOK_EVERY_MS, until - Date.now()), undefined, { signal: place.signal });
   }
 }
@@ -82,7 +82,7 @@ function differencesOf(found: LedgerVerification): Difference[] {
     return { org, entry_id: entry === null ? null : String(entry), ...one };
   });
   if (actual === expected) return named;
-  return [...named, { org, what: "the balance is not what its entries add up to", entry_id: null, expected, actual }];
+  return [...named, { org, what: "the balance differs from the sum of its entries", entry_id: null, expected, actual }];
 }
 
 interface RunPlace {

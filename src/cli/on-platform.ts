@@ -101,7 +101,7 @@ export function onPlatform(
       throw endBy(signal, goOn?.());
     });
     const gone = lost.then((reason): never => {
-      throw unreachable("the platform is gone", reason);
+      throw unreachable("the platform has stopped", reason);
     });
     const reply = await Promise.race([work({ ...connection, signal, term }), stopped, gone]);
     if (json && reply.json !== undefined) printJson(reply.json);

@@ -24,7 +24,7 @@ export function pathOf(id: string | undefined): string {
   if (id === undefined) return "/";
   if (/^run_\w+$/.test(id)) return runPage(id);
   if (/^ro_\w+$/.test(id)) return rolloutPage(id);
-  throw usageError(`${id} is the id of neither a run nor a rollout`, "id");
+  throw usageError(`${id} is not the id of a run or a rollout`, "id");
 }
 
 interface Surroundings {

@@ -47,7 +47,7 @@ export function readProfiles(file: string): Readonly<Record<string, Profile>> {
   }
   const read = ConfigFile.safeParse(jsonOrNothing(text));
   if (read.success) return read.data.profiles;
-  throw usageError(`${file} is not what rollcall login writes: mend it, or remove it and log in`, "ROLLCALL_CONFIG");
+  throw usageError(`${file} is not a valid rollcall profile file: fix it, or remove it and log in`, "ROLLCALL_CONFIG");
 }
 
 /** Undefined where no profile is called so. */

@@ -29,7 +29,7 @@ function overview(words: readonly string[]): string {
   const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
     return `  ${name.padEnd(NAME_COLUMN)}${says}`;
   });
-  return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help says more, rollcall --version which this is.\n`;
+  return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help shows details, rollcall --version the version.\n`;
 }
 
 function isGroup(word: string | undefined): word is string {
@@ -55,12 +55,12 @@ async function run(words: readonly string[]): Promise<ExitCode> {
 
 function unknownCommand(words: readonly string[]): CommandError {
   const [first, second] = words;
-  if (first === undefined) return usageError(`name a command\n\n${overview([])}`, "command");
+  if (first === undefined) return usageError(`a command is required\n\n${overview([])}`, "command");
   const names = COMMANDS.map(({ name }) => name);
   if (isGroup(first)) {
     const verbs = names.filter((name) => name.startsWith(`${first} `));
     if (second === undefined || second.startsWith("-")) {
-      return usageError(`name a command of ${first}: ${verbs.join(", ")}`, "command");
+      return usageError(`a command of ${first} is required: ${verbs.join(", ")}`, "command");
     }
     return noSuchCommand(`${first} ${second}`, verbs);
   }
@@ -70,7 +70,7 @@ function unknownCommand(words: readonly string[]): CommandError {
 
 function noSuchCommand(name: string, known: readonly string[]): CommandError {
   const guess = nearest(name, known);
-  const hint = guess === null ? `there are: ${known.join(", ")}` : `did you mean: ${guess}?`;
+  const hint = guess === null ? `known commands: ${known.join(", ")}` : `did you mean: ${guess}?`;
   return usageError(`no command is called ${name}; ${hint}`, "command");
 }
 

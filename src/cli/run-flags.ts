@@ -7,7 +7,7 @@ import { ARGS_FLAG, type Flags, PLATFORM_FLAGS } from "./command-line.ts";
 
 /** What says who plays what, and where, in a run of any kind. */
 export const PLAY_FLAGS = {
-  model: { short: "m", value: "NAME", says: "the model, as its endpoint calls it" },
+  model: { short: "m", value: "NAME", says: "the model's name at its endpoint" },
   "base-url": {
     short: "b",
     value: "URL",
@@ -16,40 +16,40 @@ export const PLAY_FLAGS = {
   "api-key-var": {
     short: "k",
     value: "VAR",
-    says: "environment variable that holds its key; default OPENAI_API_KEY",
+    says: "environment variable with its key; default OPENAI_API_KEY",
   },
-  endpoint: { short: "e", value: "NAME", says: "an endpoint the platform knows, instead of -b" },
-  fleet: { value: "NAME", says: "a fleet the platform knows, instead of -b" },
+  endpoint: { short: "e", value: "NAME", says: "a named endpoint of the platform, instead of -b" },
+  fleet: { value: "NAME", says: "a fleet of the platform, instead of -b" },
   "env-args": ARGS_FLAG,
-  dataset: { value: "FILE|ID", says: "task rows: a JSONL file, or id or name of an uploaded dataset" },
-  "max-concurrent": { short: "c", value: "N", says: "rollouts running at once; default 32" },
-  "max-tokens": { short: "t", value: "N", says: "of one reply" },
-  temperature: { short: "T", value: "X", says: "of sampling" },
-  "sampling-args": { short: "S", value: "JSON", says: "more sampling arguments; they win over -t and -T" },
-  "max-retries": { value: "N", says: "of one model call; default 2" },
-  "max-cost": { value: "DOLLARS", says: "what the run may cost in all; needs -t, and prices of its endpoints" },
-  shuffle: { says: "the tasks in an order the seed decides" },
-  seed: { value: "N", says: "of that order, and of what the bundled policy draws; default 0" },
+  dataset: { value: "FILE|ID", says: "task rows: a JSONL file, or the id or name of an uploaded dataset" },
+  "max-concurrent": { short: "c", value: "N", says: "concurrent rollouts; default 32" },
+  "max-tokens": { short: "t", value: "N", says: "token limit of a reply" },
+  temperature: { short: "T", value: "X", says: "sampling temperature" },
+  "sampling-args": { short: "S", value: "JSON", says: "more sampling arguments; they override -t and -T" },
+  "max-retries": { value: "N", says: "retries of a model call; default 2" },
+  "max-cost": { value: "DOLLARS", says: "limit on the total cost of the run; needs -t, and prices of its endpoints" },
+  shuffle: { says: "shuffle the tasks by the seed" },
+  seed: { value: "N", says: "seed of the order and of the bundled policy; default 0" },
   judge: {
     value: "NAME=MODEL@ENDPOINT",
     repeatable: true,
-    says: "who answers for a judge of the rubric; ENDPOINT is a name, or a URL up to and including /v1",
+    says: "the model of a judge of the rubric; ENDPOINT is a name, or a URL up to and including /v1",
   },
   "judge-key-var": {
     value: "VAR",
-    says: "environment variable that holds the key of judges given by URL; default OPENAI_API_KEY",
+    says: "environment variable with the key of judges given by URL; default OPENAI_API_KEY",
   },
-  file: { short: "f", value: "RUN.json", says: "a run request to start from; flags win over it" },
+  file: { short: "f", value: "RUN.json", says: "a run request to start from; flags override it" },
   name: { value: "TEXT", says: "a name of the run" },
-  metadata: { value: "k=v", repeatable: true, says: "to find the run again" },
-  force: { says: "let the built-in policy play what it has never seen" },
-  ephemeral: { says: "a platform of its own that keeps nothing" },
-  port: { value: "P", says: "of a platform of its own; default 8787, a busy one moves to the next free" },
+  metadata: { value: "k=v", repeatable: true, says: "metadata, to find the run again" },
+  force: { says: "let the bundled policy play an unknown environment" },
+  ephemeral: { says: "use a temporary platform that keeps no data" },
+  port: { value: "P", says: "port of a local platform; default 8787; if busy, the next free port" },
 } as const satisfies Flags;
 
 /** What says which run to make. */
 export const RUN_FLAGS = {
-  "num-examples": { short: "n", value: "N", says: "tasks; -1 = all; default all, or 5 where they never end" },
+  "num-examples": { short: "n", value: "N", says: "number of tasks; -1 = all; default all, or 5 if they are endless" },
   "rollouts-per-example": { short: "r", value: "N", says: "default 1" },
   ...PLAY_FLAGS,
 } as const satisfies Flags;
@@ -61,36 +61,36 @@ export const EXPORT_FLAGS = {
     choices: EXPORT_FORMATS,
     says: "sft: conversations, the default; dpo: pairs; verifiers: rows of results",
   },
-  "min-reward": { value: "X", says: "only rollouts worth this; of a pair, the chosen one" },
-  "best-of-group": { says: "of each task only its best rollout, or its best and its worst" },
-  dedupe: { says: "of rollouts that say the same only the first" },
+  "min-reward": { value: "X", says: "minimum reward of a rollout, or of the chosen one of a pair" },
+  "best-of-group": { says: "only the best rollout of each task, or its best and worst" },
+  dedupe: { says: "only the first of rollouts with the same text" },
 } as const satisfies Flags;
 
 /** What says how a policy is trained; `npm start` takes some of it, too. */
 export const LEARNING_FLAGS = {
-  "max-steps": { value: "N", says: "optimizer steps; default what the environment is known to need" },
-  "learning-rate": { value: "L", says: "of the embedded trainer; 0 = the control: nothing is learnt" },
+  "max-steps": { value: "N", says: "optimizer steps; default: known per environment" },
+  "learning-rate": { value: "L", says: "learning rate of the embedded trainer; 0 = control: nothing is learnt" },
   "eval-examples": { value: "N", says: "held-out tasks of each eval; 0 = none; default 256" },
 } as const satisfies Flags;
 
 export const EVAL_FLAGS = {
   ...RUN_FLAGS,
-  "min-scored": { value: "SHARE", says: "exit 3 unless this share of the rollouts got a score" },
+  "min-scored": { value: "SHARE", says: "exit 3 unless this share of the rollouts is scored" },
   "fail-under": { value: "X", says: "exit 3 if the mean reward is less than this" },
   baseline: {
     value: "RUN|k=v",
     repeatable: true,
-    says: "compare with this run, or the newest that carries this; exit 3 if worse beyond chance",
+    says: "compare with this run, or the newest with this metadata; exit 3 if significantly worse",
   },
   "max-drop": {
     value: "D",
-    says: "exit 3 if the mean fell by more than this against --baseline, 5 if that is not clear",
+    says: "exit 3 if the mean dropped by more than this from --baseline, 5 if that is unclear",
   },
-  metric: { value: "NAME", says: "the score the gates look at; default the reward" },
-  junit: { value: "FILE", says: "write a JUnit report: a test case for each task and each gate" },
+  metric: { value: "NAME", says: "the score that the gates check; default the reward" },
+  junit: { value: "FILE", says: "write a JUnit report: a test case per task and gate" },
   "fail-on-error": { says: "exit 1 if any rollout failed or has no score" },
   "save-results": { short: "s", says: "write results.jsonl and metadata.json under outputs" },
-  "output-dir": { short: "o", value: "DIR", says: "the same, under DIR" },
+  "output-dir": { short: "o", value: "DIR", says: "write them under DIR" },
   "state-columns": {
     short: "C",
     value: "A,B",
@@ -99,67 +99,70 @@ export const EVAL_FLAGS = {
   resume: {
     short: "R",
     value: "RUN|last",
-    says: "go on with a run: follow it, and try again what has no score; a flag that says otherwise is refused",
+    says: "continue a run: follow it, and retry what has no score; conflicting flags are refused",
   },
   ...PLATFORM_FLAGS,
-  timeout: { value: "S", says: "cancel the run after this many seconds, exit 1" },
+  timeout: { value: "S", says: "cancel the run after this many seconds; exit 1" },
 } as const satisfies Flags;
 
 export const TRAIN_FLAGS = {
   ...LEARNING_FLAGS,
-  "group-size": { value: "G", says: "rollouts of one task; default 8" },
-  "batch-size": { value: "R", says: "rollouts that one step takes; default 64, for a trainer of yours the API's" },
+  "group-size": { value: "G", says: "rollouts per task; default 8" },
+  "batch-size": { value: "R", says: "rollouts per step; default 64, or the API's default for your own trainer" },
   passes: {
     value: "N",
-    says: "how often the embedded trainer trains on each batch, 1 to 16; default what the environment is known to need",
+    says: "passes of the embedded trainer over each batch, 1 to 16; default: known per environment",
   },
   "initial-weights": {
     value: "LOCATION",
     says: "with --fleet: where version 0 is, as its engines read it; each replica loads it first",
   },
-  loss: { value: "NAME", says: "of the embedded trainer: dppo, ppo_clip, cispo or importance_sampling" },
+  loss: { value: "NAME", says: "loss of the embedded trainer: dppo, ppo_clip, cispo or importance_sampling" },
   trainer: {
     value: "T",
-    says: "embedded, the default; pull: one of yours takes batches; push:URL: they are sent there",
+    says: "embedded (default); pull: your trainer leases batches; push:URL: batches are sent to the URL",
   },
   ...PLAY_FLAGS,
-  resume: { short: "R", value: "RUN", says: "go on with a training run; other flags change nothing" },
+  resume: { short: "R", value: "RUN", says: "continue a training run; other flags are ignored" },
   ...PLATFORM_FLAGS,
-  timeout: { value: "S", says: "cancel the run after this many seconds, exit 1" },
+  timeout: { value: "S", says: "cancel the run after this many seconds; exit 1" },
 } as const satisfies Flags;
 
 export const RESCORE_FLAGS = {
-  environment: { value: "E", says: "whose rubric: id, id@version, or a folder; default that of the run" },
+  environment: {
+    value: "E",
+    says: "environment with the rubric: id, id@version, or a folder; default that of the run",
+  },
   "env-args": {
     short: "a",
     value: "ARGS",
     repeatable: true,
     says: "its arguments: JSON, a JSON file, or k=v; default those of the run",
   },
-  judge: { value: "NAME=MODEL@ENDPOINT", repeatable: true, says: "in place of the run's judge of this name" },
-  "min-scored": { value: "SHARE", says: "share of the rollouts that must get a score" },
+  judge: { value: "NAME=MODEL@ENDPOINT", repeatable: true, says: "replace the run's judge of this name" },
+  "min-scored": { value: "SHARE", says: "share of the rollouts that must be scored" },
   name: { value: "TEXT", says: "a name of the new run" },
-  metadata: { value: "k=v", repeatable: true, says: "in place of what the run carries" },
+  metadata: { value: "k=v", repeatable: true, says: "replace the run's metadata" },
   ...PLATFORM_FLAGS,
-  timeout: { value: "S", says: "cancel the new run after this many seconds, exit 1" },
+  timeout: { value: "S", says: "cancel the new run after this many seconds; exit 1" },
 } as const satisfies Flags;
 
 export const GENERATE_FLAGS = {
-  out: { short: "o", value: "FILE", says: "where the rows go, one JSON object a line" },
+  out: { short: "o", value: "FILE", says: "file for the rows, one JSON object per line" },
   ...EXPORT_FLAGS,
   ...RUN_FLAGS,
-  resume: { short: "R", value: "RUN_ID", says: "the rows of a run that was started earlier" },
+  resume: { short: "R", value: "RUN_ID", says: "continue an earlier run and write its rows" },
   ...PLATFORM_FLAGS,
-  timeout: { value: "S", says: "cancel the run after this many seconds, exit 1" },
+  timeout: { value: "S", says: "cancel the run after this many seconds; exit 1" },
 } as const satisfies Flags;
 
 export const START_FLAGS = {
   once: { says: "stop after the demo" },
   environment: { value: "E", says: "the demo on this environment; default calculator" },
   ...LEARNING_FLAGS,
-  seed: { value: "N", says: "of the demo: its tasks, its draws, its trainer" },
-  keep: { says: "keep everything on disk; what is in memory moves there" },
-  "no-demo": { says: "no demo" },
-  port: { value: "P", says: "default 8787; a busy port moves to the next free one" },
+  seed: { value: "N", says: "seed of the demo: tasks, sampling and trainer" },
+  keep: { says: "keep all data on disk; data in memory is moved there" },
+  "no-demo": { says: "skip the demo" },
+  port: { value: "P", says: "default 8787; if busy, the next free port" },
   timeout: { value: "S", says: "stop after this many seconds" },
 } as const satisfies Flags;

@@ -20,11 +20,11 @@ const RUB_OUT = ["\x7f", "\b"];
 /** `flag` is the one that says to read stdin; `what` names the secret: "key". */
 export async function saidSecret(what: string, flag: string, fromStdin: boolean): Promise<string> {
   if (!fromStdin && !process.stdin.isTTY) {
-    throw usageError(`--${flag}: there is no terminal to ask for the ${what}; give it on stdin with --${flag}`, flag);
+    throw usageError(`--${flag}: no terminal to ask for the ${what}; send it on stdin with --${flag}`, flag);
   }
   const said = fromStdin ? await text(process.stdin) : await askHidden(`The ${what}: `, process.stdin, process.stderr);
   const secret = said.trim();
-  if (secret === "") throw usageError(`no ${what} was given`, flag);
+  if (secret === "") throw usageError(`no ${what} was entered`, flag);
   return keyOf(secret, `the ${what}`);
 }
 

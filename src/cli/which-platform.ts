@@ -27,7 +27,7 @@ export interface Elsewhere {
 export function namedPlatform(asked: PlatformAsked): Elsewhere | typeof LOCAL | null {
   const { platform, profile } = asked;
   if (platform !== undefined && profile !== undefined) {
-    throw usageError("--profile: it names a platform already; leave out --platform or --profile", "profile");
+    throw usageError("--profile: cannot be combined with --platform", "profile");
   }
   if (platform) return byKeyVariable(platform, asked);
   if (profile !== undefined) return byProfile(profile, asked);
@@ -47,7 +47,7 @@ export function projectNamed({ project }: PlatformAsked): string | undefined {
   const named = project ?? (process.env["ROLLCALL_PROJECT"] || undefined);
   // A header holds nothing else.
   if (named === undefined || /^[\x21-\x7e]+$/.test(named)) return named;
-  throw usageError(`--project: no project can be called ${JSON.stringify(named)}`, "project");
+  throw usageError(`--project: not a valid project name: ${JSON.stringify(named)}`, "project");
 }
 
 function byKeyVariable(given: string, asked: PlatformAsked): Elsewhere {
@@ -70,7 +70,7 @@ function byProfile(name: string, asked: PlatformAsked): Elsewhere | typeof LOCAL
   const profile = findProfile(file, name);
   if (profile !== undefined) return elsewhereOf(name, profile, asked);
   const known = Object.keys(readProfiles(file)).join(", ") || "none";
-  const message = `--profile: no profile is called ${name}, of those in ${file}: ${known}. Log in: rollcall login --profile ${name}`;
+  const message = `--profile: there is no profile ${name} in ${file}, only ${known}. Log in: rollcall login --profile ${name}`;
   throw usageError(message, "profile");
 }
 
@@ -88,5 +88,5 @@ export function platformUrl(url: string): string {
 /** The key itself. A header holds nothing else than a key may be, and the error of one that does would show it. */
 export function keyOf(key: string, name: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw usageError(`${name} holds what no key has: spaces or line breaks?`, name);
+  throw usageError(`${name} is not a valid key: does it contain spaces or line breaks?`, name);
 }

@@ -41,15 +41,15 @@ export const RunAudit = named("RunAudit", {
     counters: RunCounts,
     run_rows: RunCounts,
     d1: RunCounts.extend({
-      current: z.boolean().describe("false while the run has newer counts to write there"),
+      current: z.boolean().describe("false while newer counts of the run are not written there yet"),
     }).meta({ example: { scored: 2, current: true } }),
     r2: z.object({
       segments: Count,
       rollouts: Count.describe("whose trajectories are in segments"),
-      trajectories: Count.describe("large ones that no segment holds yet"),
+      trajectories: Count.describe("large ones that are in no segment yet"),
     }),
   }),
-  notes: z.array(z.string()).describe("what is worth knowing and breaks no rule"),
+  notes: z.array(z.string()).describe("notes that are not violations"),
   violations: z.array(AuditViolation).meta({
     example: [{ rule: "d1_run_matches", detail: "scored: 2, not 1" }],
   }),
@@ -124,8 +124,8 @@ export const ChargeAudit = named("ChargeAudit", {
   object: z.literal("charge_audit"),
   run_id: RunId,
   checked: Count.describe("ended rollouts in this slice").meta({ example: 2 }),
-  charged_micros: Count.describe("what they come to, from their trajectories").meta({ example: 160 }),
-  unsettled: Count.describe("of them, those that the ledger has not heard of yet"),
+  charged_micros: Count.describe("their charge, computed from their trajectories").meta({ example: 160 }),
+  unsettled: Count.describe("of them, those not yet in the ledger"),
   differences: z
     .array(
       z.object({

@@ -12,7 +12,7 @@ const MOST_RANKS = 4096;
 /** Beside `format`; all but it are of prime-rl's packing. */
 export const FORMAT_QUERY = {
   format: BatchFormat.optional().describe(
-    "a trainer's own: the rows, with what they are worth, in place of the manifest",
+    "a trainer's own format: rows with advantages or rewards, instead of the manifest",
   ),
   seq_len: wholeNumber(2, LONGEST_PACK)
     .optional()
@@ -21,11 +21,11 @@ export const FORMAT_QUERY = {
   ranks: wholeNumber(1, MOST_RANKS).optional().describe("data ranks of the trainer; 1 if absent").meta({ example: 4 }),
   rank: wholeNumber(0, MOST_RANKS - 1)
     .optional()
-    .describe("whose share it is, from 0; 0 if absent")
+    .describe("the rank to read for, from 0; 0 if absent")
     .meta({ example: 0 }),
   pad_to_multiple_of: wholeNumber(1, 4096)
     .optional()
-    .describe("tokens of a packed sequence are a multiple of it; 1 if absent")
+    .describe("packed sequences are padded to a multiple of it; 1 if absent")
     .meta({ example: 8 }),
 } as const;
 

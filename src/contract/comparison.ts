@@ -62,10 +62,10 @@ export const RunComparison = named("RunComparison", {
   }),
   differs: z
     .array(z.string())
-    .describe("what else is not the same in the two runs")
+    .describe("other differences between the two runs")
     .meta({ example: ["sampling"] }),
   n_matched: Count.describe("tasks with a scored rollout in both").meta({ example: 6 }),
-  n_unmatched: Count.describe("tasks with one in only one of them: left out"),
+  n_unmatched: Count.describe("tasks with a scored rollout in only one run; left out"),
   n_only_run: Count,
   n_only_baseline: Count,
   difference: z
@@ -84,28 +84,28 @@ export const RunComparison = named("RunComparison", {
   detectable: z
     .object({
       alpha: z.number().describe("of the two-sided test").meta({ example: 0.05 }),
-      power: z.number().describe("how often it finds a difference of this size").meta({ example: 0.8 }),
+      power: z.number().describe("probability of detecting a difference of this size").meta({ example: 0.8 }),
       effect: MaybeNumber.describe(
-        "minimum detectable effect: the least true difference that n_matched tasks would find, by the variance of their differences; null without variance",
+        "minimum detectable effect: the smallest true difference that n_matched tasks would detect, given the variance of their differences; null without variance",
       ).meta({ example: 0.295316 }),
       more_tasks: Count.nullable()
         .describe(
-          "tasks more that would decide a true difference of difference.mean; 0 where ci95 leaves out 0, null without a difference or variance",
+          "additional tasks needed to detect a true difference of difference.mean; 0 if ci95 excludes 0, null without a difference or variance",
         )
         .meta({ example: 13 }),
     })
     .optional()
-    .describe("what these tasks can tell apart; absent from older platforms"),
-  wins: Count.describe("tasks the run does better").meta({ example: 3 }),
+    .describe("statistical power of these tasks; absent from older platforms"),
+  wins: Count.describe("tasks where the run is better").meta({ example: 3 }),
   losses: Count.meta({ example: 1 }),
   ties: Count.meta({ example: 2 }),
   mcnemar_p: MaybeNumber.describe("exact, two-sided; null unless every matched mean is 0 or 1"),
-  n_flipped: Count.describe("tasks that pass on one side and not on the other: from 0.5 on a task passes").meta({
+  n_flipped: Count.describe("tasks that pass on one side only; a task passes from 0.5").meta({
     example: 1,
   }),
   tasks: z
     .array(ComparedTask)
-    .describe("one page of those asked for, by task_key")
+    .describe("one page of the requested tasks, by task_key")
     .meta({ example: [{}] }),
   next: MaybeText.describe("`after` of the next page of `tasks`; null on the last"),
 });
@@ -116,9 +116,9 @@ export const CompareQuery = z.strictObject({
   metric: NonEmpty.default("reward").describe("`reward`, or the name of a score both runs have"),
   after: z
     .string()
-    .regex(/^[0-9a-f]{1,64}$/, { error: "is not from a page before" })
+    .regex(/^[0-9a-f]{1,64}$/, { error: "is not the next of an earlier page" })
     .optional()
-    .describe("`next` of the page of tasks before")
+    .describe("`next` of the previous page of tasks")
     .meta({ example: EXAMPLE.task }),
   tasks: z
     .enum(COMPARED_TASKS)

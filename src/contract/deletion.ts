@@ -15,15 +15,15 @@ export const DeletionView = named("Deletion", {
   id: z.string().meta({ example: EXAMPLE.deletion }),
   kind: z.enum(DELETION_KINDS),
   target_id: z.string().describe("of what is deleted").meta({ example: EXAMPLE.run }),
-  state: z.enum(DELETION_STATES).describe("`queued` until the first of it is under way, then `running`, then `done`"),
+  state: z.enum(DELETION_STATES).describe("`queued` until deletion starts, then `running`, then `done`"),
   counts: CountsByName.describe(
-    "what is gone so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database; " +
+    "deleted so far: `runs`, `objects` (Durable Objects), `files` and their `bytes`, `rows` of the database; " +
       "of an organization that was charged also `ledger_entries`, and the last `balance_micros` or `owed_micros`",
   ).meta({ example: { runs: 1, objects: 3, files: 12, bytes: 1_048_576, rows: 2 } }),
   created_at: Seconds,
-  finished_at: Seconds.nullable().describe("when the last of it was gone"),
+  finished_at: Seconds.nullable().describe("when everything was deleted"),
   recoverable_until: Seconds.nullable().describe(
-    "until when point-in-time recovery of the storage below keeps copies: 30 days after the end; null before it",
+    "until when point-in-time recovery of the underlying storage keeps copies: 30 days after the end; null before the end",
   ),
 });
 export type DeletionView = z.infer<typeof DeletionView>;

@@ -19,15 +19,15 @@ import {
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const BaseUrl = WebAddress.regex(/^[^@?#]*$/, {
-  error: "must hold no credentials, query or fragment: it is shown to whoever reads the run",
+  error: "must not contain credentials, a query or a fragment: readers of the run can see it",
 }).describe("up to and including /v1");
 
 export const EndpointKey = z
   .string()
   .max(4096)
-  .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it travels in a header" });
+  .regex(/^[\x21-\x7e]+$/, { error: "must be visible ASCII characters: it is sent in a header" });
 
-const Micros = Count.describe("micro-dollars for a million tokens");
+const Micros = Count.describe("micro-dollars per million tokens");
 export const Prices = z.strictObject({
   input_per_mtok_micros: Micros.meta({ example: 150_000 }),
   output_per_mtok_micros: Micros.meta({ example: 600_000 }),
@@ -37,13 +37,13 @@ export const Prices = z.strictObject({
 export const RefusedName = z
   .string()
   .regex(/^(whole_replies|stream_options|tools\.strict|messages\.[a-z][a-z0-9_.-]{0,63})$/i, {
-    error: "is one of whole_replies, stream_options, tools.strict and messages.MEMBER",
+    error: "must be whole_replies, stream_options, tools.strict or messages.MEMBER",
   });
 const Refuses = z
   .array(RefusedName)
   .max(LIMITS.refusedNames)
   .describe(
-    "what calls leave out since the server refuses it: `tools.strict`, `messages.MEMBER` (a member that it sent itself, such as `messages.reasoning`), `whole_replies` (it answers streams only), `stream_options`. Set here, or found by a probe or a call",
+    "what calls omit because the server rejects it: `tools.strict`, `messages.MEMBER` (a member that it sent itself, such as `messages.reasoning`), `whole_replies` (it only streams), `stream_options`. Set here, or detected by a probe or a call",
   )
   .meta({ example: ["tools.strict"] });
 
@@ -51,7 +51,7 @@ const Refuses = z
 export const InlineEndpoint = namedInput("InlineEndpoint", {
   base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
-  prices: Prices.optional().describe("of its tokens: a run with max_cost_micros counts by them").meta({ example: {} }),
+  prices: Prices.optional().describe("prices of its tokens, by which max_cost_micros is counted").meta({ example: {} }),
   refuses: Refuses.optional(),
 });
 
@@ -63,7 +63,7 @@ export const ModelName = ShownText.min(1).max(500);
 export const ResourceName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i, {
-    error: "must be 1 to 63 letters, digits, dots, dashes or underscores, a letter or digit first",
+    error: "must be 1 to 63 letters, digits, dots, dashes or underscores, starting with a letter or digit",
   })
   .refine((name) => !/^(ep|ds|sec|fl|rp|tr|whe)_/.test(name), { error: "must not look like an id" });
 
@@ -74,15 +74,12 @@ export const EndpointRequest = namedInput("EndpointRequest", {
   max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .nullable()
     .default(null)
-    .describe("rollouts at once of all runs on this endpoint together; null = each run's own number")
+    .describe("concurrent rollouts of all runs on this endpoint; null = each run's own limit")
     .meta({ example: 256 }),
-  rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it together; null = no limit"),
+  rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it; null = no limit"),
   prices: Prices.nullable().default(null).meta({ example: {} }),
   refuses: Refuses.default([]),
-  probe: z
-    .boolean()
-    .default(true)
-    .describe("make one short call to see what the server supports; false creates it unseen"),
+  probe: z.boolean().default(true).describe("make one short call to see what the server supports; false skips it"),
   model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
 });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
@@ -109,15 +106,15 @@ const EngineExactness = named("EngineExactness", {
   logprobs_mode: z
     .enum(["processed", "raw"])
     .nullable()
-    .describe("whether temperature and penalties are in the logprobs; null: it could not be told")
+    .describe("whether temperature and penalties are in the logprobs; null = unknown")
     .meta({ example: "processed" }),
-  penalties: MaybeFlag.describe("repetition_penalty of a request is followed; null: it could not be told").meta({
+  penalties: MaybeFlag.describe("repetition_penalty of a request is applied; null = unknown").meta({
     example: true,
   }),
   neutral_defaults: MaybeFlag.describe(
-    "a request that says nothing is sampled as one that asks for no penalty and no cut",
+    "a request without sampling options is sampled without penalties and cut-offs",
   ).meta({ example: true }),
-  refused: MaybeText.describe("what the server said of the fields that training sends, where it refused them"),
+  refused: MaybeText.describe("the server's error if it refused the fields that training sends"),
 });
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
@@ -125,23 +122,23 @@ export type EngineExactness = z.infer<typeof EngineExactness>;
 export const EndpointCapabilities = named("EndpointCapabilities", {
   models: z
     .array(z.string())
-    .describe("what GET /models listed, at most 100")
+    .describe("models of GET /models, at most 100")
     .meta({ example: ["qwen3-4b"] }),
   max_model_len: z
     .int()
     .positive()
     .nullable()
-    .describe("tokens, where the server tells (vLLM does)")
+    .describe("in tokens, if the server reports it (vLLM does)")
     .meta({ example: 32_768 }),
   probed_model: MaybeText.meta({ example: "qwen3-4b" }),
-  chat: z.boolean().describe("the call was answered with a chat completion").meta({ example: true }),
+  chat: z.boolean().describe("the call returned a chat completion").meta({ example: true }),
   usage: z.boolean().meta({ example: true }),
   logprobs: z.boolean().meta({ example: true }),
   token_ids: z.boolean().describe("return_token_ids is honoured: training needs it").meta({ example: true }),
   tools: z.boolean().describe("a request with tools was accepted").meta({ example: true }),
-  refuses: Refuses.optional().describe("what of the call it refused, and was asked without").meta({ example: [] }),
+  refuses: Refuses.optional().describe("what the server rejected, so that the probe omitted it").meta({ example: [] }),
   exactness: EngineExactness.nullable().describe("null without token ids and logprobs").meta({ example: {} }),
-  error: MaybeText.describe("what went wrong, where something did"),
+  error: MaybeText.describe("the error, if the probe failed"),
   checked_at: Seconds,
 });
 export type EndpointCapabilities = z.infer<typeof EndpointCapabilities>;
@@ -156,7 +153,7 @@ export const EndpointView = named("Endpoint", {
   rpm: z.int().nullable(),
   prices: Prices.nullable().meta({ example: {} }),
   refuses: Refuses,
-  capabilities: EndpointCapabilities.nullable().describe("null when it was never probed").meta({ example: {} }),
+  capabilities: EndpointCapabilities.nullable().describe("null if it was never probed").meta({ example: {} }),
   created_at: Seconds,
   updated_at: Seconds,
 });
@@ -164,7 +161,7 @@ export type EndpointView = z.infer<typeof EndpointView>;
 export const EndpointList = listOf(EndpointView, "EndpointList", EXAMPLE.endpoint);
 
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, {
-  error: "must be 1 to 63 letters, digits or underscores, no digit first",
+  error: "must be 1 to 63 letters, digits or underscores, not starting with a digit",
 });
 export const SecretRequest = namedInput("SecretRequest", {
   name: SecretName,

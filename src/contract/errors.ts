@@ -170,7 +170,7 @@ export function firstErrors<Listed>(errors: readonly Listed[], rest: (count: num
   return fits === -1 ? errors : [...errors.slice(0, fits), rest(errors.length - fits)];
 }
 
-/** `instanceof` for what environment code threw. Never throws: a proxy's trap does, and then it is no error of ours. */
+/** `instanceof` for what environment code threw. Never throws: a proxy's trap does, and then it is not one of our errors. */
 export function isError<Kind extends Error>(
   thrown: unknown,
   kind: abstract new (...args: never[]) => Kind,
@@ -185,7 +185,7 @@ export function endsTheWhole(thrown: unknown): boolean {
 
 /** What a thrown value says. Never throws: it may be any value, with a text or without. */
 export function messageOf(thrown: unknown): string {
-  return saidBy(thrown) ?? `no text (${typeof thrown})`;
+  return saidBy(thrown) ?? `no message (${typeof thrown})`;
 }
 
 /** The same; null where nothing can be read, or an error's message is no text. Never throws. */

@@ -18,7 +18,7 @@ export const CALL_TIMEOUT_S = 600;
 export const RunLimits = z.strictObject({
   rollout_timeout_s: secondsUpTo(86_400)
     .optional()
-    .describe("a rollout past it stops with timeout_reached and is scored as it stands"),
+    .describe("a rollout past it stops with timeout_reached and is scored as it is"),
   call_timeout_s: secondsUpTo(CALL_TIMEOUT_S).default(CALL_TIMEOUT_S).describe("deadline of one model call"),
   max_retries: Count.max(20)
     .default(2)
@@ -29,7 +29,7 @@ export const RunLimits = z.strictObject({
   cleanup_timeout_s: StageTimeout.describe("postRollout, each cleanup handler: default 120"),
   deadline_s: secondsUpTo(2_592_000)
     .optional()
-    .describe("past it the run dispatches nothing more, and what is in flight ends cancelled: deadline"),
+    .describe("after it nothing is dispatched, and rollouts in flight end as cancelled: deadline"),
 });
 
 export type RunLimits = z.output<typeof RunLimits>;
@@ -52,13 +52,13 @@ interface Called {
 export function refusePlace(called: Called, context: z.RefinementCtx): void {
   refuseBothPlaces(called, context);
   if (called.endpoint !== undefined || called.fleet !== undefined) return;
-  const message = "is required, or a fleet in its place";
+  const message = "is required, unless fleet is set";
   context.addIssue({ code: "custom", path: ["endpoint"], message });
 }
 
 export function refuseBothPlaces({ endpoint, fleet }: Called, context: z.RefinementCtx): void {
   if (endpoint === undefined || fleet === undefined) return;
-  const message = "takes the place of endpoint: name one of them";
+  const message = "replaces endpoint: set only one of them";
   context.addIssue({ code: "custom", path: ["fleet"], message });
 }
 
@@ -70,36 +70,36 @@ const EvalFields = z.strictObject({
   dataset: z
     .union([NonEmpty, z.array(AnyObject).min(1)])
     .optional()
-    .describe("an uploaded dataset by id or name, or rows inline; for an environment that has none")
+    .describe("an uploaded dataset by id or name, or inline rows; for an environment without rows of its own")
     .meta({ example: [EXAMPLE.row] }),
   model: ModelName.meta({ example: "qwen3-4b" }),
   endpoint: EndpointOrName.optional()
-    .describe("an endpoint by name or id, or one given here; each run names an endpoint or a fleet, and not both")
+    .describe("an endpoint by name or id, or defined inline; a run sets either endpoint or fleet")
     .meta({ example: {} }),
   fleet: FleetOrName.optional(),
-  judges: z.record(JudgeName, JudgeTarget).default({}).describe("who answers for each judge the rubric names"),
+  judges: z.record(JudgeName, JudgeTarget).default({}).describe("endpoint and model of each judge in the rubric"),
   judge_cache: z
     .boolean()
     .default(true)
-    .describe("false: every verdict is asked for anew, also where the same was asked before"),
+    .describe("false: every judgement is requested again, even if the same question was answered before"),
   sampling: Sampling.default({}).meta({ example: { temperature: 0.7, max_tokens: 512 } }),
   num_examples: z
     .int()
     .refine((n) => n === -1 || n > 0, { error: "must be -1 (all) or at least 1" })
     .default(-1)
-    .describe("-1 = all; an environment that generates its tasks without end needs a number"),
+    .describe("-1 = all; an environment with endless tasks needs a number"),
   rollouts_per_example: Positive.max(LIMITS.groupSize).default(1).meta({ example: 4 }),
   shuffle: z.boolean().default(false),
   seed: Count.max(0xffff_ffff).default(0).meta({ example: 7 }),
   max_concurrent: Positive.max(LIMITS.maxConcurrent).default(32).describe("rollouts running at once"),
   limits: RunLimits.prefault({}),
   min_scored: Share.default(0.95).describe(
-    "share of the planned rollouts that must get a score, else the run fails: too_few_scored",
+    "share of the planned rollouts that must be scored, else the run fails: too_few_scored",
   ),
   max_cost_micros: Positive.max(LIMITS.maxCostMicros)
     .optional()
     .describe(
-      "what the run may cost in all, in micro-dollars: with what it cannot go beyond, the rest ends cancelled: budget. Every call needs max_tokens, every endpoint prices",
+      "hard limit on the cost of the run, in micro-dollars; rollouts beyond it end as cancelled: budget. Every call needs max_tokens, every endpoint prices",
     )
     .meta({ example: 5_000_000 }),
   metadata: Metadata.default({}).meta({ example: { branch: "main" } }),

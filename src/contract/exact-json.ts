@@ -53,7 +53,7 @@ export function parseKeepingNumbers(
       typeof inner !== "number" || source === undefined || isKept(inner, source) ? inner : rawJSON(write(source)),
     );
   } catch (thrown) {
-    if (thrown instanceof RangeError) throw new SyntaxError("it is nested too deep", { cause: thrown });
+    if (thrown instanceof RangeError) throw new SyntaxError("it is nested too deeply", { cause: thrown });
     throw thrown;
   }
 }
@@ -97,7 +97,9 @@ export function wholeOf(source: string): string | null {
 /** What is wrong with a number that is not kept. */
 export function sayInexact(source: string): string {
   const number = /^-?\d+(\.0*)?$/.test(source) ? "the whole number" : "the number";
-  const why = Number.isFinite(Number(source)) ? "has more digits than can be kept" : "is larger than can be kept";
+  const why = Number.isFinite(Number(source))
+    ? "has too many digits to be stored exactly"
+    : "is too large to be stored";
   return `${number} ${saidBack(source, 60)} ${why}`;
 }
 

@@ -27,11 +27,11 @@ import { isSameScore } from "./same-score.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export const CALL_FAULTS = {
-  invalid_json: "the arguments of a call are no JSON",
-  not_an_object: "the arguments of a call are JSON, but no object",
-  inexact_number: "a number in the arguments of a call is past what JSON's readers keep (2^53)",
-  no_unicode: "a text in the arguments of a call is no Unicode: half a surrogate pair",
-  too_deep: "the arguments of a call are nested over 100 deep, or have the name __proto__",
+  invalid_json: "the arguments of a call are not JSON",
+  not_an_object: "the arguments of a call are not a JSON object",
+  inexact_number: "a number in the arguments of a call is too large for JSON readers (2^53)",
+  no_unicode: "a text in the arguments of a call is not valid Unicode (an unpaired surrogate)",
+  too_deep: "the arguments of a call are nested more than 100 deep, or contain the name __proto__",
 } as const;
 
 export type CallFault = keyof typeof CALL_FAULTS;
@@ -51,14 +51,16 @@ export const ExportQuery = z.strictObject({
     .enum(EXPORT_FORMATS)
     .default("sft")
     .describe("sft: messages; dpo: pairs; verifiers: lines of its results.jsonl"),
-  min_reward: PlainNumber.optional().describe("of a rollout; of a pair, of the chosen one").meta({ example: 1 }),
-  best_of_group: Flag.describe("of each task only the best rollout, or the best and the worst"),
-  dedupe: Flag.describe("of rollouts that say the same after the same prompt only the first"),
+  min_reward: PlainNumber.optional()
+    .describe("minimum reward of a rollout, or of the chosen one of a pair")
+    .meta({ example: 1 }),
+  best_of_group: Flag.describe("only the best rollout of each task, or the best and the worst"),
+  dedupe: Flag.describe("only the first of rollouts with the same prompt and completion"),
   after: z
     .string()
     .regex(/^\d+(-\d+){2}$/, "is not from a link to this page")
     .optional()
-    .describe("as the link to this page has it")
+    .describe("taken from the link to this page")
     .meta({ example: "5276-1000-0" }),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(LIMITS.resultsPerPage),
 });
@@ -67,7 +69,7 @@ export type ExportQuery = z.output<typeof ExportQuery>;
 const WireMessage = AnyObject.describe(
   "in OpenAI's shape; in rows for training the arguments of a tool call are an object",
 );
-const Tools = z.array(AnyObject).optional().describe("what the model was offered; absent where that was nothing");
+const Tools = z.array(AnyObject).optional().describe("tools offered to the model; absent if none");
 const ORIGIN = {
   run_id: RunId,
   environment: z.string().describe("id@version").meta({ example: "gsm8k@1.0.0" }),
@@ -80,7 +82,7 @@ const ORIGIN = {
 export const SftRow = named("SftRow", {
   messages: z
     .array(WireMessage)
-    .describe("the prompt, and all that was said after it")
+    .describe("the prompt and all messages after it")
     .meta({ example: [...EXAMPLE.prompt, EXAMPLE.completion] }),
   tools: Tools,
   rollout_id: RolloutId,
@@ -131,7 +133,7 @@ export interface Worth {
 /** Why a rollout, or a pair, is no row. */
 export const LEFT_OUT = {
   ...CALL_FAULTS,
-  prompts_differ: "the two rollouts of a pair do not begin alike",
+  prompts_differ: "the two rollouts of a pair have different prompts",
 } as const;
 export type LeftOutReason = keyof typeof LEFT_OUT;
 

@@ -66,7 +66,7 @@ export type ParsedFilter =
 
 /** What `"text"` is looked for in, and how, as people are told. */
 export const TEXT_SEARCHES =
-  "the errors of a rollout, the key and the text of its task and the beginning of its first prompt; capital letters count as small ones";
+  "the errors of a rollout, the key and text of its task, and the start of its first prompt; case does not matter";
 
 const BARE_NAME = /[\p{L}_][\p{L}\p{N}_./-]*/uy;
 const OPERATOR = /<=|>=|!=|[:=<>]/y;
@@ -128,11 +128,11 @@ class Reader {
     const negated = this.#take(NOT) !== null;
     const start = this.#at;
     const name = this.#word(BARE_NAME);
-    if (name === null) throw this.#wrong(start, 'a field as in reward<0.5, or a text in quotes as in "timeout"');
+    if (name === null) throw this.#wrong(start, 'a field as in reward<0.5, or a quoted text as in "timeout"');
     const op = this.#take(OPERATOR)?.[0] ?? null;
     if (op === null) {
       if (!name.quoted) throw this.#wrong(this.#at, `one of : = != < <= > >=, or ${quote(name.text)} in quotes`);
-      if (name.text === "") throw this.#wrong(start, "a text of one character at least");
+      if (name.text === "") throw this.#wrong(start, "a text of at least one character");
       return { kind: "text", negated, text: name.text };
     }
     const turned = op === "!=" ? !negated : negated;
@@ -179,7 +179,7 @@ class Reader {
       if (number !== null) return number;
       const what = field === "duration" ? "a duration such as 2s, 500ms, 5m or 1h" : "a number";
       const orNull = op === "=" ? ", or null" : "";
-      const fields = field === null ? " (a name that is no field is the name of a score)" : "";
+      const fields = field === null ? " (an unknown field is taken as the name of a score)" : "";
       throw this.#wrong(value.at, `${what}${orNull}${fields}`, value.length);
     });
   }

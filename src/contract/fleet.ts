@@ -26,10 +26,10 @@ export type UpdateMode = z.infer<typeof UpdateMode>;
 const PhaseSeconds = z.number().positive().max(780);
 export const FleetUpdate = namedInput("FleetUpdate", {
   mode: UpdateMode.default("reported"),
-  adapter: ResourceName.default("policy").describe("of a LoRA: the adapter's name, before the @ of its version"),
-  pause: z.enum(["wait", "keep", "abort"]).default("wait").describe("how an engine is paused, where it can be"),
-  pause_s: PhaseSeconds.default(120).describe("seconds that calls under way have to end"),
-  update_s: PhaseSeconds.default(600).describe("seconds that the weights have to be loaded"),
+  adapter: ResourceName.default("policy").describe("for LoRA: the adapter's name, before the @ of its version"),
+  pause: z.enum(["wait", "keep", "abort"]).default("wait").describe("how an engine is paused, if it can be"),
+  pause_s: PhaseSeconds.default(120).describe("seconds that calls in flight have to finish"),
+  update_s: PhaseSeconds.default(600).describe("seconds to load the weights"),
   resume_s: PhaseSeconds.default(60),
 });
 export type FleetUpdate = z.output<typeof FleetUpdate>;
@@ -37,13 +37,13 @@ export type FleetUpdate = z.output<typeof FleetUpdate>;
 /** What one engine was seen to be able to do: routes it has, found out and never taken from its version. */
 export const ReplicaCapabilities = named("ReplicaCapabilities", {
   ...EndpointCapabilities.shape,
-  version: MaybeText.describe("what GET /version said").meta({ example: "0.32.0" }),
+  version: MaybeText.describe("reply of GET /version").meta({ example: "0.32.0" }),
   routes: z
     .array(z.string())
-    .describe("of those that an update may use, the ones it has")
+    .describe("of the routes that an update may use, those it has")
     .meta({ example: ["/pause", "/resume"] }),
-  weight_info: MaybeText.describe("the weights it says it has, where it says so"),
+  weight_info: MaybeText.describe("the weights it reports, if it reports them"),
 });
 export type ReplicaCapabilities = z.infer<typeof ReplicaCapabilities>;
 
-export const FleetOrName = ModelName.describe("a fleet by name or id, in place of an endpoint");
+export const FleetOrName = ModelName.describe("a fleet by name or id, instead of an endpoint");

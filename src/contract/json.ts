@@ -19,7 +19,7 @@ export function findNonJson(value: unknown, path: string, depth = 0): { path: st
   }
   if (typeof value !== "object") return { path, found: `a ${typeof value}` };
   // A value that holds itself has no end.
-  if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "nesting without end" };
+  if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "endless nesting" };
   if (Array.isArray(value)) {
     return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`, depth + 1));
   }
@@ -56,7 +56,7 @@ export function findOddity(
   return firstOf(Object.keys(value), (name) => {
     const inner = () => `${path}${path === "" ? "" : "."}${name}`;
     if (name === "__proto__") {
-      return { path: inner(), oddity: "no_name", message: "is not a name" } as const;
+      return { path: inner(), oddity: "no_name", message: "is not a valid name" } as const;
     }
     const member = Reflect.get(value, name) as Json;
     return isPlain(member) ? null : findOddity(member, inner(), depth + 1);

@@ -16,7 +16,7 @@ export const JudgeName = ShownText;
 
 /** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
 export const JudgeTarget = z.strictObject({
-  endpoint: EndpointOrName.describe("an endpoint by name or id, or one given here"),
+  endpoint: EndpointOrName.describe("an endpoint by name or id, or defined inline"),
   model: ModelName,
   sampling: Sampling.default({}),
 });
@@ -29,7 +29,7 @@ export interface ResolvedJudge {
   readonly prices?: TokenPrices;
 }
 
-/** Of an endpoint, in micro-dollars for a million tokens. */
+/** Of an endpoint, in micro-dollars per million tokens. */
 export interface TokenPrices {
   readonly input_per_mtok_micros: number;
   readonly output_per_mtok_micros: number;
@@ -39,21 +39,21 @@ export interface TokenPrices {
 export const Cost = z.object({
   policy_micros: Count.nullable()
     .describe(
-      "micro-dollars of the policy's tokens, by the prices of its endpoint when the run was created; null where it had none, or a reply came without usage",
+      "micro-dollars of the policy's tokens, by the prices of its endpoint when the run was created; null without prices, or if a reply had no usage",
     )
     .meta({ example: null }),
   judge_micros: Count.nullable()
     .describe(
-      "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null where an endpoint had none, or a reply came without usage",
+      "micro-dollars of the rubric's judges, by the prices of their endpoints when the run was created; null without prices, or if a reply had no usage",
     )
     .meta({ example: 0 }),
   charged_micros: Count.describe(
-    "micro-dollars that the platform charges for it: what the organisation's ledger gets; 0 where nothing is charged",
+    "micro-dollars that the platform charges for it, as in the organisation's ledger; 0 if nothing is charged",
   ),
 });
 export type Cost = z.infer<typeof Cost>;
 
-const JudgeMicros = Count.nullable().describe("micro-dollars; null where that cannot be known");
+const JudgeMicros = Count.nullable().describe("micro-dollars; null if unknown");
 
 export const Judgement = named("Judgement", {
   judge: z.string().describe("its name in `judges`"),
@@ -61,14 +61,14 @@ export const Judgement = named("Judgement", {
   verdict: z
     .union([z.string(), z.number(), z.record(z.string(), z.number())])
     .nullable()
-    .describe("null when there is none, after the retries: see `error`"),
-  reason: MaybeText.describe("what the judge gave as its reason"),
+    .describe("null if there is none after all retries: see `error`"),
+  reason: MaybeText.describe("the judge's reason"),
   error: MaybeText,
-  key: z.string().describe("sha256 of what was asked: the same for the same question"),
-  pass: Count.describe("which verdict on the same question, from 0"),
-  seed: z.int().nullable().describe("what the order of a group's members was drawn from"),
-  left_out: Count.describe("characters of the evidence that were cut out of its middle"),
-  cached: z.boolean().describe("nobody was asked: the verdict was there already, and cost nothing"),
+  key: z.string().describe("sha256 of the question"),
+  pass: Count.describe("number of the judgement on the same question, from 0"),
+  seed: z.int().nullable().describe("random seed for the order of a group's members"),
+  left_out: Count.describe("characters cut out of the middle of the evidence"),
+  cached: z.boolean().describe("an earlier judgement was reused, at no cost"),
   calls: Count.describe("calls sent to the judge, those that failed included"),
   usage: Usage,
   cost_micros: JudgeMicros,
@@ -78,7 +78,7 @@ export type Judgement = z.infer<typeof Judgement>;
 /** The same in a row of results, by its words. */
 export const JudgeTokens = z
   .object({ input_tokens: Count, output_tokens: Count, calls: Count, cost_micros: JudgeMicros })
-  .describe("of the rubric's judges; absent where none was asked");
+  .describe("of the rubric's judges; absent if none was called");
 export type JudgeTokens = z.infer<typeof JudgeTokens>;
 
 /** What judges cost, apart from the policy. */

@@ -140,7 +140,7 @@ export const LIMITS = {
   endpointWaitMs: 15 * MINUTE,
   /** Verdicts the functions of one rollout may ask for. */
   judgeAsksPerRollout: 64,
-  /** One question to a judge: all its messages, or the two texts to compare. A longer one is not asked: the score is null. */
+  /** One question to a judge: all its messages, or the two texts to compare. A longer one is not sent: the score is null. */
   askCharacters: 4 * MIB,
   /** All questions of one unit that are open at once; it asks the rest once those are answered. */
   unitAskCharacters: 16 * MIB,

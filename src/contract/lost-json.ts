@@ -131,7 +131,7 @@ class Scanner {
   #number(source: string): Lost | null {
     if (isKept(Number(source), source)) return null;
     const path = pathOf(this.#open);
-    const message = `${sayInexact(source)}; write it as a text`;
+    const message = `${sayInexact(source)}: send it as a string`;
     return { path, message: path === "" ? message : `${path}: ${message}` };
   }
 }

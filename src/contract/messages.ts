@@ -52,13 +52,13 @@ const Part = z
 
 export const Content = z
   .union([z.string(), z.array(Part)], {
-    error: "neither a text nor a list of parts in OpenAI's shape",
+    error: "neither a text nor a list of content parts in OpenAI's format",
   })
   .nullable();
 
 const ROLES = ["system", "user", "assistant", "tool", "text"] as const;
 const Role = z.enum(ROLES, {
-  error: ({ input }) => `no role ${JSON.stringify(input)}: it is one of ${ROLES.join(", ")}`,
+  error: ({ input }) => `unknown role ${JSON.stringify(input)}: use one of ${ROLES.join(", ")}`,
 });
 
 const WireMessage = z.object({
@@ -102,9 +102,9 @@ export const Messages = z.array(
 function lacksOf({ role, content, tool_call_id }: Message): [field: string, why: string][] {
   const lacks: [string, string][] = [];
   const needsContent = role !== "assistant" && role !== "text";
-  if (needsContent && content === null) lacks.push(["content", `a ${role} message needs it`]);
+  if (needsContent && content === null) lacks.push(["content", `is required in a ${role} message`]);
   if (role === "text" && typeof content !== "string") {
-    lacks.push(["content", "of the role text it is a text, without parts"]);
+    lacks.push(["content", "must be a plain text for the role text"]);
   }
   if (role === "tool" && tool_call_id === undefined) {
     lacks.push(["tool_call_id", "a tool message needs the id of the call it answers"]);
@@ -127,9 +127,7 @@ export const Usage = z.object({
   prompt_tokens: Count.meta({ example: 92 }),
   completion_tokens: Count.meta({ example: 61 }),
   total_tokens: Count.meta({ example: 153 }),
-  cached_tokens: Count.optional().describe(
-    "of the prompt's, those that the endpoint had in its cache; absent where none",
-  ),
+  cached_tokens: Count.optional().describe("prompt tokens that the endpoint read from its cache; absent if none"),
 });
 export type Usage = Readonly<z.infer<typeof Usage>>;
 
@@ -166,7 +164,7 @@ export function normalizeMessages(value: unknown): Messages {
   const parsed = Messages.safeParse(value);
   if (parsed.success) return parsed.data;
   const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
-  throw new TypeError(`no list of messages: ${path.join(".")}: ${message}`);
+  throw new TypeError(`not a list of messages: ${path.join(".")}: ${message}`);
 }
 
 /** A bare string is one message of role `text`. Throws TypeError for what is neither: authors are not always typed. */

@@ -13,12 +13,12 @@ import { WebAddress } from "./shown-text.ts";
 /** The highest price of anything: a thousand dollars. */
 const Price = z.int().min(0).max(1_000_000_000);
 
-/** Of a model that the platform offers, in micro-dollars for a million tokens. */
+/** Of a model that the platform offers, in micro-dollars per million tokens. */
 export const ModelPrice = z.strictObject({
-  base_url: WebAddress.describe("of the endpoint; runs against any other pay nothing for tokens"),
+  base_url: WebAddress.describe("of the endpoint; runs on other endpoints pay nothing for tokens"),
   model: z.string().min(1).max(500),
   input_per_mtok_micros: Price,
-  cached_input_per_mtok_micros: Price.describe("of input tokens that the endpoint had in its cache"),
+  cached_input_per_mtok_micros: Price.describe("for input tokens that the endpoint read from its cache"),
   output_per_mtok_micros: Price,
 });
 export type ModelPrice = z.infer<typeof ModelPrice>;
@@ -29,13 +29,13 @@ export const MODEL_PRICES_MAX = 200;
 
 /** What the platform asks for its own work. */
 export const Fees = z.strictObject({
-  rollout_micros: Price.describe("each rollout that was started").meta({ example: 240 }),
-  thousand_turns_micros: Price.describe("each 1,000 turns").meta({ example: 12_000 }),
-  scoring_micros: Price.describe("each rollout that got a score, once for each time it was scored").meta({
+  rollout_micros: Price.describe("per started rollout").meta({ example: 240 }),
+  thousand_turns_micros: Price.describe("per 1,000 turns").meta({ example: 12_000 }),
+  scoring_micros: Price.describe("per scored rollout, once for each scoring").meta({
     example: 20,
   }),
-  push_micros: Price.describe("each batch that a trainer took").meta({ example: 1000 }),
-  gb_day_micros: Price.describe("each GB (10^9 bytes) stored on a day").meta({ example: 1000 }),
+  push_micros: Price.describe("per batch that a trainer leased or accepted").meta({ example: 1000 }),
+  gb_day_micros: Price.describe("per GB (10^9 bytes) and day of storage").meta({ example: 1000 }),
 });
 export type Fees = z.infer<typeof Fees>;
 
@@ -49,7 +49,7 @@ export const PriceListRequest = namedInput("PriceListRequest", {
   effective_from: Seconds.max(9_999_999_999)
     .nullable()
     .default(null)
-    .describe("null = from now on; or later, within ten years"),
+    .describe("null = now; or a later time, within ten years"),
   fees: Fees,
   models: z.array(ModelPrice).max(MODEL_PRICES_MAX).default([]).meta({ example: [] }),
 });
@@ -121,14 +121,14 @@ export const LedgerEntry = named("LedgerEntry", {
   source_id: z.string().describe("what it is about").meta({ example: EXAMPLE.project }),
   period: z
     .string()
-    .describe("what tells it from others of its kind and source, such as the day for storage; mostly empty")
+    .describe("distinguishes entries of the same kind and source, such as the day for storage; mostly empty")
     .meta({ example: "2026-11-22" }),
   posted_at: Seconds,
   project_id: MaybeText.meta({ example: EXAMPLE.project }),
   run_id: MaybeText,
-  payer: MaybeText.describe("the key or person that began the run"),
+  payer: MaybeText.describe("the key or person that started the run"),
   price_version: MaybeText.meta({ example: "2026-11" }),
-  amount_micros: SignedMicros.describe("what it did to the balance").meta({ example: -260 }),
+  amount_micros: SignedMicros.describe("change of the balance").meta({ example: -260 }),
   lines: z
     .array(z.object({ account: z.string(), micros: SignedMicros }))
     .describe("both sides; they add up to 0")

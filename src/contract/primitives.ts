@@ -59,7 +59,7 @@ export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
 export const TaskKey = z.string().meta({ example: EXAMPLE.task });
 /** What people call a task by: of rollouts that ended before there were such texts nobody knows it. */
 export const TaskText = MaybeText.describe(
-  "what the task asks: the last thing a user says in its prompt, on one line of at most 120 characters; null where that is not known (not yet, or no more) or has no words",
+  "the task in short: the last user message of its prompt, on one line of at most 120 characters; null if it is unknown or has no text",
 ).meta({ example: EXAMPLE.row.question });
 /** Which versions of the weights replicas serve: the oldest, the newest, each. */
 export const Applied = z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) });
@@ -82,7 +82,7 @@ const WHOLE = /^(0|[1-9]\d*)$/;
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 
 export function wholeNumber(least: number, most?: number) {
-  const range = most === undefined ? `, ${least} at least` : ` from ${least} to ${most}`;
+  const range = most === undefined ? ` of at least ${least}` : ` from ${least} to ${most}`;
   const number = z.int({ error: `must be a whole number${range}, in digits` }).min(least);
   return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
 }

@@ -27,7 +27,7 @@ export const DATA_PLACE = "{{rollcall-report}}";
 export function fillReportFile(template: string, report: ReportFile): string {
   const [before, after, ...more] = template.split(DATA_PLACE);
   if (before === undefined || after === undefined || more.length > 0) {
-    throw new Error("the template of reports has no one place for the data");
+    throw new Error("the report template must have exactly one place for the data");
   }
   return before + JSON.stringify(report).replaceAll("<", "\\u003c") + after;
 }

@@ -1,4 +1,4 @@
-/** What one call of resealing came to. */
+/** The result of one call of resealing. */
 import * as z from "zod";
 import { Count, EXAMPLE, named } from "./primitives.ts";
 
@@ -12,13 +12,13 @@ const Place = z.string().regex(new RegExp(`^(${SEALED_KINDS.join("|")}):[\\w-]{1
 
 export const ResealQuery = z.strictObject({
   after: Place.optional()
-    .describe("`next` of the call before: it goes on there")
+    .describe("`next` of the previous call, to continue there")
     .meta({ example: `secret:${EXAMPLE.secret}` }),
 });
 export type ResealQuery = z.infer<typeof ResealQuery>;
 
 export const UnopenedValue = named("UnopenedValue", {
-  kind: z.enum(SEALED_KINDS).describe("what it is of: `push_secret` of a run, `replica_control` of a replica").meta({
+  kind: z.enum(SEALED_KINDS).describe("kind of value: `push_secret` of a run, `replica_control` of a replica").meta({
     example: "secret",
   }),
   id: z.string().meta({ example: EXAMPLE.secret }),
@@ -26,7 +26,7 @@ export const UnopenedValue = named("UnopenedValue", {
   project_id: z.string().meta({ example: EXAMPLE.project }),
   reason: z
     .enum(["unknown_key", "damaged"])
-    .describe("sealed under a secret that the deployment does not hold; or it holds that, and the seal does not open"),
+    .describe("sealed under a secret that the deployment does not have, or the value cannot be decrypted"),
 });
 export type UnopenedValue = z.infer<typeof UnopenedValue>;
 
@@ -35,9 +35,9 @@ export const Resealed = named("Resealed", {
   resealed: Count.describe("values that this call sealed under the current secret").meta({ example: 99 }),
   unopened: z
     .array(UnopenedValue)
-    .describe("values that this call could not open, and left as they are: only setting them again helps"),
-  remaining: Count.describe("values of all kinds that are still sealed under a secret before it").meta({ example: 0 }),
-  lost: Count.describe("values of all kinds sealed under a secret that the deployment does not hold").meta({
+    .describe("values that this call could not decrypt and left unchanged: set them again"),
+  remaining: Count.describe("values of all kinds that are still sealed under an earlier secret").meta({ example: 0 }),
+  lost: Count.describe("values of all kinds sealed under a secret that the deployment does not have").meta({
     example: 1,
   }),
   next: z

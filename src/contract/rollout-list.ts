@@ -29,7 +29,7 @@ export const FilterText = z
     if (!parsed.ok) context.addIssue({ code: "custom", message: parsed.error.message });
   })
   .describe(
-    `which rollouts, as in \`reward<0.5 error:provider "timeout"\`: docs/filter.md. A text is looked for in ${TEXT_SEARCHES}`,
+    `which rollouts, as in \`reward<0.5 error:provider "timeout"\`: docs/filter.md. A text is searched in ${TEXT_SEARCHES}`,
   )
   .meta({ example: "reward<0.5 stop:max_turns_reached" });
 
@@ -39,16 +39,16 @@ const SortText = z
     error:
       "must be dispatched, started, ended, reward, turns, calls, tokens, duration, group or the name of a score, with - before it for the largest first",
   })
-  .describe("by what; with `-` before it the largest come first; those without the number come last either way")
+  .describe("sort key; a leading `-` sorts the largest first; rows without the value always come last")
   .meta({ example: "-reward" });
 
-/** Where a page begins: `last_id` of the page before, which no one but the platform reads. */
+/** Where a page begins: `last_id` of the previous page, which no one but the platform reads. */
 const Cursor = z.string().regex(/^[\w-]{1,1200}$/, { error: "is not the last_id of a page" });
 
 export const RolloutQuery = z.strictObject({
   filter: FilterText.optional(),
   sort: SortText.default("dispatched"),
-  after: Cursor.optional().describe("`last_id` of the page before"),
+  after: Cursor.optional().describe("`last_id` of the previous page"),
   limit: wholeNumber(1, LIMITS.rolloutsPerPage).default(100),
   matched: Flag.describe("count all that match"),
 });
@@ -64,15 +64,18 @@ export const RolloutSummary = named("RolloutSummary", {
   group: Count,
   slot: Count,
   attempt: Count,
-  superseded_by: MaybeText.describe("the later attempt that counts in its place"),
-  status: z.enum(LISTED_STATUSES).describe("scoring: it has answered and waits for scores").meta({ example: "done" }),
-  cancelling: z.boolean().describe("it has not ended, and it was asked to stop, or its run was"),
+  superseded_by: MaybeText.describe("the later attempt that replaces it"),
+  status: z
+    .enum(LISTED_STATUSES)
+    .describe("scoring: it has answered and waits for its scores")
+    .meta({ example: "done" }),
+  cancelling: z.boolean().describe("it has not ended, but it or its run was cancelled"),
   outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
-  reason: MaybeText.describe("the class, cause or reason behind the outcome"),
+  reason: MaybeText.describe("the error class, cause or reason of the outcome"),
   task_key: MaybeText.meta({ example: EXAMPLE.task }),
   task_text: TaskText,
   example_id: Count.nullable(),
-  member: MaybeText.describe("the environment of a group of environments that played it"),
+  member: MaybeText.describe("the member that played it, for a group of environments"),
   reward: MaybeNumber.meta({ example: 1 }),
   advantage: MaybeNumber.describe("as in the rollout").meta({ example: 0.5 }),
   scores: z
@@ -82,7 +85,7 @@ export const RolloutSummary = named("RolloutSummary", {
   scores_left_out: Count,
   stop_condition: MaybeText.meta({ example: "max_turns_reached" }),
   is_truncated: z.boolean(),
-  turns: Count.nullable().describe("null while it runs: the rollout itself says").meta({ example: 1 }),
+  turns: Count.nullable().describe("null while it runs: read the rollout itself").meta({ example: 1 }),
   calls: Count.nullable().meta({ example: 1 }),
   prompt_tokens: Count.nullable().meta({ example: 92 }),
   completion_tokens: Count.nullable().meta({ example: 61 }),
@@ -93,7 +96,7 @@ export const RolloutSummary = named("RolloutSummary", {
     .object({ error: z.string(), message: z.string().describe("its first line, cut at 200 characters") })
     .nullable(),
   cost: Cost,
-  step: Step.nullable().describe("of a training run: the batch its group was shipped in"),
+  step: Step.nullable().describe("training runs: step of the batch that its group was shipped in"),
   has_judgements: z.boolean(),
 });
 export type RolloutSummary = z.infer<typeof RolloutSummary>;
@@ -102,7 +105,7 @@ const Searched = z
   .object({ rollouts: Count, of: Count })
   .nullable()
   .describe(
-    'of a filter with a "text": of how many ended rollouts the first prompt is known so far; more are read with each request. null where no text is searched',
+    'for a filter with a "text": number of ended rollouts whose first prompt is indexed so far; each request indexes more. null if no text is searched',
   );
 
 /** `first_id` and `last_id` are cursors. */
@@ -112,7 +115,7 @@ export const RolloutSummaryList = named("RolloutSummaryList", {
   first_id: MaybeText.describe("a cursor").meta({ example: "WyJyZXdhcmQiLDAuNSw0MV0" }),
   last_id: MaybeText.describe("a cursor: `after` of the next page").meta({ example: "WyJyZXdhcmQiLDAuNSw0MV0" }),
   has_more: z.boolean(),
-  matched: Count.nullable().describe("how many match, where that was asked for"),
+  matched: Count.nullable().describe("number of matches, if requested"),
   searched: Searched,
 });
 export type RolloutSummaryList = z.infer<typeof RolloutSummaryList>;
@@ -128,8 +131,8 @@ export const GroupQuery = z.strictObject({
       error: `must be ${GROUP_SORTS.join(", ")}, with - before it for the largest first`,
     })
     .default("group")
-    .describe("by what; with `-` before it the largest come first; those without the number come last either way"),
-  after: Cursor.optional().describe("`last_id` of the page before"),
+    .describe("sort key; a leading `-` sorts the largest first; rows without the value always come last"),
+  after: Cursor.optional().describe("`last_id` of the previous page"),
   limit: wholeNumber(1, LIMITS.groupsPerPage).default(50),
 });
 export type GroupQuery = z.infer<typeof GroupQuery>;
@@ -151,7 +154,7 @@ export const GroupSummary = named("GroupSummary", {
       unscored: Count,
       failed: Count,
       cancelled: Count,
-      superseded: Count.describe("attempts that a later one took the place of; in no other number here"),
+      superseded: Count.describe("attempts replaced by a later one; not in any other number here"),
     })
     .describe("of its members: those that count"),
   reward: z
@@ -159,19 +162,21 @@ export const GroupSummary = named("GroupSummary", {
       mean: MaybeNumber.meta({ example: 0.5 }),
       min: MaybeNumber.meta({ example: 0 }),
       max: MaybeNumber.meta({ example: 1 }),
-      sd: MaybeNumber.describe("of the scored, divided by n - 1; null of fewer than two").meta({ example: 0.577 }),
+      sd: MaybeNumber.describe("of the scored members, divided by n - 1; null for fewer than two").meta({
+        example: 0.577,
+      }),
     })
     .describe("over its scored members"),
-  zero_variance: z.boolean().describe("two or more are scored, and all of them alike"),
+  zero_variance: z.boolean().describe("two or more are scored, all with the same reward"),
   mean_turns: MaybeNumber.describe("over its ended members").meta({ example: 1 }),
   mean_tokens: MaybeNumber.meta({ example: 153 }),
   training: z
     .object({
-      state: z.enum(["open", "buffered", "shipped", "dropped"]).describe("whole and waiting for a batch: buffered"),
+      state: z.enum(["open", "buffered", "shipped", "dropped"]).describe("complete and waiting for a batch: buffered"),
       reason: MaybeText.describe("why it was dropped"),
       step: Step.nullable().describe("the step it was shipped for"),
-      dispatch_version: Version.describe("of the weights it was dispatched by"),
-      max_version: Version.nullable().describe("the newest weights that sampled any of it"),
+      dispatch_version: Version.describe("version of the weights at dispatch"),
+      max_version: Version.nullable().describe("newest version of the weights that sampled it"),
     })
     .nullable()
     .describe("of a training run"),
@@ -200,7 +205,7 @@ export const GroupView = GroupSummary.extend({
       rollouts: Count,
     })
     .nullable()
-    .describe("the batch it was shipped in, of a training run"),
+    .describe("training runs: the batch it was shipped in"),
   members_left_out: Count.describe("attempts beyond the first 1,024"),
   members: z
     .array(RolloutSummary)
@@ -219,11 +224,11 @@ export const HistogramQuery = z.strictObject({
       error: `must be ${HISTOGRAM_FIELDS.join(", ")} or the name of a score`,
     })
     .default("reward")
-    .describe("of what: a number of the rollouts, or a score by its name")
+    .describe("a numeric field of the rollouts, or the name of a score")
     .meta({ example: "reward" }),
   bins: wholeNumber(1, LIMITS.histogramBins).default(20),
   filter: FilterText.optional(),
-  by: z.enum(["step"]).optional().describe("`step`: of a training run, the same bins for each step it shipped"),
+  by: z.enum(["step"]).optional().describe("`step`: training runs only, the same bins for each shipped step"),
   after_step: wholeNumber(0)
     .optional()
     .describe("steps after this one; default: the latest that fit")
@@ -239,25 +244,25 @@ export const Histogram = named("Histogram", {
     .array(
       z.object({
         from: z.number(),
-        to: z.number().describe("belongs to the next bin, but for the last"),
+        to: z.number().describe("belongs to the next bin, except in the last"),
         n: Count,
       }),
     )
-    .describe("of equal width, from the smallest to the largest; none where nothing has the number")
+    .describe("of equal width, from the smallest to the largest value; empty if there are no values")
     .meta({ example: [{ from: 0, to: 1, n: 4 }] }),
   whole: z.boolean().describe("all values are whole numbers: a bin holds those from its `from` to its `to` - 1"),
   counts: z
     .object({
       values: Count.describe("in the bins").meta({ example: 4 }),
-      null: Count.describe("ended without the number, and did not fail"),
-      failed: Count.describe("failed: an error of the infrastructure or the environment, and no value"),
+      null: Count.describe("ended without the value, but did not fail"),
+      failed: Count.describe("failed, without the value"),
       in_flight: Count,
     })
     .describe("every rollout that passes the filter is in one of these"),
   by_step: z
     .array(z.object({ step: Step, bins: z.array(Count), null: Count, failed: Count }))
     .nullable()
-    .describe("in order of steps, 500 at most; null where not asked for"),
+    .describe("in order of steps, at most 500; null if not requested"),
   steps_before: Count.describe("shipped steps before the first of by_step"),
   searched: Searched,
 });

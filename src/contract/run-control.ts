@@ -13,11 +13,11 @@ import { Sampling } from "./sampling.ts";
 export const RunPatch = z.strictObject({
   name: RunName.nullable().optional(),
   metadata: Metadata.optional()
-    .describe("all pairs: those left out are gone")
+    .describe("replaces all pairs")
     .meta({ example: { branch: "main" } }),
   max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .optional()
-    .describe("from now on; a smaller one lets what runs finish")
+    .describe("from now on; rollouts in flight finish")
     .meta({ example: 64 }),
 });
 export type RunPatch = z.infer<typeof RunPatch>;
@@ -38,9 +38,9 @@ export type RetryRequest = z.infer<typeof RetryRequest>;
 export const RescoreRequest = z.strictObject({
   environment: EvalRequest.shape.environment
     .optional()
-    .describe("whose rubric scores: id, or id@version; default: that of the run"),
+    .describe("environment whose rubric scores: id, or id@version; default: that of the run"),
   environment_args: AnyObject.optional().describe("default: those of the run, where the environment is the same"),
-  judges: z.record(JudgeName, JudgeTarget).optional().describe("in place of the run's judges of the same names"),
+  judges: z.record(JudgeName, JudgeTarget).optional().describe("replace the run's judges of the same names"),
   name: RunName.optional().meta({ example: "stricter" }),
   metadata: Metadata.optional().describe("default: that of the run"),
   min_scored: Share.optional().describe("default: that of the run"),
@@ -49,12 +49,15 @@ export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 const ForkFields = z.strictObject({
-  turn: Count.describe("index of the last turn that is kept; the next one is asked for again"),
+  turn: Count.describe("index of the last turn to keep; the next one is sampled again"),
   model: ModelName.optional(),
-  sampling: Sampling.optional().describe("in place of the run's"),
-  endpoint: EndpointOrName.optional().describe("in place of where the run's model is called"),
+  sampling: Sampling.optional().describe("instead of the run's"),
+  endpoint: EndpointOrName.optional().describe("instead of the run's endpoint or fleet"),
   fleet: FleetOrName.optional(),
-  rollouts: Positive.max(LIMITS.groupSize).default(1).describe("how many go on from there").meta({ example: 4 }),
+  rollouts: Positive.max(LIMITS.groupSize)
+    .default(1)
+    .describe("number of rollouts that continue from there")
+    .meta({ example: 4 }),
 });
 export const ForkRequest = ForkFields.superRefine(refuseBothPlaces);
 export type ForkRequest = z.infer<typeof ForkRequest>;

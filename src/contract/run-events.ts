@@ -4,7 +4,7 @@ import { Count, named, Step, Version } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
-const Id = Count.describe("goes into Last-Event-ID to go on behind this event").meta({ example: 41 });
+const Id = Count.describe("send as Last-Event-ID to resume after this event").meta({ example: 41 });
 
 /** At most one a second. */
 export const RunProgress = named("RunProgress", {
@@ -20,7 +20,7 @@ export const RunPaused = named("RunPaused", {
   status: z.enum(RUN_STATUSES),
   reason: z
     .enum(["user", "retry", "dead_batch"])
-    .describe("retry: an ended run goes on with new attempts; dead_batch: its trainer gave a batch up"),
+    .describe("retry: an ended run continues with new attempts; dead_batch: its trainer gave up a batch"),
 });
 export type RunPaused = z.infer<typeof RunPaused>;
 
@@ -45,7 +45,7 @@ export const BatchReady = named("BatchReady", {
 export const BatchAcked = named("BatchAcked", {
   ...Batch,
   produced_version: Version,
-  not_finite: z.array(z.string()).optional().describe("metrics that came as NaN or an infinity"),
+  not_finite: z.array(z.string()).optional().describe("metrics sent as NaN or an infinity"),
 });
 /** or every attempt came to nothing, and the run is paused. */
 export const BatchDead = named("BatchDead", { ...Batch, reason: z.string() });

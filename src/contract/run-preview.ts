@@ -15,25 +15,23 @@ export const RunPreview = named("RunPreview", {
   environment: BuiltEnvironment,
   model: z.string().meta({ example: "qwen3-4b" }),
   rollouts: Count.nullable()
-    .describe(
-      "it would play; of a training run those that its batches take, at least (null where a batch is so many tokens)",
-    )
+    .describe("it would play; for a training run, the minimum for its batches (null if batches are counted in tokens)")
     .meta({ example: 400 }),
   based_on: z
     .object({ runs: Count.meta({ example: 3 }), rollouts: Count.meta({ example: 1200 }) })
     .describe(
-      "what is known: the latest runs that have ended, 20 at most, of the same environment and model in the project. Other arguments, sampling or rows may cost something else",
+      "basis: the latest ended runs, at most 20, of the same environment and model in the project. Other arguments, sampling or rows may change the cost",
     ),
-  price_version: MaybeText.describe("the list of prices in force; null where nothing is charged").meta({
+  price_version: MaybeText.describe("the price list in force; null if nothing is charged").meta({
     example: "2026-11",
   }),
   charged_micros: Expected.describe(
-    "what the platform would charge, in micro-dollars: from the mean of all rollouts, and from the least and the greatest mean of a run, which is no interval of confidence (null of fewer than two runs). Null where nothing is known, or the run has judges whose tokens the platform sells at different prices",
+    "what the platform would charge, in micro-dollars: from the mean of all rollouts, and from the lowest and highest mean of a run, which is not a confidence interval (null for fewer than two runs). Null if nothing is known, or if the run's judges use tokens that the platform sells at different prices",
   ).meta({ example: { expected: 41_200, low: 39_600, high: 47_100 } }),
-  policy_micros: Expected.describe("its tokens by the prices of its endpoint; null where it has none, too").meta({
+  policy_micros: Expected.describe("its tokens by the prices of its endpoint; null without prices, too").meta({
     example: null,
   }),
-  judge_micros: Expected.describe("what judges cost in those runs; null where that is not known, too").meta({
+  judge_micros: Expected.describe("cost of judges in those runs; null if unknown, too").meta({
     example: { expected: 0, low: 0, high: 0 },
   }),
 });

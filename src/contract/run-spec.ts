@@ -43,7 +43,7 @@ export interface RunSpec {
   readonly created_at: number;
   /** Who answers for each judge of the rubric; absent for a run that needs none. */
   readonly judges?: Readonly<Record<string, ResolvedJudge>>;
-  /** False: every verdict is asked for anew, whatever was said to the same question before. */
+  /** False: every judgement is requested again, whatever was said to the same question before. */
   readonly judge_cache?: boolean;
   /** Set for a run whose rollouts go on behind a turn of another one. */
   readonly fork?: ForkOrigin;

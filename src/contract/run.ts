@@ -89,7 +89,7 @@ export const RunView = named("Run", {
   flow: z
     .object({ state: z.enum(FLOW_STATES), reason: MaybeText })
     .nullable()
-    .describe("why dispatch goes on or waits; null once the run has ended")
+    .describe("whether and why dispatch waits; null once the run has ended")
     .meta({ example: {} }),
   environment: BuiltEnvironment,
   environment_args: AnyObject,
@@ -97,7 +97,7 @@ export const RunView = named("Run", {
   endpoint: z
     .object({
       id: z.string().meta({ example: EXAMPLE.endpoint }),
-      name: MaybeText.describe("null for one that was given with the run"),
+      name: MaybeText.describe("null for an inline endpoint"),
       base_url: z.string().meta({ example: "https://gpu.example/v1" }),
       api_key_last4: MaybeText.meta({ example: "9f2c" }),
     })
@@ -107,8 +107,8 @@ export const RunView = named("Run", {
   fleet: z
     .object({ id: z.string(), name: MaybeText.describe("null for one that was deleted") })
     .nullable()
-    .describe("the fleet that its model is called on, in place of an endpoint"),
-  dataset: MaybeText.describe("id of the uploaded dataset, where one was named"),
+    .describe("the fleet that serves its model, instead of an endpoint"),
+  dataset: MaybeText.describe("id of the uploaded dataset, if any"),
   judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
   sampling: AnyObject.meta({ example: { temperature: 0.7, max_tokens: 512 } }),
   num_examples: Count.meta({ example: 1 }),
@@ -124,16 +124,14 @@ export const RunView = named("Run", {
   metadata: z.record(z.string(), z.string()).meta({ example: { branch: "main" } }),
   counts: RunCounts,
   report: RunReport,
-  cost: Cost.describe("of what has ended so far"),
-  dead_letters: Count.describe("messages a queue gave up on; the run's own alarm does their work"),
+  cost: Cost.describe("of the rollouts that have ended so far"),
+  dead_letters: Count.describe("messages that a queue gave up on; the run's alarm does their work"),
   last_event: Count.optional()
-    .describe("id of the last event behind what is said here: follow its events after it; absent in lists")
+    .describe("id of the last event included in this view: stream events after it; absent in lists")
     .meta({ example: 41 }),
-  forked_from: ForkedFrom.nullable().describe("the rollout whose turns, up to this one, its rollouts begin with"),
+  forked_from: ForkedFrom.nullable().describe("the rollout whose turns, up to this one, its rollouts start with"),
   rescored_from: MaybeText.describe("the run whose trajectories it scores"),
-  training: TrainingView.nullable().describe(
-    "of a training run, where one run is read; null in lists, and for an eval",
-  ),
+  training: TrainingView.nullable().describe("for a single training run; null in lists, and for an eval"),
   created_at: Seconds,
   finished_at: Seconds.nullable(),
 });
@@ -177,8 +175,8 @@ const FailedCallView = z.object({
   reason: z.enum(["provider", "timeout"]),
   error: z.string(),
   message: z.string(),
-  status: z.int().optional().describe("of the reply that refused it; absent where none came"),
-  replica: z.string().optional().describe("of a run on a fleet: the replica that failed it"),
+  status: z.int().optional().describe("HTTP status of the reply; absent without a reply"),
+  replica: z.string().optional().describe("fleet runs: the replica that failed the call"),
 });
 const ScoringErrorView = z.object({
   function: z.string(),
@@ -192,7 +190,7 @@ const Advantage = z
   .number()
   .nullable()
   .describe(
-    "reward minus the mean reward of its group, or as the training run's estimator has it; null in a group of one, or under way",
+    "reward minus the mean reward of its group, or as the training run's estimator computes it; null in a group of one, or while running",
   )
   .meta({ example: 0.5 });
 
@@ -206,12 +204,12 @@ export const RolloutView = named("Rollout", {
   group: Count,
   slot: Count,
   attempt: Count,
-  superseded_by: MaybeText.describe("the later attempt that counts in its place"),
+  superseded_by: MaybeText.describe("the later attempt that replaces it"),
   forked_from: ForkedFrom.nullable().describe("the rollout whose turns, up to this one, it begins with"),
-  rescored_from: MaybeText.describe("the rollout whose trajectory it took over to be scored anew"),
+  rescored_from: MaybeText.describe("the rollout whose trajectory it rescores"),
   status: z.enum(ROLLOUT_STATUSES).meta({ example: "done" }),
   outcome: z.enum(OUTCOMES).nullable().meta({ example: "scored" }),
-  reason: MaybeText.describe("the class, cause or reason behind the outcome"),
+  reason: MaybeText.describe("the error class, cause or reason of the outcome"),
   task_key: MaybeText.meta({ example: EXAMPLE.task }),
   example_id: Count,
   prompt: Prompt,
@@ -231,12 +229,12 @@ export const RolloutView = named("Rollout", {
   cleanup_errors: z.array(ErrorView),
   failed_calls: z
     .array(FailedCallView)
-    .describe("the latest 100 model calls that failed: each was tried again, or ended the rollout"),
+    .describe("the latest 100 failed model calls: each was retried, or ended the rollout"),
   usage: RunReport.shape.usage,
   cost: Cost,
   judgements: z
     .array(Judgement)
-    .describe("what judges said of it, by the time it ended; of a group, on the member that ended first"),
+    .describe("its judgements, at the time it ended; for a group, on the member that ended first"),
   turns: z
     .array(
       z.object({
@@ -244,28 +242,30 @@ export const RolloutView = named("Rollout", {
         prompt: z.object({ keep: Count, append: Prompt }),
         completion: AnyObject.meta({ example: EXAMPLE.completion }),
         finish_reason: MaybeText.describe(
-          "stop, tool_calls, length, or the server's own word where it means none of these; null where it gave none",
+          "stop, tool_calls, length, or the server's own value if it is none of these; null without one",
         ).meta({ example: "stop" }),
         usage: Usage.nullable().meta({ example: {} }),
         latency_ms: z.number().meta({ example: 840 }),
         calls: Count.meta({ example: 1 }),
-        policy_version: MaybeText.describe("of the weights that sampled the last token, as the engine names them"),
+        policy_version: MaybeText.describe(
+          "version of the weights that sampled the last token, as named by the engine",
+        ),
         first_policy_version: z
           .string()
           .optional()
-          .describe("of those that sampled the first, where the weights changed meanwhile"),
-        dispatch_version: Count.optional().describe("of a training run: the version its group was dispatched by"),
-        replica: z.string().optional().describe("of a run on a fleet: the replica that answered"),
-        replica_version: Count.optional().describe("the version of its weights when the call left, where one is known"),
+          .describe("version that sampled the first token, if the weights changed meanwhile"),
+        dispatch_version: Count.optional().describe("training runs: the version at the dispatch of its group"),
+        replica: z.string().optional().describe("fleet runs: the replica that answered"),
+        replica_version: Count.optional().describe("version of its weights when the call was sent, if known"),
         platform_ms: z
           .number()
           .optional()
-          .describe("milliseconds beside latency_ms that the call took, without hooks and without waits for permits"),
+          .describe("milliseconds of the call besides latency_ms, without hooks and waits for leases"),
         is_truncated: z.boolean(),
         tool_failed: ToolFailed.optional().describe(
-          "of each of its tool calls, in order: whether it failed, as was recorded when it was answered; null for a call of which nothing was recorded; absent where that holds for all of them",
+          "for each of its tool calls, in order: whether it failed, as recorded when it was answered; null if not recorded; absent if none was recorded",
         ),
-        reward: MaybeNumber.describe("of this turn; the rollout's, where none was given").meta({ example: 1 }),
+        reward: MaybeNumber.describe("the turn's own, or the rollout's").meta({ example: 1 }),
         advantage: Advantage,
       }),
     )
@@ -300,19 +300,19 @@ export const ResultRow = named("ResultRow", {
   is_truncated: z.boolean(),
   stop_condition: StopCondition,
   metrics: z.record(z.string(), MaybeNumber).meta({ example: { correct_answer: 1, answer_length: 25 } }),
-  tool_defs: z.array(ToolOffered).optional().describe("the tools the model was offered; absent where there were none"),
+  tool_defs: z.array(ToolOffered).optional().describe("the tools offered to the model; absent if none"),
   token_usage: z.object({
     input_tokens: Count.describe("over all calls").meta({ example: 92 }),
     output_tokens: Count.meta({ example: 61 }),
     cached_input_tokens: Count.optional().describe(
-      "of the input, what the endpoint had in its cache; absent where none",
+      "input tokens that the endpoint read from its cache; absent if none",
     ),
-    final_input_tokens: Count.optional().describe("of the last call's context, what was given").meta({ example: 92 }),
+    final_input_tokens: Count.optional().describe("of the last call's context, the given tokens").meta({ example: 92 }),
     final_output_tokens: Count.optional()
-      .describe("of the last call's context, what was sampled")
+      .describe("of the last call's context, the sampled tokens")
       .meta({ example: 61 }),
   }),
-  lost_usage: LostUsage.optional().describe("calls of which nobody knows what they took; absent where there were none"),
+  lost_usage: LostUsage.optional().describe("calls with unknown usage; absent if none"),
   judge_usage: JudgeTokens.optional(),
   cost: Cost.optional(),
   rollout_id: RolloutId,
@@ -326,7 +326,7 @@ export const ResultRow = named("ResultRow", {
   scoring_errors: z.array(ScoringErrorView),
   turns: Count.meta({ example: 1 }),
   tool_failed: ToolFailed.optional().describe(
-    "of each tool message in completion, in order: whether the call that it answers failed, as was recorded; null for a call of which nothing was recorded; absent where that holds for all of them",
+    "for each tool message in completion, in order: whether the call that it answers failed; null if not recorded; absent if none was recorded",
   ),
 });
 export type ResultRow = z.infer<typeof ResultRow>;
@@ -340,10 +340,10 @@ export const EnvironmentView = named("Environment", {
   dataset: z
     .enum(["uploaded", "rows", "generated"])
     .nullable()
-    .describe("null where its arguments must be given before it can be built")
+    .describe("null if it cannot be built without arguments")
     .meta({ example: "uploaded" }),
   row: AnyObject.nullable()
-    .describe("JSON Schema of one task row; null where `dataset` is null")
+    .describe("JSON Schema of one task row; null if `dataset` is null")
     .meta({
       example: {
         type: "object",
@@ -352,7 +352,7 @@ export const EnvironmentView = named("Environment", {
       },
     }),
   needs: z.array(z.string()).describe("what its code may use, such as `sql` or `secret:NAME`"),
-  judges: z.array(z.string()).describe("judges a run must name in `judges`"),
+  judges: z.array(z.string()).describe("judges that a run must set in `judges`"),
 });
 export type EnvironmentView = z.infer<typeof EnvironmentView>;
 export const EnvironmentList = listOf(EnvironmentView, "EnvironmentList", "gsm8k");

@@ -14,7 +14,7 @@ export function isFixedField(field: string): boolean {
 
 const ExtraBody = AnyObject.superRefine((given, context) => {
   for (const field of Object.keys(given).filter(isFixedField)) {
-    const message = `is not for sampling: ${FIXED_FIELDS.join(", ")} cannot be given here`;
+    const message = `is not a sampling option: ${FIXED_FIELDS.join(", ")} cannot be set here`;
     context.addIssue({ code: "custom", path: [field], message });
   }
 });
@@ -31,7 +31,7 @@ export const Sampling = z.strictObject({
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  seed: z.int().nullish().describe("of the run's draws: each call gets its own, made of this and its place"),
+  seed: z.int().nullish().describe("seed of the run: each call's own seed is derived from it and the call's position"),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),

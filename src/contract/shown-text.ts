@@ -12,7 +12,7 @@ const EACH_HIDDEN = new RegExp(`[${HIDDEN}]`, "gu");
 
 /** A name, or any other text of one line. */
 export const ShownText = z.string().regex(SHOWN, {
-  error: "must hold no control characters, line breaks, unpaired surrogates or marks of direction",
+  error: "must not contain control characters, line breaks, unpaired surrogates or bidirectional marks",
 });
 
 /** What the platform calls over HTTP. What a URL parser would strip in silence is refused. */

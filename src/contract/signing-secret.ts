@@ -30,7 +30,7 @@ export function faultInSecret(scheme: string, secret: string): string | null {
   const read = readSigningSecret(secret);
   if ("text" in read) return formFault(read.text) ?? faultInText(read.text);
   if (read.base64.length > MOST_KEYS) return `has more than ${MOST_KEYS} secrets`;
-  return read.base64.every(isLongKey) ? null : `must have base64 of ${SHORTEST} bytes or more behind whsec_`;
+  return read.base64.every(isLongKey) ? null : `must have base64 of at least ${SHORTEST} bytes after whsec_`;
 }
 
 function faultInText(text: string): string | null {
@@ -39,9 +39,8 @@ function faultInText(text: string): string | null {
 }
 
 function formFault(text: string): string | null {
-  if (ASYMMETRIC.test(text)) return "is a key of v1a signatures, which are not checked: give the secret of v1, whsec_…";
-  if (LOOKS_ENCODED.test(text))
-    return "must be whsec_ and base64, with or without v1, before it; several with spaces between";
+  if (ASYMMETRIC.test(text)) return "is a key for v1a signatures, which are not supported: use the v1 secret, whsec_…";
+  if (LOOKS_ENCODED.test(text)) return "must be whsec_ and base64, optionally after v1,; separate several by spaces";
   return null;
 }
 

@@ -39,18 +39,18 @@ export const RegisterRequest = namedInput("RegisterRequest", {
   trainer_id: TrainerId,
   kind: ShownText.min(1).max(100).describe("what trains, e.g. prime-rl").meta({ example: "prime-rl" }),
   protocol: z.literal("rl.batch/1"),
-  version: Version.optional().describe("of the weights it holds; absent: those last published"),
+  version: Version.optional().describe("version of the weights it holds; default: the last published"),
   last_acked: z
     .strictObject({ batch_id: Id, sha256: Sha256 })
     .nullable()
     .default(null)
-    .describe("the last batch in its checkpoint: acknowledged now, if its ack was lost")
+    .describe("the last batch in its checkpoint; acknowledged now if its ack was lost")
     .meta({ example: null }),
-  reset_to: Version.optional().describe("goes back to this version: everything sampled by later ones is void"),
+  reset_to: Version.optional().describe("goes back to this version and voids everything sampled by later ones"),
 });
 export type RegisterRequestInput = z.input<typeof RegisterRequest>;
 export const Registered = named("Registered", {
-  epoch: Epoch.describe("later registrations get later ones; calls with an earlier one get 409 epoch_fenced"),
+  epoch: Epoch.describe("increases with each registration; calls with an earlier one get 409 epoch_fenced"),
   next_step: Step,
   published: Version,
   delivery: z.enum(["pull", "push", "both"]),
@@ -64,13 +64,16 @@ export const BatchManifest = named("BatchManifest", {
   run_id: RunId,
   batch_id: z.string().meta({ example: EXAMPLE.batch }),
   step: Step,
-  generation: Version.describe("resets the run has lived through when it was cut"),
+  generation: Version.describe("number of resets of the run when the batch was built"),
   train_version: Version.describe("step - 1: the version it trains"),
   samples: z.int().meta({ example: 8 }),
   rollouts: z.int().meta({ example: 8 }),
   groups: z.int().meta({ example: 1 }),
   tokens: z.int().describe("of all samples").meta({ example: 2710 }),
-  trainable_tokens: z.int().describe("sampled ones that train: the N a token mean divides by").meta({ example: 960 }),
+  trainable_tokens: z
+    .int()
+    .describe("sampled tokens that are trained on: the divisor of a token mean")
+    .meta({ example: 960 }),
   min_policy_version: Version,
   max_policy_version: Version,
   estimator: z
@@ -105,7 +108,7 @@ export const LeaseRequest = namedInput("LeaseRequest", {
     .min(0)
     .max(60)
     .default(30)
-    .describe("how long the request may wait for a batch")
+    .describe("how long the request waits for a batch")
     .meta({ example: 30 }),
   ttl_s: z.int().min(5).max(86_400).optional().describe("default: lease_s of the run"),
 });
@@ -131,13 +134,13 @@ export const HeartbeatRequest = namedInput("HeartbeatRequest", {
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
 /** What may be said of weights that are out. */
 export const WeightsOut = z.strictObject({
-  label: Label.optional().describe("the engine's own name of the weights: kept, never parsed"),
+  label: Label.optional().describe("the engine's own name of the weights: stored, never parsed"),
   location: ShownText.max(2048).optional(),
   sha256: Sha256.optional().describe("of the weights"),
 });
 export type WeightsOut = z.infer<typeof WeightsOut>;
 const PublishedWithAck = WeightsOut.optional().describe(
-  "the weights it made are out: as a report of `published`, taken together with the acknowledgement",
+  "the new weights are available: reports `published` together with the acknowledgement",
 );
 export const AckRequest = namedInput("AckRequest", {
   token: LeaseToken,
@@ -159,7 +162,7 @@ export const Acked = named("Acked", {
   not_finite: z
     .array(z.string())
     .optional()
-    .describe("metrics that came as NaN or an infinity: null in the series. Absent where none did"),
+    .describe("metrics sent as NaN or an infinity: null in the series. Absent if none"),
 });
 export type Acked = z.infer<typeof Acked>;
 export const NackRequest = namedInput("NackRequest", {
@@ -175,7 +178,7 @@ export const WeightVersionReport = namedInput("WeightVersionReport", {
   version: Version.meta({ example: 1 }),
   state: z.enum(["pending", "published", "applied", "failed"]).meta({ example: "applied" }),
   epoch: Epoch,
-  replica: Id.optional().describe("the engine that applied it, or failed to").meta({ example: "gpu-0" }),
+  replica: Id.optional().describe("the engine that applied it or failed to").meta({ example: "gpu-0" }),
   ...WeightsOut.shape,
 });
 export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
@@ -214,7 +217,7 @@ export const BatchOffer = named("BatchOffer", {
     lease: LeaseView,
     manifest: BatchManifest.optional().describe("inline up to 20 kB"),
     manifest_url: z.string().optional(),
-    base_url: z.string().describe("of the platform: where objects are fetched and acks go"),
+    base_url: z.string().describe("URL of the platform, for fetching objects and sending acks"),
   }),
 });
 export type BatchOffer = z.infer<typeof BatchOffer>;

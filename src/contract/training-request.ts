@@ -57,11 +57,9 @@ export const TrainerTarget = z
   .strictObject({
     delivery: z.enum(["pull", "push", "both"]).default("pull"),
     url: WebAddress.optional().describe("where batches are offered; for push and both"),
-    encoding: z.enum(["msgpack", "jsonl"]).default("msgpack").describe("of the sample objects, gzipped either way"),
-    max_attempts: Positive.max(100)
-      .default(5)
-      .describe("leases of one batch that may come to nothing before it is dead"),
-    lease_s: z.int().min(5).max(86_400).default(900).describe("a lease without a heartbeat ends after this"),
+    encoding: z.enum(["msgpack", "jsonl"]).default("msgpack").describe("format of the sample objects, always gzipped"),
+    max_attempts: Positive.max(100).default(5).describe("failed leases of a batch before it is dead"),
+    lease_s: z.int().min(5).max(86_400).default(900).describe("a lease without a heartbeat expires after this"),
   })
   .refine(({ delivery, url }) => delivery === "pull" || url !== undefined, {
     error: "push and both need the trainer's url",
@@ -72,7 +70,7 @@ export type TrainerTarget = z.output<typeof TrainerTarget>;
 const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, ...shared } = EvalRequest.shape;
 
 export const InitialWeights = z.strictObject({
-  location: ShownText.max(2048).describe("as the fleet's engines read it, by its update mode"),
+  location: ShownText.max(2048).describe("as the fleet's update mode expects it"),
 });
 
 const TrainingFields = z.strictObject({
@@ -84,7 +82,7 @@ const TrainingFields = z.strictObject({
   min_group_size: Positive.optional().describe(
     "a group with fewer scored rollouts is dropped; default 2, or group_size if less",
   ),
-  batch_size: BatchSize.default({ rollouts: 128 }).describe("rollouts, or tokens, that one step takes"),
+  batch_size: BatchSize.default({ rollouts: 128 }).describe("rollouts or tokens of one step"),
   advantage: Advantage.prefault({ name: "mean" }),
   length_penalty: LengthPenalty.nullable().default(null),
   filters: z
@@ -93,31 +91,27 @@ const TrainingFields = z.strictObject({
         .enum(["drop", "refill", "keep"])
         .default("drop")
         .describe(
-          "groups whose rewards are all equal: drop = they count but train nothing; refill = others take their place; keep = shipped with advantage 0",
+          "groups whose rewards are all equal: drop = they count but are not trained on; refill = they are replaced; keep = shipped with advantage 0",
         ),
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
   lead: Count.max(100)
     .default(1)
-    .describe("batches that may be shipped ahead of the published version: no rollout begins for a later one"),
+    .describe("batches that may be shipped ahead of the published version; no rollout starts for a later one"),
   max_off_policy_steps: Count.max(1000)
     .default(2)
-    .describe("versions between the weights that sampled and the weights that train: above it a group is dropped"),
+    .describe("maximum versions between the sampling and the trained weights: older groups are dropped"),
   initial_weights: InitialWeights.optional().describe(
-    "of a run on a fleet: where version 0 is. Each replica has it loaded before a rollout is played; otherwise engines are taken to have it since they were started",
+    "fleet runs: location of version 0. Each replica loads it before it plays a rollout; without it, engines are assumed to have started with version 0",
   ),
   holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)
-    .describe(
-      "tasks never trained on: the first that an eval asks which has the run's environment, rows, seed and order",
-    ),
+    .describe("tasks never trained on: the first tasks of an eval with the run's environment, rows, seed and order"),
   eval: z
     .strictObject({
       every: Step.describe("steps between evals"),
-      environment: NonEmpty.optional().describe(
-        "default: the run's own, which plays the run's rows in the run's order",
-      ),
+      environment: NonEmpty.optional().describe("default: the run's own, with the run's rows in the run's order"),
       environment_args: AnyObject.optional(),
       num_examples: Positive.max(10_000).default(200),
       rollouts_per_example: Positive.max(LIMITS.groupSize).default(1),
@@ -127,7 +121,7 @@ const TrainingFields = z.strictObject({
 });
 export const TrainingRequest = TrainingFields.superRefine(refusePlace).superRefine((asked, context) => {
   if (asked.initial_weights === undefined || asked.fleet !== undefined) return;
-  const message = "needs a fleet: the weights of an endpoint are not the platform's to load";
+  const message = "needs a fleet: the platform cannot load weights on an endpoint";
   context.addIssue({ code: "custom", path: ["initial_weights"], message });
 });
 export type TrainingRequest = z.output<typeof TrainingRequest>;

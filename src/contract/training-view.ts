@@ -15,17 +15,17 @@ import {
 import { Advantage, BatchSize, Curriculum, InitialWeights, LengthPenalty } from "./training-request.ts";
 
 export const TrainingView = named("Training", {
-  step: Step.describe("of the batch that is collected now; max_steps + 1 once all are cut").meta({ example: 43 }),
+  step: Step.describe("step of the batch being collected; max_steps + 1 once all are built").meta({ example: 43 }),
   max_steps: Count.meta({ example: 200 }),
   steps_trained: Count.describe("batches acknowledged by the trainer").meta({ example: 41 }),
-  policy_version: Version.describe("that new groups are sampled by").meta({ example: 41 }),
+  policy_version: Version.describe("version that samples new groups").meta({ example: 41 }),
   published: Version.meta({ example: 41 }),
   applied: Applied.meta({ example: { min: 41, max: 41, by_replica: { policy: 41 } } }),
-  lead: z.int().describe("batches shipped and not yet turned into published weights").meta({ example: 1 }),
+  lead: z.int().describe("batches shipped but not yet in published weights").meta({ example: 1 }),
   target_lead: Count.meta({ example: 1 }),
-  max_lag: Count.describe("largest off-policy lag of a rollout that was shipped, in versions").meta({ example: 2 }),
+  max_lag: Count.describe("largest off-policy lag of a shipped rollout, in versions").meta({ example: 2 }),
   max_off_policy_steps: Count.meta({ example: 2 }),
-  generation: Count.describe("resets it has lived through"),
+  generation: Count.describe("number of resets"),
   groups: z
     .object({
       ...{ open: Count, buffered: Count, shipped: Count },
@@ -38,7 +38,7 @@ export const TrainingView = named("Training", {
   batches: z
     .object({
       ...{ shipped: Count, held: Count, ready: Count, leased: Count, acked: Count, dead: Count, voided: Count },
-      empty: Count.describe("cut with nothing left to train, in a row"),
+      empty: Count.describe("consecutive batches with nothing to train on"),
     })
     .meta({ example: { shipped: 42, leased: 1, acked: 41 } }),
   samples: z
@@ -46,7 +46,7 @@ export const TrainingView = named("Training", {
       ...{ clean: Count, forked: Count, realigned: Count },
       untrainable: CountsByName.describe("scored rollouts without rows, by cause"),
     })
-    .describe("rows made: the first of a rollout, one begun anew, one partly overwritten")
+    .describe("rows built: the first of a rollout, a new one, one partly overwritten")
     .meta({ example: { clean: 5_310, forked: 12, untrainable: { no_tokens: 1 } } }),
   trainer: z
     .object({
@@ -56,15 +56,15 @@ export const TrainingView = named("Training", {
       delivery: z.enum(["pull", "push", "both"]),
       last_seen_at: Seconds.nullable(),
       waiting_for_batch: Share.nullable().describe(
-        "of the time from its first lease to its last acknowledgement, in which it waited because no batch was there for it: wait_s of its acknowledgements; of steps without, from the request for a lease that found none to the lease",
+        "share of the time from its first lease to its last acknowledgement in which it waited for a batch: wait_s of its acknowledgements, or else the time from a lease request without a batch to the lease",
       ),
       not_training: Share.nullable().describe(
-        "1 - train_s of its acknowledgements / that time; null where none carries train_s",
+        "1 - train_s of its acknowledgements / that time; null if none has train_s",
       ),
       waiting_by: z
         .enum(["trainer", "platform", "both"])
         .nullable()
-        .describe("whose clock waiting_for_batch was read from: both where some acknowledgements carry wait_s"),
+        .describe("whose clock measured waiting_for_batch; both if only some acknowledgements have wait_s"),
     })
     .nullable()
     .describe("null until one has registered")
@@ -84,7 +84,7 @@ export const TrainingView = named("Training", {
   length_penalty: LengthPenalty.nullable(),
   curriculum: Curriculum,
   holdout: Count.meta({ example: 256 }),
-  initial_weights: InitialWeights.optional().describe("where version 0 is, where the run says so"),
+  initial_weights: InitialWeights.optional().describe("location of version 0, if the run sets it"),
 });
 export type TrainingView = z.infer<typeof TrainingView>;
 

@@ -13,27 +13,27 @@ import { cutBefore } from "./shown-text.ts";
 /** The beginning of a text: cut where `text` is shorter than `length`. */
 const Beginning = z.object({
   text: z.string().describe("its beginning").meta({ example: EXAMPLE.completion.content }),
-  length: Count.describe("of the whole, in UTF-16 units").meta({ example: EXAMPLE.completion.content.length }),
+  length: Count.describe("of the full text, in UTF-16 units").meta({ example: EXAMPLE.completion.content.length }),
 });
 export type Beginning = z.infer<typeof Beginning>;
 
 const MessageBeginning = named("MessageBeginning", {
   role: z.string().meta({ example: "assistant" }),
   name: z.string().optional(),
-  tool_call_id: z.string().optional().describe("the call that a tool's message answers"),
+  tool_call_id: z.string().optional().describe("the call that a tool message answers"),
   content: z
     .array(
       Beginning.extend({
-        type: z.string().describe("text, or the type of another part: then its JSON").meta({ example: "text" }),
+        type: z.string().describe("text, or the type of another part, then with its JSON").meta({ example: "text" }),
       }),
     )
     .describe("the first 100 of its parts; a plain text is one part"),
-  reasoning: Beginning.optional().describe("what the model thought, where the endpoint says"),
+  reasoning: Beginning.optional().describe("the model's reasoning, if the endpoint returns it"),
   tool_calls: z
     .array(z.object({ id: z.string(), name: z.string(), arguments: Beginning }))
     .optional()
     .describe("the first 100 of them"),
-  left_out: Count.describe("parts and tool calls beyond those here").meta({ example: 0 }),
+  left_out: Count.describe("number of parts and tool calls left out here").meta({ example: 0 }),
 });
 export type MessageBeginning = z.infer<typeof MessageBeginning>;
 
@@ -47,28 +47,28 @@ export const RolloutHead = named("RolloutHead", {
   task_text: TaskText,
   n_turns: Count.describe("turns answered so far").meta({ example: 1 }),
   duration_ms: Count.nullable().describe("from its begin to its end; null before that").meta({ example: 840 }),
-  answer: Beginning.nullable().describe("what its task's row gives as the answer; null where that is nothing"),
-  tools: z.array(z.string()).describe("names of the first 100 tools the model was offered"),
+  answer: Beginning.nullable().describe("the answer in its task's row; null if none"),
+  tools: z.array(z.string()).describe("names of the first 100 tools offered to the model"),
   final_env_response: z
     .array(MessageBeginning)
-    .describe("what the environment said last, with no call of the model after it: the first 100 messages"),
+    .describe("the environment's last messages, after which the model was not called: the first 100"),
 });
 export type RolloutHead = z.infer<typeof RolloutHead>;
 
 const AtMs = z
   .int()
-  .describe("milliseconds from the rollout's begin to the answer; negative for a turn it took over from another")
+  .describe("milliseconds from the rollout's start to the answer; negative for a turn inherited from another rollout")
   .meta({ example: 840 });
 
 const shown = {
   ...whole,
   at_ms: AtMs,
-  model: MaybeText.describe("as the endpoint names it").meta({ example: "qwen3-4b" }),
-  stored_bytes: Count.describe("what the turn takes in storage, as JSON").meta({ example: 612 }),
+  model: MaybeText.describe("as named by the endpoint").meta({ example: "qwen3-4b" }),
+  stored_bytes: Count.describe("size of the turn in storage, as JSON").meta({ example: 612 }),
   tokens: z
     .object({ prompt: Count, completion: Count, forked: z.boolean(), logprobs: z.boolean() })
     .nullable()
-    .describe("how many token ids are kept of it; forked: its prompt does not go on the ids of the turn before"),
+    .describe("number of stored token ids; forked: its prompt does not continue the ids of the previous turn"),
 };
 
 /** One turn as a page of them has it. */
@@ -77,7 +77,7 @@ export const ShownTurn = named("ShownTurn", {
   prompt: z.object({
     keep: Count,
     append: z.array(MessageBeginning).describe("the first 100 of them"),
-    left_out: Count.describe("messages beyond those here"),
+    left_out: Count.describe("number of messages left out here"),
   }),
   completion: MessageBeginning,
 });
@@ -105,14 +105,14 @@ export const OutlineTurn = named("OutlineTurn", {
   at_ms: AtMs,
   latency_ms: whole.latency_ms,
   calls: whole.calls,
-  messages: Count.describe("in what its prompt appends").meta({ example: 1 }),
+  messages: Count.describe("in the appended part of its prompt").meta({ example: 1 }),
   tool_calls: Count.meta({ example: 0 }),
   tools: z.array(z.string()).describe("names of the first five tools it calls"),
-  tool_calls_failed: Count.optional().describe("those of them that failed, as was recorded; absent where that was not"),
+  tool_calls_failed: Count.optional().describe("those of them that failed; absent if not recorded"),
   failed: Count.describe("tool results in its prompt that read like an error: a guess").meta({ example: 0 }),
   stored_bytes: shown.stored_bytes,
   is_truncated: z.boolean(),
-  forked: z.boolean().describe("its token ids do not go on those of the turn before"),
+  forked: z.boolean().describe("its token ids do not continue those of the previous turn"),
 });
 export type OutlineTurn = z.infer<typeof OutlineTurn>;
 
@@ -126,9 +126,9 @@ export const TurnTokenPage = named("TurnTokenPage", {
   object: z.literal("turn_tokens"),
   rollout_id: RolloutView.shape.id,
   turn: Count,
-  forked: z.boolean().describe("the prompt's ids do not go on those of the turn before: all of them are here"),
+  forked: z.boolean().describe("the prompt's ids do not continue those of the previous turn: all of them are here"),
   prompt_length: Count.describe("ids of the whole prompt").meta({ example: 92 }),
-  prompt_suffix_length: Count.describe("ids of it beyond the turn before").meta({ example: 92 }),
+  prompt_suffix_length: Count.describe("ids of it after the previous turn").meta({ example: 92 }),
   prompt_suffix_ids: z
     .array(z.int())
     .describe("those after `prompt_after`")
@@ -141,18 +141,18 @@ export const TurnTokenPage = named("TurnTokenPage", {
   completion_logprobs: z
     .array(z.number().nullable())
     .nullable()
-    .describe("natural logarithms, one each; null where the engine sent none, or no number")
+    .describe("natural logarithms, one per id; null if the engine sent none, or not a number")
     .meta({ example: [-0.01, -0.3, -0.002, -1.2] }),
   mask: z
     .union([z.literal(0), z.literal(1)])
-    .describe("of every sampled id: 1 where it trains, as far as is known when this is read; of prompt ids it is 0")
+    .describe("for each sampled id: 1 if it is trained on, as far as known now; prompt ids are 0")
     .meta({ example: 1 }),
-  untrainable: MaybeText.describe("why nothing of its rollout trains; null where it may"),
+  untrainable: MaybeText.describe("why its rollout is not trained on; null if it may be"),
   turns_checked: Count.describe(
-    "turns that `untrainable` was looked for in: the first ones up to 8 MiB, and this one; fewer than all of a longer rollout, of which a later turn may still say that nothing trains",
+    "turns checked for `untrainable`: the first ones up to 8 MiB, and this one; in a longer rollout a later turn may still make it untrainable",
   ).meta({ example: 1 }),
   version: Count.nullable()
-    .describe("of the weights, as training counts it; null where nobody can say, or where the run trains nothing")
+    .describe("version of the weights, as counted by training; null if unknown, or if the run is not a training run")
     .meta({ example: null }),
   policy_version: whole.policy_version,
   first_policy_version: whole.first_policy_version,

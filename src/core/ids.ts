@@ -162,7 +162,7 @@ function noiseOf(random: Minting["random"], length: number): string {
 
 function codeOf(text: string, mac: Mac): string {
   const code = mac(text).slice(0, CODE_LENGTH);
-  if (!/^[0-9a-z]{8}$/.test(code)) throw new RangeError("the keyed hash is too short or no base32");
+  if (!/^[0-9a-z]{8}$/.test(code)) throw new RangeError("the keyed hash is too short or not base32");
   return code;
 }
 
@@ -188,7 +188,7 @@ function timeText(now: number): string {
 
 function placeText(count: number): string {
   if (!Number.isInteger(count) || count < 0 || count >= PLACE_LIMIT) {
-    throw new RangeError(`${count} is no place in a run`);
+    throw new RangeError(`${count} is not a valid position in a run`);
   }
   return count.toString(36);
 }

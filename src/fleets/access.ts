@@ -51,7 +51,7 @@ export async function openReplica(
       try {
         return await openSealed(env, { kind, scope, id, sealed });
       } catch (cause) {
-        throw new ReplicaGone(`the key of replica ${id} does not open`, { cause });
+        throw new ReplicaGone(`the key of replica ${id} cannot be decrypted`, { cause });
       }
     };
     const api_key = await open("replica", sealed_key);

@@ -34,8 +34,7 @@ export function choose(state: FleetState, call: FleetCall, inFlight: (replica: s
   const sticky = open.find(({ replica }) => replica.id === call.last_replica);
   const [first] = open.toSorted((one, other) => one.load - other.load);
   const chosen = sticky ?? first;
-  if (chosen === undefined)
-    return { kind: "wait", reason: "every replica has as many calls as it may have", busy: true };
+  if (chosen === undefined) return { kind: "wait", reason: "every replica is at its limit of calls", busy: true };
   return { kind: "go", replica: chosen.replica, served: chosen.served };
 }
 

@@ -255,7 +255,7 @@ export class Driver {
   /** With its keys opened, or why it cannot be asked. */
   async #engine(id: string): Promise<Engine | { readonly message: string }> {
     const of = this.#desk.of();
-    if (of === null) return { message: "its fleet is gone" };
+    if (of === null) return { message: "its fleet was deleted" };
     try {
       const access = await openReplica(this.#desk.env, of.scope, of.fleet_id, id, this.#now());
       return { ...access, name: id, send: this.#desk.network() ?? access.send };

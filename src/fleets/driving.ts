@@ -76,7 +76,8 @@ export function whyNotNow({ update }: FleetState, { name, phase, paused }: Repli
   if (phase === null || (phase.name === "resume" && phase.misses >= RESUMES_AWAITED)) return null;
   const pauses = interrupts(update) && update.mode !== "reported";
   if (!paused && !pauses) return null;
-  const until = "and its engine is to be resumed: ask again once that has ended; draining, it begins no other update";
+  const until =
+    "and its engine has to be resumed: try again when that has ended; a draining replica starts no other update";
   return `replica ${name} is being updated (${phase.name}), ${until}`;
 }
 
@@ -182,7 +183,7 @@ function startLoading(state: FleetState, replica: Replica, now: number): FleetSt
 
 /** Whoever changes its weights has not said how that ended. */
 function unheard(before: FleetState, { id, failing }: Replica, now: number): FleetState {
-  const reason = "its weights were to be changed by somebody who has not said how that ended";
+  const reason = "somebody else was to change its weights and has not reported the result";
   return withReplica(before, id, { phase: null, doubt: reason, failing: again(failing, reason, now) }, now);
 }
 

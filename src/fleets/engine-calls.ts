@@ -115,7 +115,7 @@ export function isMissing({ status, said }: { readonly status?: number; readonly
 /** In words: which route of which replica answered what. */
 export function refusalOf({ name }: Engine, route: string, answer: Pick<EngineAnswer, "status" | "said">): string {
   const after = answer.said === "" ? "" : `: ${answer.said}`;
-  const elsewhere = answer.status >= 300 && answer.status < 400 ? ": leads elsewhere" : "";
+  const elsewhere = answer.status >= 300 && answer.status < 400 ? ": it redirects" : "";
   return `${name}: ${route} answered ${answer.status}${elsewhere}${after}`;
 }
 
@@ -142,9 +142,9 @@ function hasNotLeft(thrown: unknown): boolean {
 }
 
 function whyNot(thrown: unknown, key: string | null): string {
-  if (thrown instanceof LongBodyError) return "answers with more than 4 MiB";
+  if (thrown instanceof LongBodyError) return "the answer is over 4 MiB";
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? ` (${thrown.cause.message})` : "";
   const said = shortly(thrown instanceof Error ? thrown.message + cause : String(thrown), key);
   // The runtime says no more than this of a name that no resolver knows.
-  return said.startsWith("internal error") ? "no such server, or no way to it" : said;
+  return said.startsWith("internal error") ? "the host is unknown or unreachable" : said;
 }

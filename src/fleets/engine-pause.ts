@@ -14,7 +14,7 @@ export interface Pause {
 
 /** With `wait`, done once the calls under way have ended. */
 export async function pauseEngine(engine: Engine, { pause, timeout_ms }: Pause): Promise<EngineReply> {
-  // Servers of before the modes know only the second member, and later ones take it for the same.
+  // Servers older than the modes know only the second member, and later ones take it for the same.
   const waits = pause === "wait" ? "&wait_for_inflight_requests=true" : "";
   const signal = AbortSignal.timeout(timeout_ms);
   const reply = await tellEngine(engine, { path: `/pause?mode=${pause}${waits}`, signal });

@@ -57,6 +57,6 @@ function loadOf(update: FleetUpdate, order: WeightOrder): WeightLoad | string {
     case "prime_rl":
       return { mode, location };
     case "reported":
-      return "its weights are changed by somebody else";
+      return "somebody else is changing its weights";
   }
 }

@@ -78,12 +78,12 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
   if (older || there) return before;
   const { now, number } = moment;
   if (report.state === "failed") {
-    const reason = `whoever updates it says that version ${version} failed`;
+    const reason = `loading version ${version} was reported as failed`;
     const failing = again(replica.failing, reason, now);
     const unknown = { holds: null, doubt: reason, phase: null, failing };
     return withReplica(unannounced(before, replica), replica.id, unknown, now);
   }
-  const doubt = `its weights are changed to version ${version}`;
+  const doubt = `version ${version} is being loaded`;
   const ended =
     report.state === "pending" ? withStretch(before, replica.id, { end: number }) : unannounced(before, replica);
   const state = withReplica(ended, replica.id, { holds: null, doubt, claimed: weights, failing: null }, now);

@@ -27,7 +27,7 @@ export async function findPlace(env: Env, scope: Scope, nameOrId: string): Promi
   if (removed !== null) return refuse("conflict", removed, "fleet");
   const replicas = await replicasOf(env.DB, scope, fleet.id);
   if (replicas.length === 0) {
-    const message = `${fleet.name} has no replica that could be called: add one by POST /v1/fleets/${fleet.id}/replicas`;
+    const message = `${fleet.name} has no usable replica: add one with POST /v1/fleets/${fleet.id}/replicas`;
     return refuse("conflict", message, "fleet");
   }
   const { id, name, location_hint, prices } = fleet;
@@ -76,7 +76,7 @@ export async function refuseHeld(
 /** An adapter lies on what an engine was started with. */
 function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
   if (mode !== "lora_versioned") return null;
-  const message = `initial_weights: the fleet's update.mode is ${mode}, by which no engine loads version 0: leave it out`;
+  const message = `initial_weights: the fleet's update.mode ${mode} cannot load version 0: leave it out`;
   return refuse("invalid_request", message, "initial_weights");
 }
 

@@ -92,21 +92,21 @@ function verified(before: FleetState, replica: Replica, check: Alive, moment: Pr
   return go(state, { ...replica, ...known }, { name: "resume" }, now);
 }
 
-const UNKNOWN = { holds: null, doubt: "its weights were changed, and are not the ones they should be" } as const;
+const UNKNOWN = { holds: null, doubt: "its weights were changed to unexpected ones" } as const;
 
 /** Why nobody can say that it has these weights now; null where it was seen. */
 function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, check: Alive): string | null {
-  if (proof === null) return "nobody had looked at it before its weights were changed: report them once more";
-  if (isRestarted(proof, check)) return "it was started anew while its weights were changed";
+  if (proof === null) return "it was not probed before its weights were changed: report them again";
+  if (isRestarted(proof, check)) return "it was restarted while its weights were being changed";
   if (update.mode === "lora_versioned") {
     const adapter = adapterName(update, target);
     return check.models.includes(adapter) ? null : `it does not list ${adapter} among its models`;
   }
   const says = contradicted(check.weights, target);
-  if (says !== null) return `it says it serves ${says} where ${target.version} was applied`;
+  if (says !== null) return `it reports ${says} after ${target.version} was applied`;
   if (check.started_at !== null || isLabelOf(check.weights, target)) return null;
   return (
-    "nothing shows which weights it has: let it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
+    "its weights are unknown: make it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
     "at control_url"
   );
 }
@@ -149,7 +149,7 @@ function without(state: FleetState, replica: Replica, adapters: readonly Weights
 /** It was taken to have what it was started with, and says otherwise. A bare 0 may be what it was started with. */
 function changedBefore({ update }: FleetState, { label }: Proof): string | null {
   if (!interrupts(update) || label === null || label === "0" || !namesVersion(label)) return null;
-  return `it says it serves version ${label} already: its weights were changed before it was attached`;
+  return `it already reports version ${label}: its weights were changed before it was attached`;
 }
 
 /** What failed and nobody wants any more is over. */
@@ -165,10 +165,10 @@ function changedBy({ holds, proof }: Replica, check: Alive): string | null {
   const { label = null } = proof ?? {};
   if (holds !== "start") {
     const says = contradicted(check.weights, holds);
-    if (says !== null) return `it says it serves ${says} where ${holds.version} was applied`;
+    if (says !== null) return `it reports ${says} after ${holds.version} was applied`;
   }
   if (label === null || check.weights === null || label === check.weights) return null;
-  return `it says it serves ${check.weights}, and said ${label}: somebody else changed its weights`;
+  return `it reports ${check.weights} after ${label}: somebody else changed its weights`;
 }
 
 /** It does not serve what it was taken to serve, and nobody knows since when. */
@@ -185,7 +185,7 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
   // Whoever updates it may have done so before it was looked at.
   if (replica.claimed !== null) {
     const again = withReplica(before, id, { proof, failing: null }, now);
-    return doubted(again, id, "it was started anew: report what it has once more", moment);
+    return doubted(again, id, "it was restarted: report its weights again", moment);
   }
   const fresh = { holds: "start", adapters: [], unload_failed: null } as const;
   const state = withReplica(before, id, { ...fresh, proof, behind, doubt: null, failing }, now);
@@ -237,7 +237,7 @@ export function contradiction(
   const says = contradicted(label, applied);
   // Its own name for what it was started with.
   if (says === null || (applied?.version === 0 && label === proof?.label)) return null;
-  return `it says it serves ${says} where ${applied?.version} was applied`;
+  return `it reports ${says} after ${applied?.version} was applied`;
 }
 
 /** A reply of its own contradicts what it was taken to serve: then nothing that it has said is believed. */
@@ -266,5 +266,5 @@ export function isAway(before: FleetState, replica: Replica, message: string, mo
   const state = withReplica(before, id, away, now);
   const shows = holds === null || holds === "start" || proof?.process !== null || isLabelOf(proof.label, holds);
   if (shows) return state;
-  return doubted(state, id, "it was away, and does not show which weights it has: report it as applied again", moment);
+  return doubted(state, id, "it was unreachable, and its weights are unknown: report them as applied again", moment);
 }

@@ -126,9 +126,9 @@ function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome
   }
 }
 
-/** A replica that refuses its key, or may do so by a 403. */
+/** A replica that rejects its key, or may do so by a 403. */
 const REFUSING: Readonly<Record<string, string>> = {
-  [AuthenticationError.name]: "refuses its key",
+  [AuthenticationError.name]: "rejects its key",
   [PermissionDeniedError.name]: "forbids the call",
 };
 

@@ -26,9 +26,9 @@ export const replicaOperations: readonly Operation[] = [
     id: "addReplica",
     route: `POST ${FOLDER}`,
     permission: "endpoints:write",
-    summary: "Add a replica to a fleet; it is asked once what it can do",
+    summary: "Add a replica to a fleet, and probe it",
     description:
-      "The probe takes at most 10 seconds and refuses nothing: what went wrong stands in `capabilities.error`. An address at which the platform offers models is refused.",
+      "The probe takes at most 10 seconds. If it fails, the replica is still created, with the error in `capabilities.error`. Addresses where the platform itself serves models are refused.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: ReplicaRequest },
     reply: { status: 201, description: "The replica, without its keys", schema: ReplicaView, headers: CREATED_HEADERS },
@@ -39,8 +39,8 @@ export const replicaOperations: readonly Operation[] = [
     id: "listReplicas",
     route: `GET ${FOLDER}`,
     permission: "endpoints:read",
-    summary: "List the replicas of a fleet, in the order in which they were added",
-    reply: { description: "All of them", schema: ReplicaList },
+    summary: "List the replicas of a fleet, in the order of creation",
+    reply: { description: "All replicas", schema: ReplicaList },
     handle: async (context) => {
       const replicas = await ask(context, service(context).listReplicas);
       return context.json(pageOf(replicas, replicas.length));
@@ -58,11 +58,11 @@ export const replicaOperations: readonly Operation[] = [
     id: "updateReplica",
     route: `PATCH ${ONE}`,
     permission: "endpoints:write",
-    summary: "Change a replica, by id or name: only what is named",
+    summary: "Change a replica, by id or name: only the given fields",
     description:
-      "`draining: true` lets it end the rollouts that it has. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
+      "`draining: true` lets it finish its rollouts. An address on another server needs the key again, or null for none: a stored key is only sent to the server it was given for. A new key or address is probed.",
     body: { schema: ReplicaPatch, example: { draining: true } },
-    reply: { description: "The replica as it is now", schema: ReplicaView, example: { state: "draining" } },
+    reply: { description: "The changed replica", schema: ReplicaView, example: { state: "draining" } },
     errors: ["url_not_allowed", "conflict"],
     handle: changeOne,
   },
@@ -71,19 +71,18 @@ export const replicaOperations: readonly Operation[] = [
     route: `DELETE ${ONE}`,
     permission: "endpoints:write",
     summary: "Remove a replica from its fleet, by id or name",
-    description:
-      "Its keys are gone for good. Calls that it has go on. Drain it first where its answers are to be waited for.",
-    reply: { description: "It is gone", schema: Deleted, example: { object: "replica", id: EXAMPLE.replica } },
+    description: "Its keys are erased. Calls in flight continue. Drain it first to wait for their answers.",
+    reply: { description: "Deleted", schema: Deleted, example: { object: "replica", id: EXAMPLE.replica } },
     handle: removeOne,
   },
   {
     id: "probeReplica",
     route: `POST ${ONE}/probe`,
     permission: "endpoints:write",
-    summary: "Ask a replica again what it can do",
-    headers: { "Idempotency-Key": "accepted and not needed: asking changes nothing there" },
+    summary: "Probe a replica again",
+    headers: { "Idempotency-Key": "accepted but not needed: a probe changes nothing at the replica" },
     reply: {
-      description: "The replica with what was found; what went wrong is capabilities.error",
+      description: "The replica with the result; a failure is in capabilities.error",
       schema: ReplicaView,
     },
     errors: ["conflict"],

@@ -159,7 +159,7 @@ export async function refuseReplica(
   }
   if (base_url === undefined) return null;
   if (!(await charges().offersAt(env, base_url, now))) return null;
-  const message = "the platform offers models at this address itself: name an endpoint in place of a fleet";
+  const message = "the platform itself serves models at this address: use an endpoint instead of a fleet";
   return refuse("url_not_allowed", message, `${at}base_url`);
 }
 
@@ -184,7 +184,7 @@ export function refuseTwin(
   const twin = twinOf(mode, { places }, placed);
   if (twin === undefined) return null;
   const param = twin.places.calls === places.calls ? "base_url" : "control_url";
-  return refuse(code, `this is the engine of ${twin.name}: each replica is one of its own`, `${at}${param}`);
+  return refuse(code, `this is the engine of ${twin.name}: each replica needs its own engine`, `${at}${param}`);
 }
 
 async function refuseMove(
@@ -236,17 +236,17 @@ async function lookUp(env: Env, scope: Scope, { fleet, replica }: OfFleet): Prom
 
 async function noRoom(env: Env, scope: Scope, fleet: string): Promise<Result<never>> {
   if ((await findFleet(env.DB, scope, fleet)) === null) return notFound("fleet", fleet);
-  return refuse("conflict", `a fleet has at most ${LIMITS.fleetReplicas} replicas`, null);
+  return refuse("conflict", `the fleet already has ${LIMITS.fleetReplicas} replicas, the maximum`, null);
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `the fleet has a replica called ${name} already`, "name");
+  return refuse("conflict", `the fleet already has a replica called ${name}`, "name");
 }
 
 function refuseStrayKey(before: ReplicaRow, patch: ReplicaPatch): Result<never> | null {
   const stray = strayKey(before, patch);
   if (stray === null) return null;
-  const message = `another server would get a key that was not given for it: give ${stray} again, or api_key null for none`;
+  const message = `a new server address needs ${stray} again, or api_key null for none`;
   return refuse("invalid_request", message, stray);
 }
 
@@ -261,7 +261,8 @@ async function probeStored(
   now: number,
 ): Promise<Result<ReplicaCapabilities>> {
   const engine = await openEngine(env, scope, replica);
-  if (engine === null) return refuse("conflict", `a key of ${replica.name} does not open: give it again`, "api_key");
+  if (engine === null)
+    return refuse("conflict", `a key of ${replica.name} cannot be decrypted: send it again`, "api_key");
   const model = replica.capabilities?.probed_model ?? null;
   return { ok: true, value: await probeEngine(engine, { model, now }) };
 }
@@ -290,7 +291,7 @@ async function stored(
 ): Promise<Result<ReplicaView>> {
   const after = await updateReplica(env.DB, scope, before, changes);
   if (after === null) {
-    const message = `the addresses or keys of ${before.name} were changed at the same moment, or it is gone: ask again`;
+    const message = `${before.name} was changed or deleted by another request: try again`;
     return refuse("conflict", message, null);
   }
   await tellFleet(env, scope, after.fleet_id);

@@ -18,35 +18,36 @@ export const fleetOperations = resourceOperations({
   find: ({ env, var: { scope } }, nameOrId) => findFleet(env.DB, scope, nameOrId),
   show: (context, fleets) => service(context).showFleets(context.env, context.var.scope, fleets),
   create: {
-    summary: "Name a fleet for runs to use, with its first replicas",
+    summary: "Create a fleet for runs to use, with its first replicas",
     description:
-      "Each replica is probed for at most 10 seconds, six at a time and all within 30 seconds; a probe refuses nothing: what went wrong stands in `capabilities.error`.",
+      "Each replica is probed for at most 10 seconds, six at a time and all within 30 seconds. Replicas whose probe fails are still created, with the error in `capabilities.error`.",
     body: { schema: FleetRequest },
     reply: WITHOUT_KEYS,
     errors: ["url_not_allowed"],
     run: (context, request, options) => service(context).createFleet(context.env, context.var.scope, request, options),
   },
   list: {
-    summary: "List fleets, each with its replicas and how they are",
+    summary: "List fleets, with the state of their replicas",
     reply: { description: "One page of fleets", schema: FleetList },
     run: ({ env, var: { scope } }, page) => listFleets(env.DB, scope, page),
   },
   get: {
-    summary: "Read a fleet, by id or name: what it is to serve, and how each replica is",
+    summary: "Read a fleet, by id or name: its target weights and the state of its replicas",
     reply: WITHOUT_KEYS,
   },
   update: {
-    summary: "Change a fleet, by id or name: only what is named",
-    description: "`update` takes the place of all of it. It holds from the next update of a replica on.",
+    summary: "Change a fleet, by id or name: only the given fields",
+    description: "`update` is replaced as a whole. It applies from the next update of a replica.",
     body: { schema: FleetPatch, example: { location_hint: "weur" } },
-    reply: { description: "The fleet as it is now", example: { location_hint: "weur" } },
+    reply: { description: "The changed fleet", example: { location_hint: "weur" } },
     errors: ["conflict"],
     run: (context, fleet, patch) =>
       service(context).changeFleet(context.env, context.var.scope, fleet, patch, context.var.now()),
   },
   delete: {
     summary: "Delete a fleet that no run uses any more, by id or name",
-    description: "Its replicas go with it, their keys for good. Its name is free. Runs that used it still show it.",
+    description:
+      "Its replicas and their keys are deleted too. Its name can be reused. Runs that used it still show it.",
     errors: ["conflict"],
     run: (context, fleet) => service(context).deleteFleet(context.env, context.var.scope, fleet, context.var.now()),
   },

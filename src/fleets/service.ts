@@ -101,7 +101,7 @@ async function changed(
   after: Awaited<ReturnType<typeof updateFleet>>,
 ): Promise<Result<NamedFleet>> {
   if (after === null) return notFound("fleet", before.name);
-  if (after === "taken") return refuse("conflict", "there is a fleet of that name already", "name");
+  if (after === "taken") return refuse("conflict", "a fleet of that name already exists", "name");
   await tellFleet(env, scope, after.id);
   return { ok: true, value: after };
 }
@@ -145,9 +145,13 @@ async function refuseReplicas(
 }
 
 function tooMany(): Result<never> {
-  return refuse("conflict", `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`, "name");
+  return refuse(
+    "conflict",
+    `the project already has ${LIMITS.fleetsPerProject} fleets, the maximum: delete some first`,
+    "name",
+  );
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `there is a fleet called ${name} already`, "name");
+  return refuse("conflict", `a fleet called ${name} already exists`, "name");
 }

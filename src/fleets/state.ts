@@ -193,7 +193,7 @@ function isUntouched({ holds, adapters, phase }: Replica): boolean {
   return holds === "start" && adapters.length === 0 && phase === null;
 }
 
-/** Calls that were about to leave for another address may do so yet: it is not asked before they have. */
+/** Calls that were about to leave for another address may do so yet: it is not called before they have. */
 const OTHER_ADDRESS_MS = 10_000;
 
 type Joining = Omit<Settings, "places"> & Pick<Replica, "twin">;
@@ -209,14 +209,14 @@ function joining(settings: Joining, known: Replica | undefined, before: FleetSta
   if (known === undefined) return replica;
   const { probed, proof, paused, told, address } = known;
   if (address !== settings.address) {
-    const reason = "it has another address than before";
+    const reason = "its address was changed";
     return { ...replica, told, outage: { at: now + OTHER_ADDRESS_MS, wait_ms: FIRST_WAIT_MS, reason } };
   }
   const twin = known.twin ?? settings.twin ?? null;
   const trained = orders.length + released.length > 0 && interrupts(update);
   if (twin !== null && !trained && !paused) return { ...replica, told };
-  const way = twin === null ? "in another way than its fleet's now" : `as those of ${twin}`;
-  const doubt = `its weights were changed ${way}: start it anew`;
+  const way = twin === null ? "in another mode than the fleet's current one" : `as those of ${twin}`;
+  const doubt = `its weights were changed ${way}: restart it`;
   const resume = { name: "resume", until: now, at: now, target: null, fault: doubt, left: false } as const;
   const phase = paused ? { ...resume, misses: 0, late: null } : null;
   return { ...replica, told, probed, proof, paused, phase, doubt };
@@ -236,9 +236,9 @@ function stateOf(state: FleetState, replica: Replica): ReplicaState {
   return draining ? "draining" : "ready";
 }
 
-const UNKNOWN = "nobody knows which weights it has";
+const UNKNOWN = "its weights are unknown";
 /** What brings a replica to version 0 of a run. */
-const BEGIN_ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
+const BEGIN_ANEW = "restart it, or remove it and add it again with the initial weights of a run";
 
 /** Version 0 is what a server is started with: nobody says where else it could be loaded from. */
 export function isOfStart({ version, location }: WeightOrder): boolean {
@@ -259,7 +259,7 @@ function staleness(state: FleetState, replica: Replica): string | null {
   const { failing, holds, behind, doubt, twin = null } = replica;
   const removed = whyRemoved(state.update);
   if (removed !== null) return removed;
-  if (twin !== null) return `it is the same engine as ${twin}: remove it, or give it an address of its own`;
+  if (twin !== null) return `it is the same engine as ${twin}: remove it, or set another address`;
   if (failing !== null) return failing.reason;
   if (holds === null) return doubt ?? UNKNOWN;
   const order = state.orders.at(-1);
@@ -271,7 +271,7 @@ function staleness(state: FleetState, replica: Replica): string | null {
 }
 
 function startedWith({ version }: WeightOrder): string {
-  return `it has the weights that it was started with: version ${version} comes first`;
+  return `it has the weights of its start: version ${version} is loaded first`;
 }
 
 /** Why it takes no calls, or what is wrong with it all the same; null where nothing is. */
@@ -279,18 +279,18 @@ export function reasonOf(state: FleetState, replica: Replica): string | null {
   const { phase, outage, failing, unload_failed } = replica;
   switch (stateOf(state, replica)) {
     case "updating":
-      return phase?.late ?? phase?.fault ?? failing?.reason ?? `its weights are changed: ${phase?.name ?? ""}`;
+      return phase?.late ?? phase?.fault ?? failing?.reason ?? `its weights are being changed: ${phase?.name ?? ""}`;
     case "down":
       return outage?.reason ?? null;
     case "joining":
-      return "it has not been asked yet";
+      return "it has not been probed yet";
     case "stale":
       return staleness(state, replica);
     case "draining":
-      return "it ends what it has";
+      return "it is finishing its calls";
     case "ready":
       if ((unload_failed?.tries ?? 0) < UNLOADS_TRIED) return null;
-      return `adapters that nobody wants stay loaded: ${unload_failed?.reason}`;
+      return `unused adapters could not be unloaded: ${unload_failed?.reason}`;
   }
 }
 

@@ -75,8 +75,7 @@ const JOINING = { state: "joining", in_flight: 0, version: null, since: null } a
 /** Member by member: sealed keys are not for it. */
 export function replicaViewOf(replica: ReplicaRow, standing: FleetStanding | null): ReplicaView {
   const found = standing?.replicas.find(({ replica_id }) => replica_id === replica.id);
-  const reason =
-    standing === null ? "the fleet's object does not answer" : "the fleet's object has not looked at it yet";
+  const reason = standing === null ? "the fleet's object does not answer" : "the fleet's object has not checked it yet";
   return {
     object: "replica",
     id: replica.id,

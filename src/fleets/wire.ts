@@ -19,7 +19,7 @@ import {
 } from "../contract/primitives.ts";
 import { WebAddress } from "../contract/shown-text.ts";
 
-const ControlUrl = WebAddress.describe("where its weights are changed; default: the server of base_url");
+const ControlUrl = WebAddress.describe("address for changing its weights; default: the server of base_url");
 export const ReplicaRequest = namedInput("ReplicaRequest", {
   name: ResourceName.meta({ example: "gpu-0" }),
   base_url: BaseUrl.meta({ example: "https://gpu-0.example/v1" }),
@@ -38,7 +38,7 @@ export const ReplicaPatch = z
     control_url: ControlUrl.nullable(),
     control_key: EndpointKey.nullable(),
     max_concurrent: ReplicaRequest.shape.max_concurrent.unwrap(),
-    draining: z.boolean().describe("true: it ends what it has, and gets nothing new"),
+    draining: z.boolean().describe("true: it finishes its calls and gets no new ones"),
   })
   .partial()
   .meta({ id: "ReplicaPatch" });
@@ -48,9 +48,7 @@ export const FleetRequest = namedInput("FleetRequest", {
   name: ResourceName.meta({ example: "trained" }),
   update: FleetUpdate.prefault({}),
   prices: Prices.nullable().default(null).meta({ example: {} }),
-  location_hint: LocationHint.nullable()
-    .default(null)
-    .describe("where its runs' objects are to live, near the engines"),
+  location_hint: LocationHint.nullable().default(null).describe("location of its runs' objects, near the engines"),
   replicas: z.array(ReplicaRequest).max(LIMITS.fleetReplicas).default([]),
 });
 export type FleetRequest = z.output<typeof FleetRequest>;
@@ -84,12 +82,12 @@ export const ReplicaView = named("Replica", {
   api_key_last4: MaybeText,
   max_concurrent: Positive.meta({ example: 64 }),
   state: ReplicaState.meta({ example: "ready" }),
-  reason: MaybeText.describe("why it takes no calls, or a fault despite which it takes calls"),
-  in_flight: Count.describe("calls that it has been given and that have not ended"),
+  reason: MaybeText.describe("why it takes no calls, or a fault that does not stop calls"),
+  in_flight: Count.describe("its calls in flight"),
   version: Version.nullable().describe(
     "version of the weights that it serves to a training run; null if it serves none or the version is unknown",
   ),
-  since: Seconds.nullable().describe("when it came into its state"),
+  since: Seconds.nullable().describe("when it entered its state"),
   capabilities: ReplicaCapabilities.nullable().meta({ example: {} }),
   created_at: Seconds,
   updated_at: Seconds,
@@ -104,11 +102,11 @@ export const FleetView = named("Fleet", {
   update: FleetUpdate.meta({ example: {} }),
   prices: Prices.nullable().meta({ example: {} }),
   location_hint: LocationHint.nullable(),
-  max_concurrent: Count.describe("the sum of those replicas' that take calls").meta({ example: 64 }),
+  max_concurrent: Count.describe("sum over the replicas that take calls").meta({ example: 64 }),
   weights: z
     .object({ run_id: z.string(), version: Version, generation: Count })
     .nullable()
-    .describe("what its replicas are to serve; null: no training run has said so"),
+    .describe("target weights of its replicas; null: no training run has set any"),
   replicas: z.array(ReplicaView),
   created_at: Seconds,
   updated_at: Seconds,

@@ -13,8 +13,8 @@ const Failure = z.object({ error: z.object({ code: z.string() }) });
 export async function checkDeployed(url: string, key: string | undefined): Promise<Finding[]> {
   const health = await ask(new URL("/healthz", url));
   if (health.status !== 200) {
-    const what = `${url} does not answer as a platform does: /healthz ${health.said}`;
-    return [{ level: "error", what, fix: "wrangler tail shows what the Worker says of a request" }];
+    const what = `${url} does not answer like a platform: /healthz ${health.said}`;
+    return [{ level: "error", what, fix: "wrangler tail shows the Worker's log of a request" }];
   }
   const found = await Promise.all([checkVersion(url), checkBootstrap(url), checkKey(url, key)]);
   return found.flat();
@@ -24,9 +24,9 @@ async function checkVersion(url: string): Promise<Finding[]> {
   const { body, said } = await ask(new URL("/openapi.json", url));
   const document = OpenApi.safeParse(body);
   if (document.success && document.data.info.version === API_VERSION) return [];
-  const spoken = document.success ? `version ${document.data.info.version}` : `no version known here (it ${said})`;
+  const spoken = document.success ? `version ${document.data.info.version}` : `an unknown version (it ${said})`;
   const what = `${url} speaks ${spoken} of the API, and this Rollcall version ${API_VERSION}`;
-  return [{ level: "error", what, fix: "deploy this release, or ask with the one that is deployed" }];
+  return [{ level: "error", what, fix: "deploy this release, or check with the deployed one" }];
 }
 
 /** Asks without the token, so nothing can come of it: where it is not set any more, there is no such route. */
@@ -36,26 +36,26 @@ async function checkBootstrap(url: string): Promise<Finding[]> {
     body: '{"name":"deploy check"}',
   });
   if (status === 404) return [];
-  const what = `the route of the first key is not closed: /v1/bootstrap ${said}`;
-  return [{ level: "warning", what, fix: "wrangler secret delete ROLLCALL_BOOTSTRAP_TOKEN, once there is a key" }];
+  const what = `the bootstrap route is still open: /v1/bootstrap ${said}`;
+  return [{ level: "warning", what, fix: "wrangler secret delete ROLLCALL_BOOTSTRAP_TOKEN, once you have a key" }];
 }
 
 async function checkKey(url: string, key: string | undefined): Promise<Finding[]> {
   if (key === undefined || key === "") {
-    const what = "no key was tried";
+    const what = "no key was checked";
     return [{ level: "warning", what, fix: "ROLLCALL_API_KEY=rk_… rollcall deploy check --url …" }];
   }
   // A header holds nothing else, and the error of one that does would show the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    const what = "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?";
-    return [{ level: "error", what, fix: "set it to the key alone" }];
+    const what = "ROLLCALL_API_KEY is not a valid key: does it contain spaces or line breaks?";
+    return [{ level: "error", what, fix: "set it to the key only" }];
   }
   const { status, said } = await ask(new URL("/v1/whoami", url), {
     headers: { authorization: `Bearer ${key}` },
   });
   if (status === 200) return [];
-  const what = `the key of ROLLCALL_API_KEY is not taken: /v1/whoami ${said}`;
-  return [{ level: "error", what, fix: "rollcall key create makes another" }];
+  const what = `the key in ROLLCALL_API_KEY is not accepted: /v1/whoami ${said}`;
+  return [{ level: "error", what, fix: "create another with rollcall key create" }];
 }
 
 interface Answer {
@@ -78,7 +78,7 @@ async function ask(url: URL, init: RequestInit = {}): Promise<Answer> {
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
     const why = error.cause instanceof Error ? error.cause.message : error.message;
-    return { status: 0, body: null, said: `has no answer: ${why}` };
+    return { status: 0, body: null, said: `got no answer: ${why}` };
   }
 }
 

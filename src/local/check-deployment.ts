@@ -55,11 +55,11 @@ function checkWorker({ deployed, released }: Check): Finding[] {
   const found: Finding[] = [];
   if (deployed.name === undefined) found.push(error("the Worker has no name", `name = "${released.name}"`));
   if (deployed.main === undefined || relative(released.main ?? "", deployed.main) !== "") {
-    found.push(error("main is not the Worker of this Rollcall", `main = the path to ${released.main}`));
+    found.push(error("main is not the Worker of this Rollcall release", `main = the path to ${released.main}`));
   }
   const [date, needed] = [deployed.compatibility_date ?? "", released.compatibility_date ?? ""];
   if (date < needed) {
-    const what = `compatibility_date is ${date || "missing"}, and the Worker is written for ${needed}`;
+    const what = `compatibility_date is ${date || "missing"}, but the Worker needs ${needed}`;
     found.push(error(what, `compatibility_date = "${needed}"`));
   }
   for (const flag of released.compatibility_flags.filter((flag) => !deployed.compatibility_flags.includes(flag))) {
@@ -75,16 +75,16 @@ function checkSurroundings({ deployed, released }: Pick<Check, "deployed" | "rel
   const found: Finding[] = [];
   const cpu = released.limits?.cpu_ms ?? 0;
   if ((deployed.limits?.cpu_ms ?? 0) < cpu) {
-    const what = `limits.cpu_ms is below ${cpu}: to check an upload of 1 GiB takes more than the default of 30 s`;
+    const what = `limits.cpu_ms is below ${cpu}: checking an upload of 1 GiB takes more than the default of 30 s`;
     found.push(warning(what, `[limits] cpu_ms = ${cpu}`));
   }
   if (deployed.observability?.enabled !== true) {
-    found.push(warning("no logs are kept: what goes wrong is said there", "[observability] enabled = true"));
+    found.push(warning("no logs are kept, so errors are not recorded", "[observability] enabled = true"));
   }
   const routed = deployed.route !== undefined || (deployed.routes?.length ?? 0) > 0;
   if (deployed.workers_dev === false && !routed) {
     const fix = 'routes = [{ pattern = "rollcall.example.com", custom_domain = true }], or workers_dev = true';
-    found.push(warning("nobody can reach it: workers_dev is false and there is no route", fix));
+    found.push(warning("it is unreachable: workers_dev is false and there is no route", fix));
   }
   return found;
 }
@@ -93,8 +93,8 @@ function checkBindings({ deployed, needed }: Check): Finding[] {
   return needed.flatMap(({ name, type, className }) => {
     if (SECRETS.includes(name)) return [];
     const bound = deployed.bindings[name];
-    const fix = `take the lines of ${name} from the wrangler.toml of this release`;
-    if (bound === undefined) return [error(`${name} is not bound, and the Worker needs it`, fix)];
+    const fix = `copy the lines of ${name} from the wrangler.toml of this release`;
+    if (bound === undefined) return [error(`${name} is not bound, but the Worker needs it`, fix)];
     if (type !== null && bound.type !== type) {
       return [error(`${name} is bound to something else: ${bound.type}, not ${type}`, fix)];
     }
@@ -110,21 +110,21 @@ function checkClasses({ deployed, needed }: Check): Finding[] {
     if (className === null || deployed.bindings[name] === undefined) return [];
     const sqlite = deployed.classes.get(className);
     if (sqlite === true) return [];
-    const how = sqlite === undefined ? "by no migration" : "without SQLite, in which it keeps all it has";
+    const how = sqlite === undefined ? "without a migration" : "without SQLite, which stores its data";
     const fix = `[[migrations]] with a new tag and new_sqlite_classes = ["${className}"]`;
-    return [error(`the Durable Object class ${className} is made ${how}`, fix)];
+    return [error(`the Durable Object class ${className} is created ${how}`, fix)];
   });
 }
 
 function checkDatabases({ deployed, released }: Check): Finding[] {
   const ids = deployed.d1_databases.flatMap(({ binding, database_id: id = "", database_name: name = "rollcall" }) => {
-    const fix = `database_id = "…", which wrangler d1 create ${name} prints`;
-    if (NO_DATABASE.test(id)) return [error(`${binding} names no database: database_id is a placeholder`, fix)];
-    return UUID.test(id) ? [] : [error(`${binding} names no database: database_id is no UUID`, fix)];
+    const fix = `database_id = "…", as printed by wrangler d1 create ${name}`;
+    if (NO_DATABASE.test(id)) return [error(`${binding} has no database: database_id is a placeholder`, fix)];
+    return UUID.test(id) ? [] : [error(`${binding} has no database: database_id is not a UUID`, fix)];
   });
   const missing = released.migrations.names.filter((name) => !deployed.migrations.names.includes(name));
   if (missing.length === 0) return ids;
-  const what = `${deployed.migrations.folder} has not the migrations of this release: ${missing.join(", ")}`;
+  const what = `${deployed.migrations.folder} lacks migrations of this release: ${missing.join(", ")}`;
   return [...ids, error(what, `migrations_dir = the path to ${released.migrations.folder}`)];
 }
 
@@ -135,7 +135,7 @@ function checkQueues({ queues: { producers = [], consumers = [] } }: Deployment)
   const unread = [...produced, ...dead].filter((queue) => !consumed.has(queue));
   return [
     ...unread.map((queue) => {
-      const what = `nothing consumes the queue ${queue}${dead.has(queue) ? ", which gets dead letters" : ""}`;
+      const what = `the queue has no consumer: ${queue}${dead.has(queue) ? ", which gets dead letters" : ""}`;
       return error(what, `[[queues.consumers]] queue = "${queue}"`);
     }),
     ...consumers.flatMap((consumer) => checkConsumer(consumer, dead.has(consumer.queue))),
@@ -146,15 +146,15 @@ function checkQueues({ queues: { producers = [], consumers = [] } }: Deployment)
 function checkConsumer({ queue, dead_letter_queue: letters }: QueueConsumer, isDead: boolean): Finding[] {
   if (isDead) {
     if (queue.endsWith(DEAD)) return [];
-    const what = `the queue ${queue} gets dead letters, and the Worker would work on them: its name must end in ${DEAD}`;
+    const what = `the queue ${queue} gets dead letters, but the Worker would process them: its name must end in ${DEAD}`;
     return [error(what, `dead_letter_queue = "…${DEAD}", here and at its consumer`)];
   }
   if (queue.endsWith(DEAD)) {
-    const what = `the queue ${queue} gets no dead letters, and the Worker would only record what it gets`;
-    return [error(what, `a name that does not end in ${DEAD}, or no consumer`)];
+    const what = `the queue ${queue} gets no dead letters, but the Worker would only record its messages`;
+    return [error(what, `use a name that does not end in ${DEAD}, or remove the consumer`)];
   }
   if (letters !== undefined) return [];
-  const what = `the queue ${queue} has no dead-letter queue: what fails there is dropped and not recorded`;
+  const what = `the queue ${queue} has no dead-letter queue: failed messages are dropped without a record`;
   return [error(what, `dead_letter_queue = "${queue}${DEAD}"`)];
 }
 
@@ -169,7 +169,7 @@ function checkBatches({ deployed, released }: Check): Finding[] {
   return [...sizes(deployed)].flatMap(([binding, consumer]) => {
     const most = meant.get(binding)?.max_batch_size;
     if (consumer === undefined || most === undefined || (consumer.max_batch_size ?? 0) <= most) return [];
-    const what = `the consumer of ${consumer.queue} takes ${consumer.max_batch_size} messages at once, and is made for ${most}`;
+    const what = `the consumer of ${consumer.queue} takes ${consumer.max_batch_size} messages at once, but supports ${most}`;
     return [warning(what, `max_batch_size = ${most}`)];
   });
 }
@@ -177,17 +177,17 @@ function checkBatches({ deployed, released }: Check): Finding[] {
 function checkVariables({ vars }: Deployment): Finding[] {
   const found: Finding[] = [];
   if (String(vars["ALLOW_PRIVATE_ENDPOINTS"]) === "true") {
-    const what = "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key may have private addresses called";
+    const what = "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key can make it call private addresses";
     found.push(error(what, 'ALLOW_PRIVATE_ENDPOINTS = "false"'));
   }
   if (String(vars["AT_REST"]) === "true") {
-    found.push(error("AT_REST is true: nothing would be played", 'AT_REST = "false"'));
+    found.push(error("AT_REST is true: no rollout would be played", 'AT_REST = "false"'));
   }
   if (Number(vars["LOCAL_PORT"] ?? 0) !== 0) {
-    found.push(error("LOCAL_PORT is set: browsers could sign in on loopback alone", "LOCAL_PORT = 0"));
+    found.push(error("LOCAL_PORT is set: browsers could only sign in on loopback", "LOCAL_PORT = 0"));
   }
   if (Number(vars["LIVE_OBJECT_CEILING"] ?? 0) !== 0) {
-    const what = "LIVE_OBJECT_CEILING bounds the rollouts at once: it is for machines with few open files";
+    const what = "LIVE_OBJECT_CEILING limits concurrent rollouts: it is only for machines with few open files";
     found.push(warning(what, "LIVE_OBJECT_CEILING = 0"));
   }
   return found;
@@ -199,11 +199,11 @@ function checkAccess({ vars }: Deployment): Finding[] {
   if (team === "" && audience === "") return [];
   const found: Finding[] = [];
   if (audience === "") {
-    const what = "ACCESS_TEAM_URL without ACCESS_AUDIENCE: nobody is signed in by Access";
+    const what = "ACCESS_TEAM_URL without ACCESS_AUDIENCE: Access signs nobody in";
     found.push(error(what, 'ACCESS_AUDIENCE = "…", the AUD tag of the application'));
   }
   if (!/^https:\/\/[^/]+\/?$/.test(team ?? "")) {
-    const what = "ACCESS_TEAM_URL is no https address of a team: nobody is signed in by Access";
+    const what = "ACCESS_TEAM_URL is not the https address of a team: Access signs nobody in";
     found.push(error(what, 'ACCESS_TEAM_URL = "https://TEAM.cloudflareaccess.com"'));
   }
   return found;
@@ -216,10 +216,10 @@ function checkSecrets({ deployed: { vars, secrets }, needed }: Check): Finding[]
   const unnamed = required.filter((name) => !secrets?.required?.includes(name));
   return [
     ...plain.map((name) => {
-      return error(`${name} is a secret and stands in the file`, `wrangler secret put ${name}, with a new value`);
+      return error(`${name} is a secret but is in the file`, `wrangler secret put ${name}, with a new value`);
     }),
     ...unnamed.map((name) => {
-      const what = `a deployment without ${name} would not be refused, and nothing would work`;
+      const what = `a deployment without ${name} would be accepted but would not work`;
       return error(what, `[secrets] required = ["${name}"]`);
     }),
   ];

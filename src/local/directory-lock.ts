@@ -152,7 +152,7 @@ async function endOrphan(orphan: ProcessMark): Promise<boolean> {
   process.kill(orphan.pid, "SIGKILL");
   for (let waited = 0; isRunning(orphan); waited += 10) {
     if (waited > ORPHAN_GONE_WITHIN_MS) {
-      throw new Error(`workerd ${orphan.pid}, left behind by an earlier run, does not end`);
+      throw new Error(`workerd ${orphan.pid}, left behind by an earlier run, cannot be stopped`);
     }
     await sleep(10);
   }

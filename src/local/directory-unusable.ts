@@ -27,7 +27,7 @@ export function directoryFault(error: unknown, directory: string): unknown {
   }
   if (!isIn(directory, error) || !(CLOSED.includes(code) || isUnmade(error))) return error;
   const why = error instanceof Error ? error.message : String(error);
-  const message = `${directory} cannot be used (${why}): make it a directory that you may write`;
+  const message = `${directory} cannot be used (${why}): use a directory that you can write to`;
   return new DirectoryUnusable("directory_unusable", message, error);
 }
 

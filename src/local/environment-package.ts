@@ -62,7 +62,7 @@ export function resolveEnvironmentPackage(reference: string, cwd: string): Envir
   const found = findInstalledEnvironment(reference, cwd);
   if (found !== null) return found;
   throw new NoEnvironmentPackage(
-    `no package ${reference} is installed here: install the one you mean, or name its folder: ./${reference}`,
+    `the package ${reference} is not installed here: install it, or use its folder: ./${reference}`,
   );
 }
 
@@ -86,18 +86,18 @@ function installedVersion(folder: string, name: string, wanted: string | undefin
 
 /** The package of exactly this folder. */
 export function environmentPackage(named: string): EnvironmentPackage {
-  if (!existsSync(named)) throw new NoEnvironmentPackage(`there is no folder ${named}`);
+  if (!existsSync(named)) throw new NoEnvironmentPackage(`the folder ${named} does not exist`);
   const folder = realpathSync(named);
   const { name, version, rollcall } = readManifest(folder);
   const module = rollcall?.environment;
   if (module === undefined) {
     throw new NoEnvironmentPackage(
-      `${join(folder, "package.json")} names no environment; add "rollcall": { "environment": "./environment.ts" }`,
+      `${join(folder, "package.json")} has no environment; add "rollcall": { "environment": "./environment.ts" }`,
     );
   }
   const entry = join(folder, module);
   if (!existsSync(entry)) {
-    throw new NoEnvironmentPackage(`${folder} has no ${module}, which its package.json names`);
+    throw new NoEnvironmentPackage(`${folder} has no ${module}, which is named in its package.json`);
   }
   return { id: idOf(name), version, folder, entry, digest: digestOf(folder, name, version) };
 }
@@ -115,7 +115,7 @@ function readManifest(folder: string): z.infer<typeof Manifest> {
   const file = join(folder, "package.json");
   if (!existsSync(file)) {
     throw new NoEnvironmentPackage(
-      `${folder} has no package.json; make a new environment with: rollcall env init <name>`,
+      `${folder} has no package.json; create an environment with: rollcall env init <name>`,
     );
   }
   try {

@@ -15,7 +15,7 @@ export async function importEnvironment(entry: string, file: string): Promise<En
   const loaded = await importModule(entry, file);
   const loader = loaded["loadEnvironment"];
   if (!isLoader(loader)) {
-    throw new NoEnvironmentPackage(`${entry} must export loadEnvironment, made with defineEnvironment`);
+    throw new NoEnvironmentPackage(`${entry} must export loadEnvironment, created with defineEnvironment`);
   }
   return { loadEnvironment: loader, exports: loaded };
 }
@@ -27,7 +27,7 @@ async function importModule(entry: string, file: string): Promise<Record<string,
     return await import(pathToFileURL(file).href);
   } catch (error) {
     const why = error instanceof Error ? ownStack(error) : String(error);
-    throw new NoEnvironmentPackage(`${entry} throws while it is loaded: ${why}`, { cause: error });
+    throw new NoEnvironmentPackage(`${entry} throws an error while loading: ${why}`, { cause: error });
   }
 }
 

@@ -36,7 +36,7 @@ function speaker(word: string): (refused: string | null) => void {
 /** `--permission` refuses no signals: the module could end its parent. */
 function refuseSignals(): void {
   const refuse = () => {
-    throw Object.assign(new Error("an environment that is tried sends no signals"), { code: "ERR_ACCESS_DENIED" });
+    throw Object.assign(new Error("an environment must not send signals"), { code: "ERR_ACCESS_DENIED" });
   };
   Object.assign(process, { kill: refuse, _kill: refuse, _debugProcess: refuse });
   syncBuiltinESMExports();

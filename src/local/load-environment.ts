@@ -76,9 +76,9 @@ async function tryInProcess(entry: string, file: string, ms: number, signal: Abo
     if (answer !== null) resolve(Refused.parse(answer.refused));
   });
   child.once("error", reject);
-  child.once("close", () => resolve(`${entry} ends its process while it is loaded`));
+  child.once("close", () => resolve(`${entry} ends its process while loading`));
   const seconds = ms / 1000;
-  const late = () => resolve(`${entry} computes for more than ${seconds} s while it is loaded`);
+  const late = () => resolve(`${entry} computes for more than ${seconds} s while loading`);
   const timer = setTimeout(late, ms);
   const stop = () => reject(signal?.reason);
   signal?.addEventListener("abort", stop);

@@ -44,7 +44,7 @@ export function refuseForeignData(directory: string, folder: string): void {
   const known = new Set(migrationsIn(folder));
   const foreign = appliedIn(join(directory, "store/d1")).find((name) => !known.has(name));
   if (foreign === undefined) return;
-  const message = `${directory} was written by another release of Rollcall, whose data this one does not read: move it away`;
+  const message = `${directory} was written by another release of Rollcall, whose data this release cannot read: move it away`;
   throw new DirectoryUnusable("directory_unusable", message, new Error(`it has the migration ${foreign}`));
 }
 

@@ -26,7 +26,7 @@ export const PACKAGE_ROOT = nearestPackage(import.meta.dirname);
 
 function nearestPackage(folder: string): string {
   if (existsSync(join(folder, "package.json"))) return folder;
-  if (folder === dirname(folder)) throw new Error("Rollcall's package.json is gone: install it again");
+  if (folder === dirname(folder)) throw new Error("Rollcall's package.json is missing: reinstall Rollcall");
   return nearestPackage(dirname(folder));
 }
 

@@ -340,7 +340,7 @@ async function launchOn(
 async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
   const policy = await startPolicyServer({
     port: policyPort(directory),
-    onLost: (reason) => say(`The policy server died: ${reason}. It comes back with the next start.`),
+    onLost: (reason) => say(`The policy server died: ${reason}. Restart Rollcall to start it again.`),
   });
   keepPolicyPort(directory, policy.port);
   return policy;

@@ -22,7 +22,7 @@ export async function freePort(wanted: number): Promise<number> {
   for (let port = wanted; port < Math.min(wanted + PORTS_TRIED, 65_536); port += 1) {
     if (!isRefusedByFetch(port) && (await isFree(port))) return port;
   }
-  throw new Error(`no free port from ${wanted} on (${PORTS_TRIED} tried)`);
+  throw new Error(`no free port from ${wanted} up (tried ${PORTS_TRIED})`);
 }
 
 function isFree(port: number): Promise<boolean> {

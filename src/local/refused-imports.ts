@@ -18,7 +18,7 @@ export function isRefusedImport(name: string): boolean {
 /** `importer`: the file that imports it. `target`: what the import leads to. */
 export function refusedImport(name: string, importer: string, target = name): string {
   const what = target === name ? JSON.stringify(name) : `${JSON.stringify(name)}, which is ${JSON.stringify(target)}`;
-  return `${importer} imports ${what}: an environment imports no module of Node or of Cloudflare`;
+  return `${importer} imports ${what}: an environment must not import modules of Node or Cloudflare`;
 }
 
 /** Marks a question of this plugin's own. */

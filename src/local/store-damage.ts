@@ -32,12 +32,12 @@ export function refuseDamage(directory: string, say: (line: string) => void): vo
     const why = headerFault(path);
     if (why === null) continue;
     say(
-      `${path} (an object of ${nameOf(file)}) is damaged: ${why}. Only what it holds is lost: restore it from a copy.`,
+      `${path} (an object of ${nameOf(file)}) is damaged: ${why}. Only its own data is lost: restore it from a copy.`,
     );
   }
   const isThere = files.some((file) => file.startsWith(`d1${sep}`) && hasTables(join(store, file)));
   if (isThere || !files.some(isObject)) return;
-  const gone = "is gone or holds no tables, and the objects that belong to it are there";
+  const gone = "is missing or has no tables, but its objects exist";
   throw damaged(directory, `${join(store, "d1")} (the database D1) ${gone}`);
 }
 
@@ -54,7 +54,7 @@ function databasesIn(store: string): string[] {
 function damaged(directory: string, what: string): DirectoryUnusable {
   return new DirectoryUnusable(
     "directory_unusable",
-    `${what}; restore it from a copy, or move ${directory} away to begin afresh`,
+    `${what}; restore it from a copy, or move ${directory} away to start fresh`,
     null,
   );
 }
@@ -75,7 +75,7 @@ function headerFault(path: string): string | null {
   const { size, header } = beginningOf(path);
   // A new one: a kill may leave it so.
   if (size === 0) return null;
-  if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it is no SQLite database";
+  if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it is not a SQLite database";
   const stored = header.readUInt16BE(16);
   const pageBytes = stored === 1 ? 65_536 : stored;
   // The count stands for what was written with the same change.

@@ -42,7 +42,7 @@ const IDLE_COUNTS = 10;
 const NEW_WITHIN_MS = 30_000;
 /** A workerd that lived longer than this did not die of what the one before it died of. */
 const SOON_MS = 5 * 60_000;
-const DIRECTORY_REMOVED = "its state directory was removed, and with it what it held; the next start makes a new one";
+const DIRECTORY_REMOVED = "its state directory was removed, with all its data; the next start creates a new one";
 /** Deaths in a row with no answer in between: whatever ends it each time is not going to be found out. */
 const MOST_DEATHS = 12;
 
@@ -217,9 +217,7 @@ export class WorkerdWatch {
   /** Everything in it waits for whatever hangs. */
   #end(): void {
     const seconds = this.#options.hungAfterMs / 1000;
-    this.#becomeDown(
-      `workerd ${this.pid()} answered nothing for ${seconds} s; it is ended, and started again on the same state.`,
-    );
+    this.#becomeDown(`workerd ${this.pid()} did not answer for ${seconds} s; it is restarted with the same state.`);
     // It is asked on until it is gone, and may be gone already.
     this.#silentMs = 0;
     this.#wasEnded = true;
@@ -228,7 +226,7 @@ export class WorkerdWatch {
 
   #noteDeath(): void {
     if (this.#dead) return;
-    this.#becomeDown(`workerd ${this.pid()} died; it is started again on the same state.`);
+    this.#becomeDown(`workerd ${this.pid()} died; it is restarted with the same state.`);
     this.#dead = true;
     this.#answering = false;
     this.#answer = Promise.withResolvers();
@@ -309,14 +307,14 @@ export class PendingWrites {
   isFull(): void {
     if (this.#full) return;
     this.#full = true;
-    this.#say("The disk is full: nothing is lost, and what runs goes on when there is room.");
+    this.#say("The disk is full: nothing is lost, and runs continue once there is space.");
   }
 
   /** The platform wrote something; it is over once nothing is pending here either. */
   hasRoom(): void {
     if (!this.#full || this.#pending.size > 0) return;
     this.#full = false;
-    this.#say("There is room on the disk again.");
+    this.#say("The disk has space again.");
   }
 
   /** What is pending is no longer true. */

@@ -15,7 +15,7 @@ const BEGUN = {
   schema: DeletionView,
   example: { state: "queued", counts: {}, finished_at: null },
 } as const;
-const WHERE = { location: "where it is read" };
+const WHERE = { location: "where to read it" };
 const BEGUN_WHOLE = { ...BEGUN, example: { ...BEGUN.example, kind: "project", target_id: EXAMPLE.project } } as const;
 
 export const deletionOperations: readonly Operation[] = [
@@ -25,10 +25,10 @@ export const deletionOperations: readonly Operation[] = [
     permission: "runs:write",
     summary: "Delete a run and all it left; asking again gives the same deletion",
     description:
-      "From here on the run is 404. A job cancels what is in flight and waits for its end; then it removes the run's objects, its files, its rows, and the evals that a training run began. Refused while an unfinished run scores what this one left.",
+      "From now on the run is 404. A job cancels its rollouts in flight and waits for them; then it deletes the run's objects, files and rows, and the evals of a training run. Refused while an unfinished run rescores this one.",
     reply: {
       ...BEGUN,
-      description: "The deletion, which goes on by itself",
+      description: "The deletion, which has started",
       headers: WHERE,
     },
     errors: ["conflict"],
@@ -41,8 +41,8 @@ export const deletionOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Delete a project, by id or name, with everything in it",
     description:
-      "Its keys are refused from here on. A job deletes its runs, datasets, endpoints, secrets, judge results and keys. It takes a key of the whole organisation. An organisation may be left without a project.",
-    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+      "Its keys are refused from now on. A job deletes its runs, datasets, endpoints, secrets, judgements and keys. Needs a key of the whole organisation. The last project can be deleted too.",
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which has started", headers: WHERE },
     handle: async (context) => {
       const { caller, now } = context.var;
       const begun = await service(context).deleteProject(context.env, caller, pathParam(context, "id"), now());
@@ -56,9 +56,9 @@ export const deletionOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Delete the organisation of the key with everything in it",
     description:
-      "All its keys are refused from here on, the one that asks included: keep the id of the deletion. The operator of the deployment can read it. While a key of it with `operator` works, only such a key deletes it: `conflict`.",
+      "All its keys are refused from now on, including the calling one: keep the id of the deletion, which the operator of the deployment can read. While the organisation has an active key with `operator`, only such a key can delete it: `conflict`.",
     body: { schema: OrganizationDeletion },
-    reply: { ...BEGUN_WHOLE, description: "The deletion, which goes on by itself", headers: WHERE },
+    reply: { ...BEGUN_WHOLE, description: "The deletion, which has started", headers: WHERE },
     errors: ["conflict"],
     handle: async (context) => {
       const { caller, now } = context.var;
@@ -84,7 +84,7 @@ export const deletionOperations: readonly Operation[] = [
     route: "GET /v1/deletions/{id}",
     permission: ["runs:read", "operator"],
     reach: "organization",
-    summary: "Read how far a deletion is, or its receipt",
+    summary: "Read the progress or the receipt of a deletion",
     reply: { description: "The deletion", schema: DeletionView },
     handle: async (context) => {
       const { caller } = context.var;

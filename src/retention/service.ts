@@ -93,13 +93,12 @@ export async function deleteOrganization(
 }
 
 function ofOperator(): Result<never> {
-  const message =
-    "a key of this organisation has the scope operator, and would end with it: delete it with a key that has operator";
+  const message = "a key of this organisation has the scope operator and would be deleted: use a key with operator";
   return refuse("conflict", message, null);
 }
 
 function tooNarrow(what: string): Result<never> {
-  return refuse("forbidden", `${what} is deleted with a key of the whole organisation`, null);
+  return refuse("forbidden", `deleting ${what} needs a key of the whole organisation`, null);
 }
 
 /** Those of the caller's reach, and to an operator anybody's. */

@@ -47,7 +47,7 @@ export async function* followEvents(
     if (standing.ended) return;
     await transport.pause(standing.retryMs, options.signal);
   }
-  throw new DOMException(`the event stream ${url} stays silent`, "TimeoutError");
+  throw new DOMException(`the event stream ${url} sent nothing`, "TimeoutError");
 }
 
 /** The events of one connection, which may break off; `standing` says how far it came. */

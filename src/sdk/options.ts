@@ -19,7 +19,7 @@ export interface Page<T> {
 
 /** Which page of a list; `Place`: how the list names the place at which a page ended. */
 export interface PageQuery<Place = string> {
-  /** `last_id` of the page before, unless the list says otherwise; default: from the start. */
+  /** `last_id` of the previous page, unless the list says otherwise; default: from the start. */
   readonly after?: Place | undefined;
   /** How many a page: 1 to 100, default 20, unless the list says otherwise. */
   readonly limit?: number | undefined;
@@ -40,7 +40,7 @@ export interface UsageQuery {
   readonly group_by?: readonly UsageGroup[] | undefined;
   /** Buckets a page. */
   readonly limit?: number | undefined;
-  /** `next_page` of the page before. */
+  /** `next_page` of the previous page. */
   readonly page?: number | undefined;
 }
 

@@ -36,7 +36,7 @@ export async function readReportFile(
   return { format: "rollcall.report/1", exported_at: now, run, histograms, firsts, rollouts, left_out };
 }
 
-/** The file is for anybody, and says nothing of what was asked. */
+/** The file is for anybody, and says nothing about what was asked. */
 function withoutPrompt(rollout: RolloutSummary): RolloutSummary {
   return { ...rollout, task_text: null };
 }

@@ -50,7 +50,7 @@ export async function requestErrorOf(reply: Response): Promise<ApiRequestError> 
 
 /** A reply of status 2xx that is not what the API writes: whoever answers is no Rollcall platform. */
 export function unreadableReply(reply: Response, text: string): ApiRequestError {
-  const message = `the reply is none of Rollcall's: ${text.slice(0, QUOTED)}`;
+  const message = `the reply is not from Rollcall: ${text.slice(0, QUOTED)}`;
   const refusal = { code: "unreadable", message, param: null, type: "api_error" } as const;
   const requestId = reply.headers.get("x-request-id");
   return new ApiRequestError(reply.status, refusal, { requestId, retryAfterMs: null });

@@ -53,7 +53,7 @@ export class Requests extends Transport {
     return this.request(this.base + path, call, read);
   }
 
-  /** A list whose next page is asked for by the `last_id` of the page before. */
+  /** A list whose next page is asked for by the `last_id` of the previous page. */
   list<T, P extends Page<T> = Page<T>>(
     path: string,
     query: PageQuery<unknown>,
@@ -107,7 +107,7 @@ export function headersOf(contentType: string, idempotencyKey: string = crypto.r
 async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   // Not text(): workerd warns of a content type it does not know to be text.
   const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
-  if (lines.pop() !== "") throw new TypeError("the page of rows was cut short");
+  if (lines.pop() !== "") throw new TypeError("the page of rows is incomplete");
   return {
     rows: lines.map((line) => parsed<T>(line, reply)),
     headers: reply.headers,

@@ -228,7 +228,7 @@ export async function splitObjects(
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const size = objects.reduce((sum, { bytes }) => sum + bytes, 0);
   if (joined.byteLength !== size) {
-    throw new BatchDigestError(`the objects have ${size} bytes, and ${joined.byteLength} came`);
+    throw new BatchDigestError(`expected ${size} bytes of objects, but received ${joined.byteLength}`);
   }
   let from = 0;
   const parts = objects.map(({ bytes }) => {
@@ -244,6 +244,6 @@ export async function checkDigest(bytes: Uint8Array<ArrayBuffer>, sha256: string
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
   if (found !== sha256) {
-    throw new BatchDigestError(`an object's digest is ${found}, not ${sha256}`);
+    throw new BatchDigestError(`the digest of an object is ${found}, not ${sha256}`);
   }
 }

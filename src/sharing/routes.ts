@@ -24,12 +24,12 @@ export const reportLinkOperations: readonly Operation[] = [
     id: "createReportLink",
     route: `POST ${OF_RUN}`,
     permission: "runs:write",
-    summary: "Make a link by which anybody reads the run's report",
+    summary: "Create a link that lets anybody read the run's report",
     description:
-      "Its `url` is shown here and never again. Whoever has it sees name, environment, model, counts and report, and neither a prompt nor a completion, until it ends or is taken back.",
+      "Its `url` is shown only once. It shows name, environment, model, counts and report, but no prompts and completions, until it expires or is revoked.",
     headers: {
       "Idempotency-Key":
-        "the same key and body again makes nothing, and answers without the link: it was said once and is kept nowhere",
+        "a repeat with the same key and body creates nothing, and its reply lacks the link, which is shown only once",
     },
     body: { schema: ReportLinkRequest },
     reply: { status: 201, description: "The link", schema: CreatedReportLink, headers: CREATED_HEADERS },
@@ -42,7 +42,7 @@ export const reportLinkOperations: readonly Operation[] = [
     permission: "runs:read",
     summary: "List the links to the run's report",
     query: PageQuery,
-    reply: { description: "One page of links, without what stands in them", schema: ReportLinkList },
+    reply: { description: "One page of links, without their URLs", schema: ReportLinkList },
     handle: listOfRun,
   },
   {
@@ -50,9 +50,9 @@ export const reportLinkOperations: readonly Operation[] = [
     urgent: true,
     route: `DELETE ${FOLDER}/{id}`,
     permission: "runs:write",
-    summary: "Take a link back: within 5 seconds nobody reads the report by it",
+    summary: "Revoke a link: it stops working within 5 seconds",
     reply: {
-      description: "It is gone",
+      description: "Revoked",
       schema: Deleted,
       example: { object: "report_link", id: EXAMPLE.reportLink },
     },
@@ -64,9 +64,9 @@ export const reportLinkOperations: readonly Operation[] = [
     permission: "anybody",
     proof: "report_link",
     reach: "organization",
-    summary: "Read the report that a link leads to",
+    summary: "Read the report of a link",
     description:
-      "It needs no key: the proof is the link's token, which stands behind the `#` of its `url`. Of a run under way it may be a few seconds old.",
+      "It needs no key, but the link's token, which is after the `#` of its `url`. For a running run it may be a few seconds old.",
     reply: { description: "The report", schema: SharedReport },
     errors: ["unauthorized", "rate_limited"],
     handle: readShared,
@@ -103,5 +103,5 @@ async function readShared(context: ApiContext): Promise<Response> {
   const token = bearerOf(context, "token");
   const report = await service(context).readSharedReport(context.env, token, context.var.now());
   if (report !== null) return context.json(report);
-  return await refuseStranger(context, unauthorized("there is no such report, or its link has ended"));
+  return await refuseStranger(context, unauthorized("this report does not exist, or its link has expired"));
 }

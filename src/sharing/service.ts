@@ -26,7 +26,7 @@ const REMEMBERED_MS = 2000;
 const REMEMBERED = 100;
 const REWARDS = HistogramQuery.parse({});
 
-/** `url` of the reply is said here only. */
+/** `url` of the reply is shown only here. */
 export async function createReportLink(
   env: Env,
   { scope, caller, runId }: { readonly scope: Scope; readonly caller: Caller; readonly runId: string },
@@ -57,7 +57,11 @@ export async function createReportLink(
 /** There is no such run, or it has as many links as it may. */
 async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<never>> {
   if ((await getRun(env.DB, scope, runId)) === null) return notFound("run", runId);
-  return refuse("conflict", `${runId} has ${LIMITS.reportLinksPerRun} links: take some back`, null);
+  return refuse(
+    "conflict",
+    `${runId} already has ${LIMITS.reportLinksPerRun} links, the maximum: revoke some first`,
+    null,
+  );
 }
 
 interface Remembered {

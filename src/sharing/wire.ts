@@ -22,7 +22,7 @@ export const ReportLinkRequest = namedInput("ReportLinkRequest", {
     .min(60)
     .max(90 * DAY_S)
     .default(7 * DAY_S)
-    .describe("seconds until it ends: at most 90 days"),
+    .describe("seconds until it expires; at most 90 days"),
 });
 export type ReportLinkRequest = z.output<typeof ReportLinkRequest>;
 export type ReportLinkRequestInput = z.input<typeof ReportLinkRequest>;
@@ -39,7 +39,7 @@ export type ReportLinkView = z.infer<typeof ReportLinkView>;
 export const ReportLinkList = listOf(ReportLinkView, "ReportLinkList", EXAMPLE.reportLink);
 
 export const CreatedReportLink = ReportLinkView.extend({
-  url: MaybeText.describe("what to send, said here only; null in the answer to a repeat").meta({
+  url: MaybeText.describe("the link to send, shown only here; null in the reply to a repeat").meta({
     example: `https://rollcall.example/shared#${EXAMPLE.reportToken}`,
   }),
 }).meta({ id: "CreatedReportLink" });
@@ -54,10 +54,10 @@ export const SharedReport = named("SharedReport", {
   environment: BuiltEnvironment,
   model: z.string().meta({ example: "qwen3-4b" }),
   counts: RunCounts,
-  report: RunReport.describe("without any money: prices, costs, charges, what counted against a cap"),
-  histogram: Histogram.nullable().describe("of the rewards; null where the run can no longer be asked"),
+  report: RunReport.describe("without amounts: prices, costs, charges, counts against a cap"),
+  histogram: Histogram.nullable().describe("of the rewards; null if the run can no longer be read"),
   created_at: Seconds,
   finished_at: Seconds.nullable(),
-  expires_at: Seconds.describe("when the link ends"),
+  expires_at: Seconds.describe("when the link expires"),
 });
 export type SharedReport = z.infer<typeof SharedReport>;

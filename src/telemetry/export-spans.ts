@@ -2,7 +2,7 @@
  * Spans of a segment's rollouts to the collector of the deployment, if it has one, once the segment is folded.
  *
  * Invariants. Nothing depends on it: it never throws, and what no collector takes is counted, logged and forgotten. A
- * collector that is away is not asked again for a minute in this isolate, so that at most 11 s of that minute are spent
+ * collector that is away is not called again for a minute in this isolate, so that at most 11 s of that minute are spent
  * on it. A segment takes at most `MOST_REQUESTS`, of `SPAN_BYTES` each.
  */
 
@@ -23,7 +23,7 @@ const SPAN_BYTES = 1024 * 1024;
 const SPANS_AT_ONCE = 1000;
 const AWAY_MS = 60_000;
 
-/** Until when the collector is not asked. */
+/** Until when the collector is not called. */
 let awayUntil = 0;
 
 /** For tests, which share an isolate. */

@@ -73,10 +73,10 @@ function takenOf(said: string): SpansSent {
   const rejected = Number(partial ?? 0);
   return rejected === 0
     ? ALL_TAKEN
-    : { rejected, error: `refused in part: ${said.slice(0, SAID_CHARACTERS)}`, away: false };
+    : { rejected, error: `partly refused: ${said.slice(0, SAID_CHARACTERS)}`, away: false };
 }
 
-/** `key=value` pairs with commas between them, percent-encoded, as `OTEL_EXPORTER_OTLP_HEADERS` has them. */
+/** `key=value` pairs separated by commas, percent-encoded, as `OTEL_EXPORTER_OTLP_HEADERS` has them. */
 export function headersOf(text: string): Record<string, string> {
   const pairs = text.split(",").flatMap((pair) => {
     const [name = "", ...rest] = pair.split("=");

@@ -13,9 +13,9 @@ export const metricsOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Read counts and latencies of the whole deployment",
     description:
-      "For Prometheus. The scope `metrics` is about the deployment, as `operator` is: `admin` does not include it, and a " +
-      "key with `operator` makes keys that have it. A scrape takes at most 24 reads. What it tells names no customer; " +
-      "endpoints stand under their ids.",
+      "For Prometheus. The scope `metrics` concerns the deployment, like `operator`: `admin` does not include it, and a " +
+      "key with `operator` can create keys with it. A scrape takes at most 24 reads. It names no customers; " +
+      "endpoints appear with their ids.",
     reply: {
       description: "Prometheus' text format 0.0.4",
       contentType: "text/plain",

@@ -65,14 +65,14 @@ class Reads {
     const failed = PARTS.map((part) => ({ labels: { part }, value: this.#failed[part] }));
     return [
       gauge("rollcall_scrape_reads", "Reads that this scrape took", [{ value: this.#calls.count }]),
-      gauge("rollcall_scrape_failed_reads", "Reads of this scrape that failed: what they tell is left out", failed),
+      gauge("rollcall_scrape_failed_reads", "Reads of this scrape that failed; their metrics are left out", failed),
     ];
   }
 }
 
 function build(): Family[] {
   const labels = { api: "1", rollout_schema: String(ROLLOUT_SCHEMA) };
-  return [gauge("rollcall_build_info", "What is deployed", [{ labels, value: 1 }])];
+  return [gauge("rollcall_build_info", "The deployed release", [{ labels, value: 1 }])];
 }
 
 async function readDatabase(env: Env, reads: Reads): Promise<Family[]> {
@@ -109,8 +109,10 @@ function totalFamilies(totals: readonly Total[]): Family[] {
       rollouts,
     ),
     counter("rollcall_dead_letters_total", "Messages that a queue gave up on", [{ value: numberOf("dead_letters") }]),
-    counter("rollcall_spans_dropped_total", "Spans that no collector took", [{ value: numberOf("spans_dropped") }]),
-    counter("rollcall_payment_events_unposted_total", "Events of payments whose money is in no ledger", [
+    counter("rollcall_spans_dropped_total", "Spans that the collector did not accept", [
+      { value: numberOf("spans_dropped") },
+    ]),
+    counter("rollcall_payment_events_unposted_total", "Payment events whose money is in no ledger", [
       { value: numberOf("events_unposted") },
     ]),
   ];

@@ -31,7 +31,7 @@ export async function beginRun(
   if (trigger.disabled_at !== null) return triggerDisabled();
   const payer = await accounts().whoStillMay(env, scope, trigger.created_by, "runs:write", now);
   if (payer === null) {
-    const message = `${trigger.created_by}, whose runs these are, may start none any more: change the trigger's run with another key`;
+    const message = `${trigger.created_by}, who owns these runs, may no longer start runs: change the trigger's run with another key`;
     return refuse("forbidden", message, null);
   }
   const request = filled(trigger.run, filling);

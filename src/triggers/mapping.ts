@@ -1,4 +1,4 @@
-/** What a payload comes to: whether it is one that begins a run, and what it fills into the run's request. */
+/** The result of a payload: whether it is one that begins a run, and what it fills into the run's request. */
 import { findRawNumber, sayInexact } from "../contract/exact-json.ts";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { formatPath } from "../core/field-path.ts";
@@ -34,16 +34,16 @@ export function fillingOf(
   for (const [target, path] of Object.entries(map)) {
     const read = readPayloadPath(path);
     const value = read.ok ? valueIn(payload, read.steps) : undefined;
-    if (value === undefined) return refused(target, `the payload has nothing at ${path}`);
+    if (value === undefined) return refused(target, `the payload has no value at ${path}`);
     if (holdsMore(value, VALUES_HELD) || JSON.stringify(value).length > VALUE_CHARACTERS) {
-      return refused(target, `what stands at ${path} is over ${VALUE_CHARACTERS} characters of JSON`);
+      return refused(target, `the value at ${path} is over ${VALUE_CHARACTERS} characters of JSON`);
     }
     const raw = findRawNumber(value, path);
     if (raw !== null) return refused(target, `${raw.path}: ${sayInexact(raw.source)}`);
     const odd = findOddity(value, path);
     if (odd !== null) return refused(target, `${odd.path} ${odd.message}`);
     if (mayHoldKey(target) && holdsKey(value)) {
-      return refused(target, `what stands at ${path} has a key in it: ${NO_KEY}`);
+      return refused(target, `the value at ${path} contains a key: ${NO_KEY}`);
     }
     taken.push([target, value]);
   }
@@ -51,7 +51,7 @@ export function fillingOf(
 }
 
 /** What fills in waits on disk as it is, and so does the run's template. */
-export const NO_KEY = "a trigger keeps no key: make an endpoint with it, and name that";
+export const NO_KEY = "triggers cannot store keys: create an endpoint with the key and use its name";
 
 /** A field under which endpoints are given, with their keys if they have any. */
 function mayHoldKey(target: string): boolean {
@@ -70,7 +70,7 @@ export function filled(run: JsonObject, filling: Filling): { readonly ok: true; 
     const read = readTarget(target);
     if (!read.ok) return refused(target, read.message);
     const next = withValue(request, read.names, value);
-    if (next === null) return refused(target, `no object of the run stands above ${formatPath(read.names)}`);
+    if (next === null) return refused(target, `${formatPath(read.names)} is not inside an object of the run`);
     request = next;
   }
   return { ok: true, value: request };

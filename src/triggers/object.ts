@@ -149,7 +149,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
         return this.#store.add({ ...begins, state: "accepted", error: null, try_at: now + TAKEN_UP_MS }, true, now);
       }
       if (concurrency === "queue" && this.#store.count("waiting") >= LIMITS.triggerWaiting) {
-        const message = `${LIMITS.triggerWaiting} deliveries wait for their turn already`;
+        const message = `${LIMITS.triggerWaiting} deliveries are already waiting`;
         const error: Refusal = { code: "rate_limited", message, param: null };
         return this.#store.add({ ...plain, state: "refused", error }, false, now);
       }
@@ -210,7 +210,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     } catch (thrown) {
       logError("trigger began no run", idsOfTrigger(of), thrown);
       if (!this.#tombstone.stands && !this.#again(pending)) {
-        const message = "no run could be begun for a day";
+        const message = "no run could be started for a day";
         await this.#refuse(of, pending, { code: "internal", message, param: null });
       }
     } finally {
@@ -323,7 +323,7 @@ function outcomeOf(found: LoggedDelivery | null, duplicate: boolean): DeliveryOu
     return { run_id: null, duplicate, state: "refused", reason: gone.message, error: gone };
   }
   const { run_id, state, error, superseded_by } = found;
-  const reason = superseded_by === null ? (error?.message ?? null) : "a later delivery took its place";
+  const reason = superseded_by === null ? (error?.message ?? null) : "a later delivery replaced it";
   return { run_id, duplicate, state, reason, error: state === "refused" ? error : null };
 }
 

@@ -25,7 +25,7 @@ export function readPayloadPath(text: string): ReadPath {
     const rest = text.slice(at);
     const [whole = "", name, index] = stepOf(rest);
     if (whole === "") return bad(`at character ${at + 1}: takes .name or [number], no wildcard, filter or slice`);
-    if (name === "__proto__") return bad(`at character ${at + 1}: __proto__ is not a name`);
+    if (name === "__proto__") return bad(`at character ${at + 1}: __proto__ is not a valid name`);
     steps.push(name ?? Number(index));
     at += whole.length;
   }
@@ -39,7 +39,8 @@ export function readTarget(text: string): { readonly ok: true; readonly names: r
   const names = text.split(".");
   if (names.length > DEEPEST_TARGET) return bad(`has more than ${DEEPEST_TARGET} names`);
   const wrong = names.find((name) => !TARGET_NAME.test(name) || name === "__proto__");
-  if (wrong !== undefined) return bad(`${JSON.stringify(wrong)} is not a name: names of fields with dots between them`);
+  if (wrong !== undefined)
+    return bad(`${JSON.stringify(wrong)} is not a valid path: use field names separated by dots`);
   return { ok: true, names };
 }
 

@@ -1,4 +1,4 @@
-/** A delivery at a trigger's address: who sent it, what it comes to, and whether it is the first of its kind. */
+/** A delivery at a trigger's address: who sent it, what it does, and whether it is the first of its kind. */
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";

@@ -29,10 +29,10 @@ import {
 const PATH = "/v1/triggers";
 const ONE = `${PATH}/{id}`;
 const WITHOUT_SECRET = { description: "The trigger, without its secret" };
-const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: nothing is made" };
+const NOT_NEEDED = { "Idempotency-Key": "accepted but not needed: nothing is created" };
 
 const DeliveriesQuery = z.strictObject({
-  after: wholeNumber(1).optional().describe("id of the last delivery of the page before").meta({ example: "41" }),
+  after: wholeNumber(1).optional().describe("id of the last delivery of the previous page").meta({ example: "41" }),
   limit: PageLimit,
 });
 
@@ -49,9 +49,9 @@ export const triggerOperations: readonly Operation[] = [
     find: ({ env, var: { scope } }, nameOrId) => findTrigger(env.DB, scope, nameOrId),
     show: (context, triggers) => triggers.map((trigger) => triggerViewOf(trigger, originOf(context))),
     create: {
-      summary: "Make an address at which somebody else's webhook begins a run",
+      summary: "Create a trigger: an address where another platform's webhook starts runs",
       description:
-        "The run is checked with placeholders where payloads will fill in. Its runs are those of whoever makes it, who needs `runs:write` too.",
+        "The run is validated with placeholders for payload values. Its runs belong to the caller, who also needs `runs:write`.",
       body: { schema: TriggerRequest },
       reply: { description: "The trigger", schema: CreatedTrigger },
       errors: ["not_found", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
@@ -65,9 +65,9 @@ export const triggerOperations: readonly Operation[] = [
     },
     get: { summary: "Read a trigger, by id or name", reply: WITHOUT_SECRET },
     update: {
-      summary: "Change a trigger, by id or name: only what is named",
+      summary: "Change a trigger, by id or name: only the given fields",
       description:
-        "Whoever changes `run`, `map`, `when` or `secret` is whose runs they are from then on. All but a `name` and `disabled: true` needs `runs:write`. A new secret holds at once.",
+        "After a change of `run`, `map`, `when` or `secret`, the runs belong to the caller who made it. Changes other than `name` and `disabled: true` need `runs:write`. A new secret applies at once.",
       body: { schema: TriggerPatch, example: { disabled: true } },
       reply: { ...WITHOUT_SECRET, example: { disabled: true } },
       errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
@@ -78,7 +78,7 @@ export const triggerOperations: readonly Operation[] = [
     },
     delete: {
       summary: "Delete a trigger and its log, by id or name",
-      description: "What waits for its turn begins no more. Runs that it began go on.",
+      description: "Waiting deliveries start no more runs. Runs that it started continue.",
       urgent: true,
       run: (context, trigger) => service(context).deleteTrigger(context.env, context.var.scope, trigger),
     },
@@ -87,9 +87,9 @@ export const triggerOperations: readonly Operation[] = [
     id: "listTriggerDeliveries",
     route: `GET ${ONE}/deliveries`,
     permission: "triggers:read",
-    summary: "Read what came to a trigger, newest first, and what became of each",
+    summary: "List the deliveries of a trigger and their results, newest first",
     description:
-      "The last 1,000, and of those that nobody signed a sample: at most six a minute, 100 in all. What was refused stands with its reason.",
+      "The last 1,000, and a sample of unsigned deliveries: at most six a minute, 100 in total. Refused deliveries show the reason.",
     query: DeliveriesQuery,
     reply: { description: "One page of deliveries", schema: TriggerDeliveryList },
     handle: listDeliveries,
@@ -99,11 +99,11 @@ export const triggerOperations: readonly Operation[] = [
     route: `POST ${ONE}/test`,
     costMs: RUN_COST_MS,
     permission: "triggers:write",
-    summary: "Tell what a payload would do; nothing is begun",
+    summary: "Try a payload without starting a run",
     description: "With `headers` and the exact `body`, its signature is checked as well.",
     headers: NOT_NEEDED,
     body: { schema: TriggerTestRequest },
-    reply: { description: "What would come of it", schema: TriggerTest },
+    reply: { description: "The result", schema: TriggerTest },
     handle: async (context) => {
       const request = await readBody(context, TriggerTestRequest);
       return answer(context, deliveries(context).testTrigger, request, context.var.now());
@@ -113,21 +113,21 @@ export const triggerOperations: readonly Operation[] = [
     id: "receiveDelivery",
     route: "POST /hooks/{id}",
     permission: "anybody",
-    summary: "For senders of webhooks: begin the trigger's run",
+    summary: "For webhook senders: start the trigger's run",
     description:
-      "Signed as the trigger says. The same delivery again is told the same run. What begins nothing because `when` is not met is 202 too. A run that is refused is answered with its refusal.",
+      "Signed in the trigger's scheme. A repeated delivery gets the same run. The answer is also 202 if `when` is not met and no run starts. If the run is refused, the answer is its error.",
     headers: {
-      "webhook-id": "of `standard`: the delivery, without a dot",
-      "webhook-timestamp": "of `standard`: seconds since the epoch, at most 300 from now",
-      "webhook-signature": "of `standard`: `v1,` and base64, several with spaces between them",
+      "webhook-id": "for `standard`: id of the delivery, without a dot",
+      "webhook-timestamp": "for `standard`: seconds since the epoch, at most 300 from now",
+      "webhook-signature": "for `standard`: `v1,` and base64, several separated by spaces",
       "X-Hub-Signature-256": "of `github`",
-      "X-GitHub-Delivery": "of `github`: the delivery",
-      "X-GitHub-Event": "of `github`; `ping` is answered and begins nothing",
-      "X-Webhook-Secret": "of `huggingface`: the secret itself",
-      "Idempotency-Key": "accepted and not needed: a delivery begins one run",
+      "X-GitHub-Delivery": "for `github`: id of the delivery",
+      "X-GitHub-Event": "for `github`; `ping` is answered but starts nothing",
+      "X-Webhook-Secret": "for `huggingface`: the secret itself",
+      "Idempotency-Key": "accepted but not needed: a delivery starts one run",
     },
     body: { schema: AnyObject, example: { ref: "refs/heads/main", after: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } },
-    reply: { status: 202, description: "What became of it", schema: TriggerReceipt },
+    reply: { status: 202, description: "The result", schema: TriggerReceipt },
     errors: [
       ...(["not_found", "invalid_signature", "stale_timestamp", "rate_limited", "conflict", "forbidden"] as const),
       ...(["unknown_field", "invalid_row", "unmet_need", "missing_judge", "url_not_allowed", "storage_full"] as const),

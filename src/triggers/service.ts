@@ -68,7 +68,11 @@ export async function createTrigger(
 }
 
 function tooMany(): Result<never> {
-  return refuse("conflict", `a project has ${LIMITS.triggersPerProject} triggers at most: delete some`, null);
+  return refuse(
+    "conflict",
+    `the project already has ${LIMITS.triggersPerProject} triggers, the maximum: delete some first`,
+    null,
+  );
 }
 
 /**
@@ -135,7 +139,7 @@ export async function readTriggerDeliveries(
 
 function refusePayer({ permissions, runId }: Caller): Result<never> | null {
   if (runId === null && permits(permissions, "runs:write")) return null;
-  return refuse("forbidden", "a trigger begins runs of yours: this key lacks the scope runs:write", null);
+  return refuse("forbidden", "a trigger starts runs for you: this key lacks the scope runs:write", null);
 }
 
 /** With placeholders where payloads will fill in; what is wrong there is for a payload to tell. */
@@ -170,5 +174,5 @@ function newSecret(): string {
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `there is a trigger called ${name} already`, "name");
+  return refuse("conflict", `a trigger called ${name} already exists`, "name");
 }

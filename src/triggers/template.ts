@@ -51,7 +51,7 @@ export function checkTemplate(
 function wrongItself(issues: readonly Issue[], targets: readonly string[], request: JsonObject): SaidIssue | null {
   const undeclared = targets.find((target) => issues.some((issue) => leavesOut(issue, target)));
   if (undeclared !== undefined) {
-    return said(`map.${undeclared}: is no field of a run`, `map.${undeclared}`).error;
+    return said(`map.${undeclared}: is not a field of a run`, `map.${undeclared}`).error;
   }
   const others = issues.filter(({ path }) => !targets.some((target) => isWithin(path, target)));
   return others.length === 0 ? null : within("run", sayFirst(others, request));
@@ -71,10 +71,10 @@ function badPath(map: Readonly<Record<string, string>>, when: JsonObject): SaidI
     const [to, from] = [readTarget(target), readPayloadPath(path)];
     if (!to.ok) return said(`map: ${JSON.stringify(target)} ${to.message}`, "map").error;
     if (!from.ok) return said(`map.${target}: ${JSON.stringify(path)} ${from.message}`, `map.${target}`).error;
-    if (target === "kind") return said("map.kind: a trigger begins runs of one kind", "map.kind").error;
+    if (target === "kind") return said("map.kind: a trigger starts runs of one kind", "map.kind").error;
     const above = Object.keys(map).find((other) => target.startsWith(`${other}.`));
     if (above !== undefined)
-      return said(`map.${target}: stands inside of ${above}, which is mapped too`, `map.${target}`).error;
+      return said(`map.${target}: is inside ${above}, which is also mapped`, `map.${target}`).error;
   }
   return null;
 }

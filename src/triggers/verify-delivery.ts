@@ -74,11 +74,11 @@ async function standard(received: Received): Promise<Result<Signed>> {
   const given = (headers.get("webhook-signature") ?? "").split(" ").slice(0, SIGNATURES);
   // With a dot in the id it could not be told where the id ends in what is signed.
   if (!ID.test(id) || id.includes(".") || !/^\d{1,12}$/.test(timestamp)) {
-    return unsigned("webhook-id and webhook-timestamp do not name a delivery");
+    return unsigned("webhook-id or webhook-timestamp is missing or invalid");
   }
   const signatures = given.flatMap((one) => (one.startsWith("v1,") ? [Buffer.from(one.slice(3), "base64")] : []));
   const signed = await isSigned(verifyingKeys(secret), `${id}.${timestamp}.${body}`, signatures);
-  if (!signed) return unsigned("no v1 signature in webhook-signature is of this id, time and body");
+  if (!signed) return unsigned("no v1 signature in webhook-signature matches this id, time and body");
   if (Math.abs(now / 1000 - Number(timestamp)) > SIGNED_S) {
     return refuse("stale_timestamp", `it was signed more than ${SIGNED_S} s from now`, "webhook-timestamp");
   }
@@ -93,10 +93,10 @@ async function github(received: Received): Promise<Result<Signed>> {
   const [, hex] = /^sha256=([0-9a-f]{64})$/.exec(headers.get("x-hub-signature-256") ?? "") ?? [];
   const signatures = hex === undefined ? [] : [Buffer.from(hex, "hex")];
   if (!(await isSigned([Buffer.from(secret, "utf8")], body, signatures))) {
-    return unsigned("X-Hub-Signature-256 is not of this body");
+    return unsigned("X-Hub-Signature-256 does not match the body");
   }
   const id = headers.get("x-github-delivery") ?? "";
-  if (!ID.test(id)) return refuse("invalid_request", "X-GitHub-Delivery does not name a delivery", "X-GitHub-Delivery");
+  if (!ID.test(id)) return refuse("invalid_request", "X-GitHub-Delivery is missing or invalid", "X-GitHub-Delivery");
   const event = headers.get("x-github-event");
   return await read(received, () => ({ ids: [id, bodyId(body)], event, ping: event === "ping" }));
 }
@@ -104,7 +104,7 @@ async function github(received: Received): Promise<Result<Signed>> {
 async function huggingface(received: Received): Promise<Result<Signed>> {
   const { secret, headers, body } = received;
   if (!isSameText(headers.get("x-webhook-secret") ?? "", secret)) {
-    return unsigned("X-Webhook-Secret is not the trigger's");
+    return unsigned("X-Webhook-Secret does not match");
   }
   return await read(received, (payload) => {
     const { scope, action } = isRecord(payload) && isRecord(payload["event"]) ? payload["event"] : {};

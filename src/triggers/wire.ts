@@ -58,13 +58,13 @@ const TOO_MANY = { error: `at most ${LIMITS.triggerPaths} of them` };
 const Scalar = z.union([ShownText.max(512), z.number(), z.boolean(), z.null()]);
 
 const Fields = {
-  run: shortObject(LIMITS.triggerRunCharacters, "upload rows as a dataset, and name that")
-    .describe("the run it begins, as POST /v1/runs takes it; without keys: endpoints are named, not given with one")
+  run: shortObject(LIMITS.triggerRunCharacters, "upload the rows as a dataset and use its name")
+    .describe("the run to start, as for POST /v1/runs, without keys: endpoints are given by name, not inline")
     .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen", metadata: {} } }),
   map: z
     .record(Path, Path)
     .refine(atMost, TOO_MANY)
-    .describe("fields of the run, by the path in the payload that fills each: names and [numbers] behind $")
+    .describe("fields of the run, each with the payload path that fills it: $ followed by names and [numbers]")
     .meta({ example: { "metadata.sha": "$.after" } }),
   when: z
     .record(Path, z.union([Scalar, z.array(Scalar).min(1).max(LIMITS.triggerPaths)]))
@@ -72,7 +72,7 @@ const Fields = {
     .refine((when) => JSON.stringify(when).length <= LIMITS.triggerWhenCharacters, {
       error: `must be at most ${LIMITS.triggerWhenCharacters} characters of JSON`,
     })
-    .describe("what the payload must hold there, or one of a list; a payload that does not begins nothing")
+    .describe("required values by payload path, or lists of allowed values; other payloads start nothing")
     .meta({ example: { "$.ref": "refs/heads/main" } }),
   concurrency: TriggerConcurrency.meta({ example: "queue" }),
 };
@@ -83,11 +83,11 @@ export const TriggerRequest = namedInput("TriggerRequest", {
     .strictObject({
       scheme: TriggerScheme.meta({ example: "github" }),
       secret: TriggerSecret.optional()
-        .describe("what the sender signs by; of `standard` it is made here where it is left out")
+        .describe("the signing secret; for `standard` it is generated if left out")
         .meta({ example: "a-long-shared-secret" }),
     })
     .refine(({ scheme, secret }) => scheme === "standard" || secret !== undefined, {
-      error: "is required: give it to the sender too",
+      error: "is required: configure it at the sender too",
       path: ["secret"],
     })
     .superRefine(({ scheme, secret }, context) => {
@@ -128,9 +128,7 @@ export const TriggerView = named("Trigger", {
   disabled: z.boolean().meta({ example: false }),
   created_by: z
     .string()
-    .describe(
-      "the key or person that made it, or changed what it begins or its secret since: its runs are theirs, and are paid so",
-    )
+    .describe("the key or person that created it, or last changed its run or secret: they own and pay for its runs")
     .meta({ example: EXAMPLE.key }),
   created_at: Seconds,
   updated_at: Seconds,
@@ -140,7 +138,7 @@ export const TriggerList = listOf(TriggerView, "TriggerList", EXAMPLE.trigger);
 
 /** The reply that creates one says once what was made to sign by. */
 export const CreatedTrigger = TriggerView.extend({
-  secret: MaybeText.describe("made here, and shown once; null where you gave one, and in a repeat").meta({
+  secret: MaybeText.describe("generated and shown once; null if you set it, and in the reply to a repeat").meta({
     example: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
   }),
 }).meta({ id: "CreatedTrigger" });
@@ -152,19 +150,17 @@ const SENT_ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 /** One delivery, as the trigger's log has it. */
 export const TriggerDelivery = named("TriggerDelivery", {
   object: z.literal("trigger_delivery"),
-  id: z.string().describe("counts up within the trigger").meta({ example: "41" }),
+  id: z.string().describe("increases within the trigger").meta({ example: "41" }),
   trigger_id: z.string().meta({ example: EXAMPLE.trigger }),
-  delivery_id: MaybeText.describe("as the sender names it; null where nobody knows who sent it, or it names none").meta(
-    {
-      example: SENT_ID,
-    },
-  ),
-  event: MaybeText.describe("what the sender calls it, where it says so").meta({ example: "push" }),
+  delivery_id: MaybeText.describe("the sender's id; null if the sender is unknown, or sent none").meta({
+    example: SENT_ID,
+  }),
+  event: MaybeText.describe("the sender's event name, if any").meta({ example: "push" }),
   state: DeliveryState.meta({ example: "started" }),
   run_id: MaybeText.meta({ example: EXAMPLE.run }),
-  error: Problem.nullable().describe("why it was refused, as a run's refusal says it").meta({ example: null }),
-  superseded_by: MaybeText.describe("the delivery that took its place"),
-  more: Count.describe("others that were refused like it since the one before, and are not listed"),
+  error: Problem.nullable().describe("why it was refused, as for a run").meta({ example: null }),
+  superseded_by: MaybeText.describe("the delivery that replaced it"),
+  more: Count.describe("similar refused deliveries since the previous one, not listed"),
   at: Seconds,
 });
 export type TriggerDelivery = z.infer<typeof TriggerDelivery>;
@@ -172,33 +168,30 @@ export const TriggerDeliveryList = listOf(TriggerDelivery, "TriggerDeliveryList"
 
 /** What a sender is told. */
 export const TriggerReceipt = named("TriggerReceipt", {
-  run_id: MaybeText.describe("null where none began, or not yet").meta({ example: EXAMPLE.run }),
-  duplicate: z.boolean().describe("this delivery came before"),
+  run_id: MaybeText.describe("null if none was started yet").meta({ example: EXAMPLE.run }),
+  duplicate: z.boolean().describe("this delivery is a repeat"),
   state: DeliveryState.meta({ example: "started" }),
-  reason: MaybeText.describe("why it began nothing"),
+  reason: MaybeText.describe("why it started nothing"),
 });
 export type TriggerReceipt = z.infer<typeof TriggerReceipt>;
 
 const HeaderName = z
   .string()
   .max(100)
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "is no name of a header" });
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: "is not a valid header name" });
 const HeaderValue = z
   .string()
   .max(4096)
-  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "is no value of a header" });
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "is not a valid header value" });
 
 export const TriggerTestRequest = namedInput("TriggerTestRequest", {
   payload: AnyObject.optional()
     .describe("what a sender would post")
     .meta({ example: { ref: "refs/heads/main", after: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } }),
-  body: z.string().optional().describe("the same as its exact text, where its signature is to be checked"),
-  headers: z
-    .record(HeaderName, HeaderValue)
-    .optional()
-    .describe("the headers that it comes with; absent: no signature is checked"),
+  body: z.string().optional().describe("the payload as exact text, to check its signature"),
+  headers: z.record(HeaderName, HeaderValue).optional().describe("its headers; absent: the signature is not checked"),
 }).refine(({ payload, body }) => (payload === undefined) !== (body === undefined), {
-  error: "give one of payload and body",
+  error: "send either payload or body",
   path: ["payload"],
 });
 export type TriggerTestRequest = z.output<typeof TriggerTestRequest>;
@@ -206,16 +199,16 @@ export type TriggerTestRequestInput = z.input<typeof TriggerTestRequest>;
 
 export const TriggerTest = named("TriggerTest", {
   object: z.literal("trigger_test"),
-  verified: MaybeFlag.describe("null where no headers were given").meta({ example: null }),
+  verified: MaybeFlag.describe("null if no headers were given").meta({ example: null }),
   would: z.enum(["begin", "ignore", "answer", "refuse"]).meta({ example: "begin" }),
   delivery_id: MaybeText,
   event: MaybeText,
   when: z
     .array(z.object({ path: z.string(), holds: z.boolean(), found: Scalar }))
-    .describe("each condition, and what the payload has there")
+    .describe("each condition, and the payload's value there")
     .meta({ example: [{ path: "$.ref", holds: true, found: "refs/heads/main" }] }),
   request: AnyObject.nullable()
-    .describe("the run that it would begin")
+    .describe("the run that it would start")
     .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen" } }),
   errors: z.array(Problem).describe("why it would be refused").meta({ example: [] }),
 });

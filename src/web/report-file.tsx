@@ -34,13 +34,13 @@ function Report() {
       <h2>Rollouts</h2>
       {left_out > 0 && (
         <p>
-          The first {countText(rollouts.length)} that were dispatched; {countText(left_out)} more are not in this file.
+          The first {countText(rollouts.length)} dispatched rollouts; {countText(left_out)} more are not in this file.
         </p>
       )}
       <FrozenRollouts rollouts={rollouts} />
       <footer className="soft">
         <p>
-          Run <Shown text={run.id} />, written down {timeText(file.exported_at)} from Rollcall.
+          Run <Shown text={run.id} />, saved {timeText(file.exported_at)} from Rollcall.
         </p>
       </footer>
     </main>

@@ -42,6 +42,6 @@ async function textOf(reply: Response, bytes: number): Promise<string> {
   try {
     return await beginningOf(reply, bytes);
   } catch (thrown) {
-    return `(the answer broke off: ${thrown instanceof Error ? thrown.message : String(thrown)})`;
+    return `(the answer was incomplete: ${thrown instanceof Error ? thrown.message : String(thrown)})`;
   }
 }

@@ -40,7 +40,7 @@ export type Delivery = {
 
 export type Ended = Pick<Delivery, "seq" | "subject" | "bytes" | "state">;
 
-/** What the last try came to. */
+/** The result of the last try. */
 export type Tried = Pick<Delivery, "status" | "answer" | "error" | "latency_ms">;
 
 /** How the address stands as a whole. */

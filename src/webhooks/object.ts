@@ -223,7 +223,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     }
     if (disabled.mails === 0) return;
     const subject = "A webhook endpoint was disabled";
-    const text = `${webhook_id} of project ${scope.projectId} gets nothing any more: ${disabled.reason}.\n\nWhat was not delivered is kept for 7 days. Enable it again, then replay that.\n`;
+    const text = `${webhook_id} of project ${scope.projectId} was disabled: ${disabled.reason}.\n\nUndelivered events are kept for 7 days. Enable the endpoint again, then replay them.\n`;
     this.#store.note({ disabled: { ...disabled, written: true, mails: disabled.mails - 1 } });
     await mailOwners(this.env, subrequests, scope.orgId, { subject, text });
     this.#store.note({ disabled: { ...disabled, written: true, mails: 0 } });
@@ -251,7 +251,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
 }
 
 function spent({ type, error }: Delivery): string {
-  return `${type} was tried ${ATTEMPTS} times in vain${error === null ? "" : `: ${error}`}`;
+  return `all ${ATTEMPTS} attempts to deliver ${type} failed${error === null ? "" : `: ${error}`}`;
 }
 
 function aboutOf({ scope, webhook_id }: WebhookOf) {

@@ -22,7 +22,7 @@ import {
 
 const PATH = "/v1/webhook-endpoints";
 const ONE = `${PATH}/{id}`;
-const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: a receiver knows a repeat by its webhook-id" };
+const NOT_NEEDED = { "Idempotency-Key": "accepted but not needed: a receiver recognizes a repeat by its webhook-id" };
 
 const service = serviceOf<typeof import("./service.ts")>("webhooks");
 
@@ -37,30 +37,30 @@ export const webhookOperations: readonly Operation[] = [
     show: (context, webhooks) =>
       service(context).showWebhooks(context.env, context.var.scope, webhooks, context.var.now()),
     create: {
-      summary: "Name an address that is told of events, signed by Standard Webhooks",
+      summary: "Create a webhook endpoint, signed by Standard Webhooks",
       description:
-        "It is told of what happens from then on, after 5 seconds at the latest. An endpoint that names `budget.*` hears of the organisation's budgets as well, which takes `billing:write` and a key for the whole organisation.",
+        "It receives events from then on, within 5 seconds. An endpoint with `budget.*` also receives the organisation's budget events, which needs `billing:write` and a key of the whole organisation.",
       body: { schema: WebhookRequest },
-      reply: { description: "The endpoint, with its secret this once", schema: CreatedWebhook },
+      reply: { description: "The endpoint, with its secret, shown only once", schema: CreatedWebhook },
       errors: ["url_not_allowed"],
       run: (context, request, options) =>
         service(context).createWebhook(context.env, context.var.scope, context.var.caller, request, options),
     },
     list: {
-      summary: "List webhook endpoints, with what waits for each",
+      summary: "List webhook endpoints, with their pending deliveries",
       reply: { description: "One page of endpoints", schema: WebhookList },
       run: ({ env, var: { scope } }, page) => listWebhooks(env.DB, scope, page),
     },
     get: {
-      summary: "Read a webhook endpoint, and what waits for it",
+      summary: "Read a webhook endpoint, with its pending deliveries",
       reply: { description: "The endpoint, without its secrets" },
     },
     update: {
-      summary: "Change a webhook endpoint, or enable it again: only what is named",
+      summary: "Change or enable a webhook endpoint: only the given fields",
       description:
-        "What was given up while it was disabled stays in its log until it is replayed. What is already under way to the address before may still arrive there.",
+        "Deliveries given up while it was disabled stay in its log until they are replayed. Deliveries in flight may still arrive at the old address.",
       body: { schema: WebhookPatch, example: { events: ["run.*"], disabled: false } },
-      reply: { description: "The endpoint as it is now" },
+      reply: { description: "The changed endpoint" },
       errors: ["url_not_allowed"],
       run: (context, webhook, patch) => {
         const { scope, caller, now } = context.var;
@@ -77,11 +77,11 @@ export const webhookOperations: readonly Operation[] = [
     urgent: true,
     route: `POST ${ONE}/rotate-secret`,
     permission: "webhooks:write",
-    summary: "Make another secret; deliveries are signed with the one before as well for a while",
-    description: "Asked twice, it makes two.",
-    headers: { "Idempotency-Key": "accepted and not looked at: a secret is shown once" },
+    summary: "Create a new secret; the old one still signs deliveries for a while",
+    description: "Each request creates a secret.",
+    headers: { "Idempotency-Key": "accepted but ignored: a secret is shown once" },
     body: { schema: RotateWebhookSecret, example: { overlap_s: 86_400 } },
-    reply: { description: "The endpoint, with its new secret this once", schema: CreatedWebhook },
+    reply: { description: "The endpoint, with its new secret, shown only once", schema: CreatedWebhook },
     errors: ["conflict"],
     handle: rotateOne,
   },
@@ -89,7 +89,7 @@ export const webhookOperations: readonly Operation[] = [
     id: "listWebhookDeliveries",
     route: `GET ${ONE}/deliveries`,
     permission: "webhooks:read",
-    summary: "List what is and was delivered to an endpoint, newest first",
+    summary: "List the deliveries of an endpoint, newest first",
     query: DeliveriesQuery,
     reply: { description: "One page of deliveries", schema: DeliveryList },
     handle: listDeliveries,
@@ -98,10 +98,10 @@ export const webhookOperations: readonly Operation[] = [
     id: "replayWebhookDelivery",
     route: `POST ${ONE}/deliveries/{msg}/replay`,
     permission: "webhooks:write",
-    summary: "Deliver one again, under the webhook-id it had",
+    summary: "Replay a delivery, with the same webhook-id",
     headers: NOT_NEEDED,
     reply: {
-      description: "The delivery, which waits to be sent",
+      description: "The pending delivery",
       schema: WebhookDelivery,
       example: { state: "pending", attempts: 0 },
     },
@@ -112,11 +112,11 @@ export const webhookOperations: readonly Operation[] = [
     id: "replayWebhookDeliveries",
     route: `POST ${ONE}/replay`,
     permission: "webhooks:write",
-    summary: "Deliver again what was delivered or given up in a span of time",
-    description: "By default what was given up. The oldest go first, as many as have room.",
+    summary: "Replay the deliveries of a time span",
+    description: "By default those that were given up; oldest first, as many as the queue has space for.",
     headers: NOT_NEEDED,
     body: { schema: ReplayRequest, example: { after: 1_792_000_000 } },
-    reply: { description: "How many are delivered again", schema: Replayed },
+    reply: { description: "The number of replayed deliveries", schema: Replayed },
     errors: ["conflict"],
     handle: replayMany,
   },
@@ -124,11 +124,11 @@ export const webhookOperations: readonly Operation[] = [
     id: "testWebhookEndpoint",
     route: `POST ${ONE}/test`,
     permission: "webhooks:write",
-    summary: "Send an event of the type webhook.test to an endpoint, whatever it wants",
-    headers: { "Idempotency-Key": "accepted and not looked at: each call sends one" },
+    summary: "Send a webhook.test event to an endpoint, whatever its event filter",
+    headers: { "Idempotency-Key": "accepted but ignored: each call sends one" },
     reply: {
       status: 202,
-      description: "The delivery, which waits to be sent: its log says what came of it",
+      description: "The pending delivery; its result appears in the log",
       schema: WebhookDelivery,
       example: { type: "webhook.test", state: "pending", attempts: 0 },
     },

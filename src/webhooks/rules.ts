@@ -51,7 +51,7 @@ export function verdictOf(answer: Answer, now: number): Verdict {
   const { status, retryAfter } = answer;
   if (status >= 200 && status < 300) return { kind: "delivered" };
   if (status === 410) return { kind: "gone" };
-  const redirect = status >= 300 && status < 400 ? ": no redirect is followed" : "";
+  const redirect = status >= 300 && status < 400 ? ": redirects are not followed" : "";
   const rest_ms = THROTTLED.includes(status) ? restOf(retryAfter, now) : null;
   return { kind: "failed", why: `answered ${status}${redirect}`, rest_ms };
 }

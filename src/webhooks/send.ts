@@ -44,7 +44,7 @@ export async function readAddress(
     } catch (thrown) {
       logError("the secret of a webhook does not open", { ...idsOf({ scope }), webhook_id, secret_id: id }, thrown);
       // Older ones sign beside it for a while, and it is by the newest that a receiver knows its sender.
-      if (at === 0) return { kind: "locked", reason: "its secret does not open here: rotate it" };
+      if (at === 0) return { kind: "locked", reason: "its secret cannot be decrypted: rotate it" };
     }
   }
   const hosts = await subrequests.fetch(() => allowedHosts(env, scope));

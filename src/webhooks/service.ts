@@ -77,7 +77,7 @@ export async function createWebhook(
 }
 
 function tooMany(): Result<never> {
-  const message = `a project has ${LIMITS.webhooksPerProject} webhook endpoints at most: delete some`;
+  const message = `the project already has ${LIMITS.webhooksPerProject} webhook endpoints, the maximum: delete some first`;
   return refuse("conflict", message, null);
 }
 
@@ -124,7 +124,7 @@ export async function rotateWebhook(
   const outcome = await rotateWebhookSecret(env.DB, scope, { secret, ends: now + overlap_s * 1000 });
   if (outcome === "gone") return unknown(id);
   if (outcome === "full") {
-    const message = `${LIMITS.webhookSecrets} secrets sign already: wait until one has ended, or rotate with overlap_s 0`;
+    const message = `the endpoint already has ${LIMITS.webhookSecrets} secrets, the maximum: wait until one expires, or rotate with overlap_s 0`;
     return refuse("conflict", message, "overlap_s");
   }
   await webhookObject(env, scope, id).changed({ scope, webhook_id: id });
@@ -163,7 +163,7 @@ export async function replayDelivery(
   const delivery = await webhookObject(env, scope, id).replayOne(msg);
   if (delivery === null) return notFound("delivery", msg);
   if (delivery.state === "pending") return { ok: true, value: delivery };
-  return refuse("conflict", "there is no room: too many deliveries wait already", null);
+  return refuse("conflict", "too many deliveries are already pending", null);
 }
 
 export async function replayDeliveries(
@@ -205,7 +205,7 @@ function refuseBudgets({ projectId, permissions }: Caller, events: readonly stri
   if (!events?.some((name) => name.startsWith("budget."))) return null;
   if (projectId === null && permits(permissions, "billing:write")) return null;
   const message =
-    "events: an endpoint that names budget.* hears of the organisation's budgets too: it takes the scope billing:write, and a key for the whole organisation";
+    "events: budget.* includes the organisation's budgets, which needs the scope billing:write and a key of the whole organisation";
   return refuse("forbidden", message, "events");
 }
 

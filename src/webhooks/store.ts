@@ -217,7 +217,7 @@ export class WebhookStore {
     while (this.#isFull(bytes)) {
       const oldest = this.#rows.one<Delivery>("select * from deliveries where state = 'pending' order by seq limit 1");
       if (oldest === null) break;
-      this.#end(oldest, "dropped", { error: "dropped: too many deliveries waited" }, now);
+      this.#end(oldest, "dropped", { error: "dropped: too many deliveries were pending" }, now);
       dropped += 1;
     }
     if (dropped > 0) this.note({ dropped: this.standing().dropped + dropped });

@@ -21,10 +21,10 @@ const Events = z
   .min(1)
   .max(LIMITS.webhookEvents)
   .nullable()
-  .describe("names, or `run.*` for all that begin so; null: all of the project's")
+  .describe("event names, or `run.*` for all with that prefix; null: all events of the project")
   .meta({ example: ["run.*", "batch.dead"] });
 
-const Url = WebAddress.regex(/^[^#]*$/, { error: "must hold no fragment" }).meta({
+const Url = WebAddress.regex(/^[^#]*$/, { error: "must not contain a fragment" }).meta({
   example: "https://hooks.example/rollcall",
 });
 const Description = ShownText.max(500);
@@ -43,7 +43,7 @@ export const WebhookPatch = z
     url: Url,
     description: Description,
     events: Events,
-    disabled: z.boolean().describe("false: it is told again of what happens from now on; true: it rests"),
+    disabled: z.boolean().describe("false: it receives new events again; true: it receives none"),
   })
   .partial()
   .meta({ id: "WebhookEndpointPatch" });
@@ -55,7 +55,7 @@ export const RotateWebhookSecret = namedInput("RotateWebhookSecretRequest", {
     .min(0)
     .max(LIMITS.webhookOverlapSeconds)
     .default(86_400)
-    .describe("seconds for which deliveries are signed with the secret before as well"),
+    .describe("seconds that the old secret also signs deliveries"),
 });
 export type RotateWebhookSecret = z.output<typeof RotateWebhookSecret>;
 
@@ -64,12 +64,12 @@ export const DeliveryState = z.enum(DELIVERY_STATES);
 export type DeliveryState = z.infer<typeof DeliveryState>;
 
 export const WebhookBacklog = named("WebhookBacklog", {
-  pending: Count.describe("deliveries that wait, or are tried again"),
+  pending: Count.describe("deliveries that are pending or being retried"),
   pending_bytes: Count,
-  failed: Count.describe("that were given up and are kept for a replay"),
-  dropped: Count.describe("that were never delivered since there were too many; counted since the endpoint was made"),
+  failed: Count.describe("deliveries given up and kept for a replay"),
+  dropped: Count.describe("deliveries dropped because there were too many, since the endpoint was created"),
   failures_in_a_row: Count,
-  resting_until: Seconds.nullable().describe("its server asked for a rest (Retry-After); null: it did not"),
+  resting_until: Seconds.nullable().describe("until when its server asked to wait (Retry-After); null: it did not"),
 });
 export type WebhookBacklog = z.infer<typeof WebhookBacklog>;
 
@@ -83,10 +83,10 @@ export const WebhookView = named("WebhookEndpoint", {
     .nullable()
     .meta({ example: ["run.*", "batch.dead"] }),
   disabled_at: Seconds.nullable().meta({ example: null }),
-  disabled_reason: MaybeText.describe("why it is told nothing any more"),
+  disabled_reason: MaybeText.describe("why it no longer receives events"),
   secrets: z
     .array(z.object({ expires_at: Seconds.nullable().meta({ example: null }) }))
-    .describe("what deliveries are signed with, the newest first, without the secrets")
+    .describe("the signing secrets, newest first, without their values")
     .meta({ example: [{ expires_at: null }] }),
   backlog: WebhookBacklog,
   created_at: Seconds,
@@ -98,7 +98,7 @@ export const WebhookList = listOf(WebhookView, "WebhookEndpointList", EXAMPLE.we
 /** With its newest secret, in the answer that made it and nowhere else. */
 export const CreatedWebhook = named("CreatedWebhookEndpoint", {
   ...WebhookView.shape,
-  secret: MaybeText.describe("shown once; null in the answer to a repeat").meta({
+  secret: MaybeText.describe("shown once; null in the reply to a repeat").meta({
     example: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
   }),
 });
@@ -106,17 +106,19 @@ export type CreatedWebhook = z.infer<typeof CreatedWebhook>;
 
 export const WebhookDelivery = named("WebhookDelivery", {
   object: z.literal("webhook_delivery"),
-  id: z.string().describe("the webhook-id of every try").meta({ example: EXAMPLE.delivery }),
+  id: z.string().describe("the webhook-id of every attempt").meta({ example: EXAMPLE.delivery }),
   event: z.string().describe("id of the event").meta({ example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41" }),
   type: z.string().meta({ example: "run.completed" }),
   subject: z.string().describe("deliveries about it come in order").meta({ example: EXAMPLE.run }),
   state: DeliveryState.meta({ example: "delivered" }),
   attempts: Count.meta({ example: 1 }),
-  next_attempt_at: Seconds.nullable().describe("null: it waits for an earlier one, or is over").meta({ example: null }),
-  status: z.int().nullable().describe("of the last answer").meta({ example: 204 }),
-  answer: MaybeText.describe("how it begins, in one line"),
-  error: MaybeText.describe("what went wrong at the last try, or why it is over"),
-  latency_ms: Count.nullable().describe("of the last try").meta({ example: 120 }),
+  next_attempt_at: Seconds.nullable()
+    .describe("null: it waits for an earlier one, or is finished")
+    .meta({ example: null }),
+  status: z.int().nullable().describe("HTTP status of the last answer").meta({ example: 204 }),
+  answer: MaybeText.describe("start of the answer, on one line"),
+  error: MaybeText.describe("error of the last attempt, or why it was given up"),
+  latency_ms: Count.nullable().describe("time of the last attempt").meta({ example: 120 }),
   created_at: Seconds,
   attempted_at: Seconds.nullable(),
 });
@@ -139,7 +141,7 @@ export type WebhookEvent = z.infer<typeof WebhookEvent>;
 /** Deliveries made between these moments, whatever became of them. */
 export const ReplayRequest = namedInput("WebhookReplayRequest", {
   after: Seconds.describe("of events delivered or given up at this second or later"),
-  before: Seconds.optional().describe("and before this one; default: now"),
+  before: Seconds.optional().describe("and before this second; default: now"),
   states: z
     .array(z.enum(["delivered", "failed"]))
     .min(1)
@@ -162,7 +164,7 @@ export const DeliveriesQuery = z.strictObject({
     .string()
     .regex(/^msg_\w{1,200}$/, { error: "is not the id of a delivery" })
     .optional()
-    .describe("id of the last delivery of the page before")
+    .describe("id of the last delivery of the previous page")
     .meta({ example: EXAMPLE.delivery }),
   limit: PageLimit,
 });

@@ -84,7 +84,7 @@ test("an invitation that a revoked key made, or one that slipped in past a chang
   await env.DB.prepare("update members set role = 'viewer' where person_id = ?").bind(bob.id).run();
   expect((await tenant.call(tenant.admin, `DELETE /v1/keys/${program.id}`)).status).toBe(200);
   for (const one of [token, late]) {
-    const message = expect.stringContaining("may invite nobody any more");
+    const message = expect.stringContaining("may no longer invite people");
     expect(await accept(one)).toMatchObject({ status: 409, body: { error: { message } } });
   }
 });

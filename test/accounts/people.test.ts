@@ -88,7 +88,7 @@ test("of two who accept at once one becomes a member, and nobody after", async (
   const { token } = await invited(tenant, "viewer");
   const both = await Promise.all([1, 2].map(() => accept(tenant, token)));
   expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
-  const used = { status: 409, body: { error: { message: "this invitation was accepted already" } } };
+  const used = { status: 409, body: { error: { message: "this invitation was already accepted" } } };
   expect(await accept(tenant, token)).toMatchObject(used);
   const keys = env.DB.prepare("select count(*) n from api_keys where org_id = ? and person_id is not null");
   expect(await keys.bind(tenant.scope.orgId).first("n")).toBe(1);
@@ -303,7 +303,7 @@ test("so many invitations wait and so many members are, and no more", async () =
   expect((await call(admin, "POST /v1/invitations", { email: emailOf("b"), role: "viewer" })).status).toBe(409);
   const members = `insert into members (org_id, person_id, role, created_at) ${many} select ?2, ?2 || i, 'viewer', i from n`;
   await env.DB.prepare(members).bind(LIMITS.members, scope.orgId).run();
-  expect((await accept(tenant, token)).body.error.message).toContain("as many members");
+  expect((await accept(tenant, token)).body.error.message).toContain("the maximum of");
   expect(await env.DB.prepare("select id from people where email = ?").bind(email).first()).toBeNull();
   await env.DB.prepare("delete from members where org_id = ? and created_at = 1").bind(scope.orgId).run();
   expect((await accept(tenant, token)).status).toBe(201);

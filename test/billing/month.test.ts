@@ -131,7 +131,7 @@ async function firstHalf(tenant: Tenant): Promise<Ran[]> {
   return [...ran, { id: await cancelled(tenant), asked }];
 }
 
-/** Other prices: a run of before is retried by those it began with, its judged one is scored anew by those of now. */
+/** Other prices: an older run is retried by the prices it began with, its judged one is scored anew by those of now. */
 async function secondHalf(tenant: Tenant, [plain, failed, judged]: readonly Ran[]): Promise<Ran[]> {
   const { policy, judge } = tenant.models;
   for (const { id } of [plain, failed].filter((run) => run !== undefined)) {

@@ -37,7 +37,7 @@ async function dies(door: Door, id: string, writes: number): Promise<boolean> {
       await settling.advance(spec);
     }
   });
-  // What the object around it remembers is of before.
+  // What the object around it remembers is out of date.
   if (life.over) await expect(door.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
   return life.over;
 }

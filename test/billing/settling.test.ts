@@ -133,7 +133,7 @@ test("a run that nobody can pay for does not begin, and says how much is missing
   const first = 2 * (fees.rollout_micros + fees.thousand_turns_micros / 100 + fees.scoring_micros);
   expect([response.status, error.code, error.shortfall_micros]).toEqual([402, "insufficient_balance", first]);
   const need = dollars(first);
-  const message = `the first rollouts need ${need}, and the organisation's balance leaves $0.00: ${need} is missing`;
+  const message = `the first rollouts need ${need}, but the organisation's balance has $0.00 left: ${need} is missing`;
   expect(error.message).toBe(message);
   expect(await balanceOf(door)).toMatchObject({ reserved_micros: 0 });
 });

@@ -64,29 +64,29 @@ test("a key read from stdin is checked, kept for its owner alone, and used by wh
   const { file, type } = person();
   const login = await good(type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`));
   expect(login.stdout).toMatch(
-    /organisation +Example Labs \(org_\w+\)\nproject +any; default where no --project is named\nscopes +admin\n/,
+    /organisation +Example Labs \(org_\w+\)\nproject +all; default without --project\nscopes +admin\n/,
   );
   expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
   const who = await good(type("whoami --json"));
   expect(JSON.parse(who.stdout)).toMatchObject({ object: "caller", platform: platform.url, profile: "default" });
-  expect(who.stderr).toBe(`On ${platform.url}, by the profile default\n`);
+  expect(who.stderr).toBe(`On ${platform.url}, with the profile default\n`);
   for (const { stdout, stderr } of [login, who]) expect(stdout + stderr).not.toMatch(KEY);
   const out = await good(type("logout"));
-  expect(out.stdout).toContain("it is still a key of that platform");
+  expect(out.stdout).toContain("the key is still valid on that platform");
   expect(await type("logout")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("no profile is called default"),
+    stderr: expect.stringContaining("there is no profile default"),
   });
 });
 
 test("a key that is wrong, or a project it does not reach, is not kept", async () => {
   const { file, type } = person();
   const wrong = await type(`login --platform ${platform.url} --key-stdin`, "rk_wrong\n");
-  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`${platform.url} does not take this key`)]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`${platform.url} rejected this key`)]);
   const nowhere = await type(`login --platform ${platform.url} --key-stdin --project nope`, admin.key);
   expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("nope")]);
   const other = await type(`login --platform ${platform.url} --key-stdin --project default`, admin.keyOfMath);
-  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("for the project math alone")]);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("only for the project math")]);
   const gone = await type("login --platform http://127.0.0.1:9 --key-stdin", admin.key);
   expect([gone.code, gone.stderr]).toEqual([4, expect.stringContaining("the platform at http://127.0.0.1:9 does not")]);
   const asked = await type(`login --platform ${platform.url}`);
@@ -97,14 +97,14 @@ test("a key that is wrong, or a project it does not reach, is not kept", async (
 test("a project is named by a flag, a variable or the profile, and what lacks one says how", async () => {
   const { type } = await loggedIn();
   const none = await type("run list");
-  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining(", by --project NAME or ROLLCALL_PROJECT")]);
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining(", with --project NAME or ROLLCALL_PROJECT")]);
   await good(type("run list --project math"));
   await good(type("run list", "", { ROLLCALL_PROJECT: "math" }));
   const nope = await type("run list --project nope");
-  expect([nope.code, nope.stderr]).toEqual([2, expect.stringContaining("rollcall project list names those")]);
+  expect([nope.code, nope.stderr]).toEqual([2, expect.stringContaining("rollcall project list lists")]);
   await good(type(`login --platform ${platform.url} --key-stdin --profile work --project math`, admin.key));
   const listed = await good(type("run list --profile work --json"));
-  expect(listed.stderr).toBe(`On ${platform.url}, by the profile work, project math\n`);
+  expect(listed.stderr).toBe(`On ${platform.url}, with the profile work, project math\n`);
 });
 
 test("a platform that runs on the state directory comes before the default profile, and local names it", async () => {
@@ -133,7 +133,7 @@ test("a new key is alone on stdout, works at what it may do, and no other comman
   const refused = await type("key list", "", withIt);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringMatching(/lacks the scope admin; rollcall whoami says/),
+    expect.stringMatching(/lacks the scope admin; rollcall whoami shows/),
   ]);
   const updated = await good(type(`key update ${id} --scope runs:write --scope rollouts:read --no-rpm`));
   expect(updated.stdout).toMatch(/may +runs:write, rollouts:read\n/);
@@ -149,7 +149,7 @@ test("a new key is alone on stdout, works at what it may do, and no other comman
 test("a key is for the whole organisation only where that is said", async () => {
   const { type } = await loggedIn();
   const unsaid = await type("key create any --scope runs:read");
-  expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining("or say --organization for any")]);
+  expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining("or --organization for all projects")]);
   const made = await good(type("key create any --scope runs:read --organization --json"));
   expect(JSON.parse(made.stdout)).toMatchObject({ project_id: null });
   const own = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: admin.keyOfMath };
@@ -168,7 +168,7 @@ test("logging out may revoke the key, and a profile whose key is taken no more s
   const old = await type("run list --profile old");
   expect([old.code, old.stderr]).toEqual([2, expect.stringContaining("; log in again: rollcall login --profile old")]);
   const kept = await type("logout --profile old --revoke");
-  expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining("does not take this key")]);
+  expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining("rejected this key")]);
   expect(Object.keys(readProfiles(file))).toEqual(["default", "old"]);
 });
 
@@ -177,7 +177,7 @@ test("projects are made, listed, and told how long to keep things", async () => 
   const made = await good(type("project create art --runs-days 30 --json"));
   expect(JSON.parse(made.stdout)).toMatchObject({ name: "art", retention: { runs_days: 30, verdicts_days: 90 } });
   const updated = await good(type("project update art --runs-days ever --verdicts-days 7 --name paint"));
-  expect(updated.stdout).toMatch(/^project +paint\n[\s\S]*keeps runs +for ever\n[\s\S]*keeps verdicts +7 days\n/);
+  expect(updated.stdout).toMatch(/^project +paint\n[\s\S]*keeps runs +forever\n[\s\S]*keeps judgements +7 days\n/);
   expect((await good(type("project list"))).stdout).toMatch(/\npaint +pj_/);
   expect((await good(type("project show paint"))).stdout).toMatch(/^project +paint\n/);
 });
@@ -220,9 +220,9 @@ test("a person is invited, becomes a member with a profile of their own, and is 
   expect((await good(type("invitation list"))).stdout).toMatch(/ann@example\.com +developer +accepted/);
   expect((await good(type("person role ann@example.com viewer"))).stdout).toBe("ann@example.com is viewer\n");
   expect((await good(type("person list"))).stdout).toMatch(/\nann@example\.com +Ann +viewer/);
-  expect((await good(type("person remove ann@example.com"))).stdout).toBe("ann@example.com is no member any more\n");
+  expect((await good(type("person remove ann@example.com"))).stdout).toBe("ann@example.com is no longer a member\n");
   const nobody = await type("person remove ann@example.com");
-  expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("no person of the organisation")]);
+  expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("nobody in the organisation")]);
   const bob = JSON.parse((await good(type("invitation create bob@example.com --role viewer --json"))).stdout);
   expect((await good(type(`invitation delete ${bob.id}`))).stdout).toBe(`Deleted ${bob.id}\n`);
 }, 120_000);
@@ -252,12 +252,12 @@ test("who has a profile of the platform accepts as that person, where the addres
   );
   expect(JSON.parse(named.stdout).person.id).toBe(id);
   const wrong = await carl.type(`${accept} --as nobody`, "rki_x");
-  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--as: nobody is no profile of")]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--as: nobody is not a profile of")]);
   const elsewhere = await carl.type(
     "invitation accept --platform http://127.0.0.1:9 --as second --token-stdin",
     "rki_x",
   );
-  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("those are: none")]);
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("its profiles: none")]);
 }, 120_000);
 
 test("the audit log says what was done, and more where it is asked for", async () => {
@@ -313,7 +313,7 @@ test("an organisation is exported whole, and an export that was cut off goes on 
   const rollouts = readFileSync(join(out, place, "rollouts.jsonl"), "utf8");
   expect(rollouts.trimEnd().split("\n")).toHaveLength(12);
   const again = await type(`org export ${out}`);
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("holds a whole export already")]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("already has a complete export")]);
   const events = readFileSync(join(out, place, "events.jsonl"), "utf8");
   expect(events).toContain("run.completed");
 
@@ -365,10 +365,8 @@ test("whoever deletes a run is told at once how long it takes, and again when th
   const id = await runOf(1);
   const { code, stderr, stdout } = await type(`run delete ${id} --project math --yes --timeout 3`);
   expect([code, stdout], stderr).toEqual([1, ""]);
-  expect(stderr).toMatch(/^del_\w+ has begun\. It ends about 15 minutes after the run has ended, and goes on without/m);
-  expect(stderr).toMatch(
-    /the time of --timeout is up; a deletion that has begun goes on: rollcall deletion show del_\w+/,
-  );
+  expect(stderr).toMatch(/^del_\w+ has started\. It finishes about 15 minutes after the run has ended, and continues without/m);
+  expect(stderr).toMatch(/the time of --timeout is over; a started deletion continues: rollcall deletion show del_\w+/);
   const refused = await type("project delete math --json");
   expect([refused.code, JSON.parse(refused.stdout).error.param]).toEqual([2, "confirm"]);
 });

@@ -35,10 +35,10 @@ test("flags are read by the table, and negative numbers are values", () => {
 });
 
 test.each([
-  [["--no-such"], "2: --no-such is no flag of thing do; rollcall thing do --help lists them"],
-  [["--cuont", "3"], "2: --cuont is no flag of thing do; did you mean: --count?"],
-  [["-x"], "2: -x is no flag of thing do"],
-  [["-on"], "2: -o is no flag of thing do"],
+  [["--no-such"], "2: --no-such is not a flag of thing do; rollcall thing do --help lists them"],
+  [["--cuont", "3"], "2: --cuont is not a flag of thing do; did you mean: --count?"],
+  [["-x"], "2: -x is not a flag of thing do"],
+  [["-on"], "2: -o is not a flag of thing do"],
   [["--kind", "c"], "2: --kind: c is not one of a, b"],
 ])("%j is refused", (argv, message) => {
   expect(refusal(() => readCommandLine(SPEC, argv))).toContain(message);
@@ -49,10 +49,10 @@ test("values are checked where they are read, and name their flag", () => {
   expect(refusal(() => line.number("count"))).toBe("2: --count: x is not a number");
   expect(refusal(() => line.pairs("many"))).toBe("2: --many: novalue is not k=v");
   expect(refusal(() => line.timeoutMs("timeout"))).toBe("2: --timeout: must be more than 0 seconds");
-  expect(refusal(() => line.one("a thing"))).toBe("2: a thing, not a, b");
-  expect(refusal(() => line.none())).toContain("no argument is taken here");
+  expect(refusal(() => line.one("a thing"))).toBe("2: expected only a thing, not a, b");
+  expect(refusal(() => line.none())).toContain("this command takes no arguments");
   const fraction = readCommandLine(SPEC, ["-n", "1.5"]);
-  expect(refusal(() => fraction.count("count", 1))).toContain("must be a whole number, 1 at least");
+  expect(refusal(() => fraction.count("count", 1))).toContain("must be a whole number of at least 1");
 });
 
 test("the help names every flag, what it takes and what it may be", () => {
@@ -65,7 +65,7 @@ does a thing
       --kind KIND             what kind; one of a, b
       --on                    a switch
       --timeout S             how long
-  -h, --help                  print this
+  -h, --help                  print this help
 `);
 });
 

@@ -86,7 +86,7 @@ test("an empty deployment makes its first key once, that key another, and that o
 
   const lines = block("rollcall eval").replace("https://api.openai.com/v1", model.url);
   const said = await run(lines, { ROLLCALL_API_KEY: made.key, OPENAI_API_KEY: "sk-a-key-of-some-length" });
-  expect(said).toContain("! the route of the first key is not closed: /v1/bootstrap says 401 unauthorized");
-  expect(said).toContain("fit to deploy, with 1 to look at\n");
+  expect(said).toContain("! the bootstrap route is still open: /v1/bootstrap says 401 unauthorized");
+  expect(said).toContain("ready to deploy, with 1 warnings\n");
   expect(said).toContain("Rewards of 8 scored rollouts\n");
 });

@@ -14,11 +14,11 @@ test("what the release comes with is not fit to deploy, and the table says what 
   expect([code, stderr]).toEqual([1, ""]);
   expect(stdout).toBe(
     [
-      "✗ DB names no database: database_id is a placeholder",
-      '    database_id = "…", which wrangler d1 create rollcall prints',
+      "✗ DB has no database: database_id is a placeholder",
+      '    database_id = "…", as printed by wrangler d1 create rollcall',
       "",
-      "Secrets are not in wrangler.toml: wrangler secret list --config wrangler.toml names those that are set.",
-      "not fit to deploy: 1 of 1 findings are errors",
+      "Secrets are not in wrangler.toml: list them with wrangler secret list --config wrangler.toml.",
+      "not ready to deploy: 1 of 1 findings are errors",
       "",
     ].join("\n"),
   );
@@ -55,7 +55,7 @@ test("an address where no platform answers is an error, and no URL is wrong usag
   const { code, stdout } = await asked("http://127.0.0.1:9");
   expect(code).toBe(1);
   expect(JSON.parse(stdout).findings).toEqual([
-    { level: "error", what: expect.stringContaining("/healthz has no answer"), fix: expect.any(String) },
+    { level: "error", what: expect.stringContaining("/healthz got no answer"), fix: expect.any(String) },
   ]);
   expect((await asked("example.com")).code).toBe(2);
 });

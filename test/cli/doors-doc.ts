@@ -14,7 +14,7 @@ export const DOORS = {
   "trigger show": { text: /^trigger +on-merge\n/ },
   "trigger update": { text: /^trigger +on-merge\n/, json: { ...TRIGGER, concurrency: "coalesce", disabled: true } },
   "trigger test": { json: { object: "trigger_test", would: "begin", request: { metadata: { sha: "6113728" } } } },
-  "trigger deliveries": { text: /^Nothing came yet\.\n/ },
+  "trigger deliveries": { text: /^No deliveries yet\.\n/ },
   "trigger delete": { json: { deleted: true } },
   "webhook create": { json: { object: "webhook_endpoint", secret: expect.stringMatching(/^whsec_/) } },
   "webhook list": { text: /\nwhe_\w+ +http/ },

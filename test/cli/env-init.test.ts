@@ -122,13 +122,13 @@ test.each([
 });
 
 test.each([
-  ["Upper", "cannot be a package's name"],
-  [".hidden", "cannot be a package's name"],
-  ["../elsewhere", "cannot be a package's name"],
+  ["Upper", "is not a valid package name"],
+  [".hidden", "is not a valid package name"],
+  ["../elsewhere", "is not a valid package name"],
   ["fs", "is a module of Node"],
-  ["node_modules", "is refused by npm"],
+  ["node_modules", "is not allowed by npm"],
   ["vitest", "is a package that the environment needs"],
-  ["@me/gsm8k", "is an environment of Rollcall's own"],
+  ["@me/gsm8k", "is a built-in environment of Rollcall"],
   ["my-tool", "exists and is not empty"],
 ])("%s is refused, and nothing is written", (name, why) => {
   const files = () => globSync("*/*", { cwd: folder, exclude: ["node_modules"] }).sort();
@@ -139,7 +139,7 @@ test.each([
 
 test("a file of the name is left as it is", () => {
   writeFileSync(join(folder, "taken"), "mine");
-  expect(() => makeEnvironment("taken", "tool", folder)).toThrow("is a file: name another");
+  expect(() => makeEnvironment("taken", "tool", folder)).toThrow("is a file: choose another");
   expect(readFileSync(join(folder, "taken"), "utf8")).toBe("mine");
 });
 

@@ -51,8 +51,8 @@ test("one of Rollcall's own environments is found by its id and is fit to run", 
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
-  expect(stdout).toMatch(/✓ workerd {3}it can be made in a Worker: \d+ kB gzipped/);
-  expect(stdout).toMatch(/mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nfit to run\n$/);
+  expect(stdout).toMatch(/✓ workerd {3}it can be built in a Worker: \d+ kB gzipped/);
+  expect(stdout).toMatch(/mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nready to run\n$/);
 });
 
 test("with --json it is one object with the checks and each policy's mean", async () => {
@@ -85,7 +85,7 @@ test("rows that come with a run are read from a file, or from the examples besid
   ]);
   expect(uploadedRows(found, uploaded, undefined)).toHaveLength(12);
   const bare = { ...found, folder };
-  expect(() => uploadedRows(bare, uploaded, undefined)).toThrow("give some with --dataset");
+  expect(() => uploadedRows(bare, uploaded, undefined)).toThrow("add --dataset");
   const generated = await calculator();
   expect(uploadedRows(found, generated, undefined)).toEqual([]);
   expect(() => uploadedRows(found, generated, file)).toThrow("has rows of its own");
@@ -133,7 +133,7 @@ test("a promise that nothing settles ends the validation with an error, not with
   expect([code, said]).toEqual([
     1,
     {
-      rollouts: ["error", expect.stringContaining("awaits a promise that nothing settles")],
+      rollouts: ["error", expect.stringContaining("awaits a promise that never settles")],
       workerd: ["ok", expect.any(String)],
     },
   ]);
@@ -178,13 +178,13 @@ test("an environment with sql is played, each time with a database of its own", 
     "        said: ({ completion, state }) => completion.at(-1)?.content === String(state.counted[0].n) } } }) });",
   );
   const { code, said, answer } = await validate(at);
-  expect([code, said["needs"]]).toEqual([0, ["ok", "it needs sql"]]);
+  expect([code, said["needs"]]).toEqual([0, ["ok", "needs sql"]]);
   expect(answer.policies.gold).toEqual({ mean: 1, n: 1 });
 });
 
 test("a need that is not met here is said with what to do", () => {
   expect(unmetNeeds(["fetch", "sql", "secret:NO_SUCH_VARIABLE"])).toEqual([
-    "secret:NO_SUCH_VARIABLE is read from the environment variable NO_SUCH_VARIABLE here: set it and try again",
+    "secret:NO_SUCH_VARIABLE is read from the environment variable NO_SUCH_VARIABLE, which is not set",
   ]);
 });
 
@@ -239,10 +239,10 @@ test("arguments that do not fit are a wrong use", async () => {
 });
 
 test.each([
-  [["nowhere"], "no package nowhere is installed here"],
-  [["./nowhere"], "there is no folder"],
-  [["calculator", "--examples", "0"], "--examples: must be a whole number, 1 at least"],
-  [[], "name one environment"],
+  [["nowhere"], "the package nowhere is not installed here"],
+  [["./nowhere"], "does not exist"],
+  [["calculator", "--examples", "0"], "--examples: must be a whole number of at least 1"],
+  [[], "one environment is required"],
 ])("%j is a wrong use that says why", async (argv, why) => {
   const validate = COMMANDS.find(({ name }) => name === "env validate");
   await expect(validate?.run(argv)).rejects.toMatchObject({

@@ -92,8 +92,8 @@ test("environment arguments are JSON, a file, or k=v, and add up", () => {
 
 test("a number with more digits than can be kept is refused by its flag, and so is a key that stands twice", () => {
   const refused = (...given: string[]) => expect(() => parseEvalArguments(["e", ...given]));
-  refused("-a", '{"n":9007199254740993}').toThrow("--env-args: n: the whole number 9007199254740993 has more digits");
-  refused("-a", "n=1e400").toThrow("--env-args: n: the number 1e400 is larger");
+  refused("-a", '{"n":9007199254740993}').toThrow("--env-args: n: the whole number 9007199254740993 has too many digits");
+  refused("-a", "n=1e400").toThrow("--env-args: n: the number 1e400 is too large");
   refused("-S", '{"top_p":1,"top_p":0}').toThrow('--sampling-args: the key "top_p" appears twice');
   refused("-f", file("large.json", '{"seed":-9007199254740993.0}')).toThrow("--file: seed: the whole number -9007199");
   const rows = file("large.jsonl", '{"question":"1"}\n\n{"answer":[12345678901234567890123]}\n');
@@ -186,19 +186,19 @@ test("judges and state columns are lists", () => {
 });
 
 test.each([
-  [["e", "--nonsense"], "--nonsense is no flag of eval", null],
-  [["a", "b"], "one environment, not a, b", null],
+  [["e", "--nonsense"], "--nonsense is not a flag of eval", null],
+  [["a", "b"], "exactly one environment is required, not a, b", null],
   [["e", "-n", "many"], "--num-examples: many is not a number", "num-examples"],
   [["e", "-b", "nowhere"], "--base-url: nowhere is not a URL", "base-url"],
   [["e", "-k", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set", "api-key-var"],
   [["e", "-S", "[1]"], "--sampling-args: it is not a JSON object", "sampling-args"],
   [["e", "-f", "/no/such/file"], "--file: ENOENT", "file"],
   [["e", "--metadata", "branch"], "--metadata: branch is not k=v", "metadata"],
-  [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: a named endpoint has", "endpoint"],
-  [["e", "--fleet", "gpus", "-e", "fast"], "--fleet: in place of an endpoint: no --endpoint", "fleet"],
-  [["e", "--judge", "a=m@b", "--judge-key-var", "HOME"], "goes with a --judge that is", "judge-key-var"],
+  [["e", "-e", "fast", "-b", "http://h/v1"], "--endpoint: cannot be combined with", "endpoint"],
+  [["e", "--fleet", "gpus", "-e", "fast"], "--fleet: cannot be combined with --endpoint", "fleet"],
+  [["e", "--judge", "a=m@b", "--judge-key-var", "HOME"], "needs a --judge with a URL", "judge-key-var"],
   [["e", "--judge", "a=m"], "--judge: a=m is not NAME=MODEL@ENDPOINT", "judge"],
-  [["e", "-C", "low"], "--state-columns: they go into the results file", "state-columns"],
+  [["e", "-C", "low"], "--state-columns: needs -s or -o", "state-columns"],
   [["e", "--dataset", "./none.jsonl"], "--dataset: ENOENT", "dataset"],
   [["e", "--timeout", "0"], "--timeout: must be more than 0 seconds", "timeout"],
 ])("%j is refused as wrong usage", (argv, message, param) => {

@@ -108,7 +108,7 @@ test("the summary of a finished eval holds what scripts read, and the folder its
 test("without an endpoint the policy plays five tasks at its own sizes, says so, and prints a table", async () => {
   const { code, stdout, stderr } = await run(["calculator"]);
   expect(code).toBe(0);
-  expect(stderr).toContain("the policy beside the platform plays calculator");
+  expect(stderr).toContain("the bundled policy plays calculator");
   expect(stdout).toMatch(/environment +reward +tasks/);
   expect(stdout).toMatch(/calculator +\d\.\d+ ± \d\.\d+ +5 +5 /);
 });
@@ -116,8 +116,8 @@ test("without an endpoint the policy plays five tasks at its own sizes, says so,
 test.each([
   [["nope"], 2, "no environment is called nope"],
   [["gsm8k", "-m", "m", "-b", `http://127.0.0.1:${testPort(48)}/v1`], 2, "gsm8k has no rows of its own"],
-  [["gsm8k", "--dataset", questions(1)], 2, "gsm8k needs a model: name its endpoint with -b"],
-  [["calculator", "-m", "gpt"], 2, "name the endpoint of gpt with -b"],
+  [["gsm8k", "--dataset", questions(1)], 2, "gsm8k needs a model: set its endpoint with -b"],
+  [["calculator", "-m", "gpt"], 2, "the endpoint of gpt is required: -b"],
   [["calculator", "-a", "max=1"], 2, "expected number to be >=2"],
   [["calculator", "-m", "m", "-b", `http://127.0.0.1:${testPort(48)}/v1`], 4, "is not reachable"],
 ])(
@@ -240,7 +240,7 @@ test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps w
   const second = await run(["calculator", ...flags, ...resume]);
   expect([second.code, json(second).run_id]).toEqual([0, run_id]);
   expect(json(second).reward).toMatchObject({ n_rollouts: 8, n_error: 0 });
-  expect(second.stderr).toContain("5 of 8 rollouts are owed");
+  expect(second.stderr).toContain("5 of 8 rollouts are left");
   expect(flaky.requests.length).toBe(calls + 5);
 });
 

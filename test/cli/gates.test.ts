@@ -40,7 +40,7 @@ test.each([
 
 test("a mean that holds while its interval does not says so", async () => {
   const [, , message] = await verdict(ended({ mean: 0.5, ci95: [0.3, 0.7] }), { failUnder: 0.4 });
-  expect(message).toBe("mean reward 0.500 ± 0.100 is not under 0.4; its 95 % interval reaches below, to 0.300");
+  expect(message).toBe("mean reward 0.500 ± 0.100 is not under 0.4, but its 95 % interval extends down to 0.300");
 });
 
 test("--metric names what is judged, and one that is not there fails the gate by name", async () => {
@@ -50,7 +50,7 @@ test("--metric names what is judged, and one that is not there fails the gate by
   const right = await verdict(scored, { failUnder: 0.8, metric: "right" });
   expect(right).toEqual(["failed", 3, "mean right 0.200 is under 0.8"]);
   const nope = await verdict(scored, { failUnder: 0.8, metric: "nope" });
-  expect(nope).toEqual(["failed", 3, "no score is called nope; there are: right"]);
+  expect(nope).toEqual(["failed", 3, "no score is called nope; known scores: right"]);
 });
 
 test.each<[string, [number, number] | null, number | null, string, number | null]>([
@@ -68,7 +68,7 @@ test.each<[string, [number, number] | null, number | null, string, number | null
 });
 
 test("runs that cannot be compared are inconclusive, in the platform's own words", async () => {
-  const message = "the runs share no task that both have scored";
+  const message = "no task is scored in both runs";
   const error = { code: "conflict", message, param: "baseline", type: "invalid_request_error" };
   const { client } = recorded(() => Response.json({ error }, { status: 409 }));
   const baseline = { id: "run_b", why: "as named" };

@@ -31,9 +31,9 @@ test("rows that break off leave no file that looks whole", async () => {
   const file = join(folder, "rows.jsonl");
   const rows = async function* () {
     yield { row: 1 };
-    await Promise.reject(new Error("the platform is gone"));
+    await Promise.reject(new Error("the platform has stopped"));
   };
-  await expect(writeLines(rows(), file, "output")).rejects.toThrow("the platform is gone");
+  await expect(writeLines(rows(), file, "output")).rejects.toThrow("the platform has stopped");
   expect(readdirSync(folder)).toEqual(["rows.jsonl.partial"]);
 });
 

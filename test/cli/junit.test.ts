@@ -171,7 +171,7 @@ test("gates are a suite of their own, and another score decides where one is nam
 });
 
 test("a file in a folder that is not there is refused beforehand", () => {
-  expect(() => checkFolderOf("/nowhere/at/all/report.xml", "junit")).toThrow("there is no folder");
+  expect(() => checkFolderOf("/nowhere/at/all/report.xml", "junit")).toThrow("does not exist");
   checkFolderOf("report.xml", "junit");
 });
 

@@ -59,7 +59,7 @@ test("every ledger that is named is asked about, and one difference makes all of
   expect(found).toMatchObject({ ok: false, organizations: 2, entries: 8, balance_micros: { org_1: 90, org_2: 90 } });
   expect(found.differences).toEqual([
     { org: "org_2", what: "lines do not add up", entry_id: "3", expected: 0, actual: 5 },
-    { org: "org_2", what: "the balance is not what its entries add up to", entry_id: null, expected: 85, actual: 90 },
+    { org: "org_2", what: "the balance differs from the sum of its entries", entry_id: null, expected: 85, actual: 90 },
   ]);
 });
 
@@ -79,7 +79,7 @@ test("what is on its way is waited for, and is bad where it is not there in time
   const slices = [late, late];
   const waited = platform({ charges: () => slices.shift() ?? SLICE });
   expect(await waited.verify({ deep: true, waitMs: 60_000 })).toMatchObject({ ok: true, undrained: 0 });
-  expect(waited.said).toEqual(["4 not in the books yet"]);
+  expect(waited.said).toEqual(["4 not in the ledger yet"]);
   const { verify } = platform({ charges: () => late });
   expect(await verify({ deep: true })).toMatchObject({ ok: false, undrained: 4, differences: [] });
 });
@@ -97,7 +97,7 @@ test("dollars are read and written exactly", () => {
   };
   for (const [text, micros] of Object.entries(amounts)) expect(read(text)).toBe(micros);
   for (const wrong of ["", "1.0000001", "1e3", "0x10", "1,5", ".5", "--1", "1 "])
-    expect(() => read(wrong)).toThrow(/is no amount/);
+    expect(() => read(wrong)).toThrow(/is not an amount/);
   expect([0, 5, -260, 1_500_000, 1_234_567_000_000].map(dollarsText)).toEqual([
     ...["$0.00", "$0.000005", "−$0.00026", "$1.50", "$1,234,567.00"],
   ]);

@@ -16,7 +16,7 @@ test("what the pages of an export left out is added up by reason, and the first 
     rollouts: ["ro_1", "ro_2", "ro_3", "ro_4", "ro_5"],
   });
   expect(tally.lines()).toEqual([
-    "3 left out: the arguments of a call are no JSON",
+    "3 left out: the arguments of a call are not JSON",
     "3 left out: of_a_newer_platform",
     "of ro_1, ro_2, ro_3, ro_4, ro_5, …",
   ]);

@@ -63,7 +63,7 @@ test("a server that is no Rollcall platform is named as that, and exits 4", asyn
 test("a key that no header can hold is refused without being shown", async () => {
   const env = { ROLLCALL_URL: "http://127.0.0.1:9", ROLLCALL_API_KEY: "rk_one\nrk_two" };
   const { code, stderr } = await rollcall(["run", "list"], env);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY holds")]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY is not a valid key")]);
   expect(stderr).not.toContain("rk_one");
 });
 

@@ -35,7 +35,7 @@ test("without an endpoint the policy plays what it knows, at the sizes it knows,
     environment_args: { steps: 1, max: 9 },
     sampling: { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } },
   });
-  expect(said).toEqual([expect.stringContaining("the policy beside the platform plays calculator")]);
+  expect(said).toEqual([expect.stringContaining("the bundled policy plays calculator")]);
 });
 
 test("arguments the caller gave are left alone, and sampling is filled up", () => {
@@ -66,7 +66,7 @@ test("what the policy has never seen is refused with the names it knows, unless 
 
 test("a platform elsewhere has no policy: the endpoint must be named", () => {
   const [exit, message] = refusal(() => chooseModel({}, "calculator", ELSEWHERE, options));
-  expect([exit, message]).toEqual([EXIT.usage, "calculator needs a model: name its endpoint with -b"]);
+  expect([exit, message]).toEqual([EXIT.usage, "calculator needs a model: set its endpoint with -b"]);
 });
 
 test("a named endpoint, one by URL and OPENAI_BASE_URL go before the policy, and need a model", () => {
@@ -79,6 +79,9 @@ test("a named endpoint, one by URL and OPENAI_BASE_URL go before the policy, and
   vi.stubEnv("OPENAI_API_KEY", "sk-2");
   const usual = { base_url: "http://usual/v1", api_key: "sk-2" };
   expect(choose({})).toEqual({ model: "m", endpoint: usual });
-  expect(refusal(() => chooseModel({}, "calculator", POLICY, options))).toEqual([EXIT.usage, "name a model with -m"]);
+  expect(refusal(() => chooseModel({}, "calculator", POLICY, options))).toEqual([
+    EXIT.usage,
+    "a model is required: -m",
+  ]);
   expect(said).toEqual([]);
 });

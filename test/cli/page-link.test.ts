@@ -11,7 +11,7 @@ test("a link leads to the page of what is named, and to all runs without a name"
     "/runs/run_1",
     "/rollouts/ro_1_0_0_0_x",
   ]);
-  for (const id of ["gsm8k", "run_1&to=//evil.test", "key_1"]) expect(() => pathOf(id)).toThrow("neither a run nor");
+  for (const id of ["gsm8k", "run_1&to=//evil.test", "key_1"]) expect(() => pathOf(id)).toThrow("not the id of a run");
 });
 
 test("a browser is opened for a person at a screen, and never in CI, over ssh or into a pipe", async () => {

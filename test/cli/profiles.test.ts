@@ -62,7 +62,7 @@ test("a file that others can read is refused, and so is one that cannot be read 
   chmodSync(file, 0o600);
   const text = readFileSync(file, "utf8");
   writeFileSync(file, text.slice(0, -9));
-  expect(() => readProfiles(file)).toThrow("is not what rollcall login writes");
+  expect(() => readProfiles(file)).toThrow("is not a valid rollcall profile file");
 });
 
 test("a write that fails leaves the file as it was", () => {
@@ -97,11 +97,11 @@ test("flags come before variables, and a default profile after both", () => {
 test("what cannot be meant is refused with what to do", () => {
   ownFile();
   expect(() => namedPlatform({ profile: "work" })).toThrow("Log in: rollcall login --profile work");
-  expect(() => namedPlatform({ profile: "toString" })).toThrow("no profile is called toString");
-  expect(() => namedPlatform({ profile: "a", platform: "http://h" })).toThrow("leave out --platform or --profile");
+  expect(() => namedPlatform({ profile: "toString" })).toThrow("there is no profile toString");
+  expect(() => namedPlatform({ profile: "a", platform: "http://h" })).toThrow("cannot be combined with --platform");
   expect(() => namedPlatform({ platform: "http://h" })).toThrow("rollcall login --platform http://h");
   process.env["ROLLCALL_API_KEY"] = "rk_x";
-  expect(() => namedPlatform({ platform: "http://h", project: "größe €" })).toThrow("--project: no project can be");
+  expect(() => namedPlatform({ platform: "http://h", project: "größe €" })).toThrow("--project: not a valid project name");
   expect(() => profileName("local", {})).toThrow("needs no login");
   expect(() => profileName("a b", {})).toThrow("letters, digits");
   expect(existsSync(configFile(process.env))).toBe(false);

@@ -35,7 +35,7 @@ test("records that differ are exit 1, with what differs below the four of them",
   expect([text.code, json.code]).toEqual([1, 1]);
   expect(JSON.parse(json.stdout)).toMatchObject({ object: "audit", holds: false });
   const [violation] = AUDIT.violations;
-  expect(text.stdout).toContain(`${AUDIT.run_id} does not hold\n`);
+  expect(text.stdout).toContain(`${AUDIT.run_id} is not consistent\n`);
   expect(text.stdout).toContain(`  ${violation?.rule}: ${violation?.detail}\n`);
   expect(text.stdout).toContain("  2 messages ended in a dead-letter queue\n");
   const [, stored] = /^database +(.+)$/m.exec(text.stdout) ?? [];

@@ -50,7 +50,7 @@ test("a comparison says what difference its tasks would find, and how many more 
   const basis = { alpha: 0.05, power: 0.8, effect: 0.295316 };
   const { mean } = COMPARISON.difference;
   expect(line({ ...basis, more_tasks: 1300 })).toBe(
-    `from ±0.295 (alpha 0.05, power 0.8); 1,300 more tasks would decide ${signedText(mean)}`,
+    `from ±0.295 (alpha 0.05, power 0.8); 1,300 more tasks would detect ${signedText(mean)}`,
   );
   for (const more_tasks of [0, null]) {
     expect(line({ ...basis, more_tasks })).toBe("from ±0.295 (alpha 0.05, power 0.8)");
@@ -70,9 +70,9 @@ test("an interval that reaches beyond every reward there was says so; one that d
     const report = { ...run.report, reward };
     return resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n")[3];
   };
-  const beyond = "  calculator: reward 95 % 0.970 to 1.010, beyond the rewards seen, 0.000 to 1.000";
+  const beyond = "  calculator: reward 95 % 0.970 to 1.010, outside the observed rewards, 0.000 to 1.000";
   expect(noteOf([0, 1])).toBe(beyond);
-  expect(noteOf([0.98, 2])).toContain("to 1.010, beyond the rewards seen, 0.980 to 2.000");
+  expect(noteOf([0.98, 2])).toContain("to 1.010, outside the observed rewards, 0.980 to 2.000");
   expect(noteOf([0, 2])).toBe("  calculator: reward 95 % 0.970 to 1.010");
   expect(noteOf()).toBe("  calculator: reward 95 % 0.970 to 1.010");
 });

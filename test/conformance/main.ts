@@ -64,7 +64,7 @@ function runtimesOf(where: string): readonly Runtime[] {
 /** Ends the process from outside the work: whatever hangs, the limit holds. */
 function endAfter(text: string, json: boolean): void {
   const seconds = Number(text);
-  if (!(seconds > 0)) throw usageError(`--timeout: ${text} is no number of seconds`, "timeout");
+  if (!(seconds > 0)) throw usageError(`--timeout: ${text} is not a number of seconds`, "timeout");
   const late = new Error(`not done within ${seconds} s`);
   setTimeout(() => fail(late, json), seconds * 1000).unref();
 }

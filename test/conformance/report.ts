@@ -1,4 +1,4 @@
-/** What a run of vectors comes to: a vector passes when it holds in every runtime it was run in. */
+/** The result of a run of vectors: a vector passes when it holds in every runtime it was run in. */
 import type { Verdict } from "./run-vectors.ts";
 import type { VectorFile } from "./vector-file.ts";
 

@@ -48,7 +48,7 @@ test("whatever is thrown has a text, and serialising it throws nothing", () => {
       throw new Error("no message");
     },
   });
-  expect(serializeError(named).message).toBe("no text (object)");
+  expect(serializeError(named).message).toBe("no message (object)");
 });
 
 test("an error of which nothing can be read is serialised, whatever of it throws", () => {
@@ -65,7 +65,7 @@ test("an error of which nothing can be read is serialised, whatever of it throws
   const proxy = new Proxy(new Error("m"), { getPrototypeOf: get, get });
   expect(serializeError(asEnvError(proxy, "hook"))).toMatchObject({
     error: "EnvError",
-    message: "hook: no text (object)",
+    message: "hook: no message (object)",
     retryable: false,
   });
 });

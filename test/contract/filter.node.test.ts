@@ -40,7 +40,7 @@ test.each([
 test.each([
   ["rewrd", 5, 'at character 6, the end: expected one of : = != < <= > >=, or "rewrd" in quotes'],
   ["turns>3 reward<abc", 15, 'at character 16, "abc": expected a number'],
-  ["mood:good", 5, "expected a number, or null (a name that is no field is the name of a score)"],
+  ["mood:good", 5, "expected a number, or null (an unknown field is taken as the name of a score)"],
   ["outcome:bad", 8, "expected one of scored, unscored, failed, cancelled"],
   ["status:queued", 7, "expected one of running, scoring, done"],
   ["truncated:maybe", 10, "expected truncated:true or truncated:false"],
@@ -51,7 +51,7 @@ test.each([
   ["turns:1|", 8, "the end: expected a value"],
   ["reward>1e999", 7, "expected a number"],
   ['turns>1 "open', 8, "expected a closing"],
-  ['""', 0, "expected a text of one character at least"],
+  ['""', 0, "expected a text of at least one character"],
   ["- reward<1", 1, "expected a field as in reward<0.5"],
   ["--reward<1", 1, "expected a field"],
   ["not", 3, "expected one of"],

@@ -32,7 +32,7 @@ test.each([
   [{ type: "text", text: "x", at: new Date(0) }, "0.content"],
 ])("a part that holds not what its type says is refused: %j", (part, path) => {
   const messages = [{ role: "user", content: [part] }];
-  expect(() => normalizeMessages(messages)).toThrow(`no list of messages: ${path}`);
+  expect(() => normalizeMessages(messages)).toThrow(`not a list of messages: ${path}`);
 });
 
 test("tool calls are read flat or as OpenAI's: there no id is the name, objects are JSON, null is {}", () => {
@@ -66,7 +66,7 @@ test.each([
     "0.tool_calls.0.function.arguments",
   ],
 ])("what verifiers refuses is refused by its field: %j", (message, path) => {
-  expect(() => normalizeMessages([message])).toThrow(`no list of messages: ${path}: `);
+  expect(() => normalizeMessages([message])).toThrow(`not a list of messages: ${path}: `);
 });
 
 test("a name and blocks of thought are kept, and an assistant needs no content", () => {
@@ -86,10 +86,10 @@ test("a bare text is one message of role text; developer is read as system", () 
 
 test("a role that is none is refused by name, a missing one too", () => {
   const refused = (message: object) => () => normalizeMessages([message]);
-  expect(refused({ role: "king", content: "x" })).toThrow(/0.role: no role "king": it is one of/);
+  expect(refused({ role: "king", content: "x" })).toThrow(/0.role: unknown role "king": use one of/);
   expect(refused({ content: "x" })).toThrow(/0.role: /);
   expect(refused({ role: "assistant", tool_calls: [{ id: "a" }] })).toThrow(/function.name/);
-  expect(() => normalizeMessages(7)).toThrow(/no list of messages/);
+  expect(() => normalizeMessages(7)).toThrow(/not a list of messages/);
 });
 
 test("fields that are null are left out, and content that is left out is null", () => {

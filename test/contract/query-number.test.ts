@@ -19,7 +19,7 @@ test.each(["0x10", "1e2", " 10", "10 ", "+5", "-0", "-1", "1.0", "007", "", "100
 test("what is out of bounds is told the bounds", () => {
   const said = (text: string, most?: number) => wholeNumber(1, most).safeParse(text).error?.issues[0]?.message;
   expect(said("101", 100)).toBe("must be a whole number from 1 to 100, in digits");
-  expect(said("0")).toBe("must be a whole number, 1 at least, in digits");
+  expect(said("0")).toBe("must be a whole number of at least 1, in digits");
 });
 
 test("a number is written as JSON writes it", () => {

@@ -101,7 +101,7 @@ test("without a seed none is sent, and one in extra_body is sent as it is", () =
   expect(withCallSeed({ seed: null }, PLACE)).toEqual({ seed: null });
 });
 
-test("what an engine draws first in different places is spread evenly, and one place says nothing of the next", () => {
+test("what an engine draws first in different places is spread evenly, and one place says nothing about the next", () => {
   const firsts = Array.from({ length: 10_000 }, (_, at) => {
     const { seed } = withCallSeed({ seed: 11 }, { ...PLACE, group: at >> 3, slot: at & 7 });
     return seededRandom("sample", seed ?? -1)();

@@ -104,7 +104,7 @@ async function make(path: string, body: object): Promise<{ readonly url: string;
   return (await reply.json()) as { url: string; secret: string };
 }
 
-test("a push is evaluated, and what the run came to becomes the commit's status on GitHub: nobody asks anything", async () => {
+test("a push is evaluated, and the run's result becomes the commit's status on GitHub: nobody asks anything", async () => {
   const posted = Promise.withResolvers<void>();
   await using github = await serve(() => posted.resolve());
   const port = testPort(46);

@@ -113,7 +113,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "lies about its version",
-    ...{ at: "idle", modes: ALL, era: "c", shown: /it says it serves|answered weight_version/ },
+    ...{ at: "idle", modes: ALL, era: "c", shown: /it reports|answered weight_version/ },
     strike: (engine) => {
       engine.saysWeights = "777";
     },

@@ -13,7 +13,7 @@ import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
 
 const HOUR = 3_600_000;
 const SOON = { interval: 5 };
-const ANEW = "start it anew, or remove it and add it again once it has the weights that a run begins with";
+const ANEW = "restart it, or remove it and add it again with the initial weights of a run";
 
 let door: Door;
 beforeAll(async () => {
@@ -167,7 +167,7 @@ test("calls are told versions by what their replica held, and nothing by one tha
   expect(lying.end).toBeNull();
   const { replicas } = await fleet.in((object) => object.standing(fleet.of));
   expect(replicas.find((one) => one.replica_id === lying.replica_id)).toMatchObject({
-    ...{ state: "stale", reason: "it says it serves 7 where 1 was applied", version: null },
+    ...{ state: "stale", reason: "it reports 7 after 1 was applied", version: null },
   });
 });
 

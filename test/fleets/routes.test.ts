@@ -145,7 +145,7 @@ test("names are taken once, and a fleet has so many replicas and no more", async
     await insertReplica(env.DB, door.scope, replicaRow(id, { name: `n-${at}` }), null);
   }
   expect(await errorOf(await door.post(`/v1/fleets/${id}/replicas`, { ...OTHER, name: "late" }))).toMatchObject({
-    ...{ status: 409, message: `a fleet has at most ${LIMITS.fleetReplicas} replicas` },
+    ...{ status: 409, message: `the fleet already has ${LIMITS.fleetReplicas} replicas, the maximum` },
   });
 });
 
@@ -170,7 +170,7 @@ test("of fleets that are made at once a project keeps a hundred, each with its r
     expect([at, replicas.length, known !== null]).toEqual([at, isKept ? 1 : 0, isKept]);
   }
   const another = () => door.post("/v1/fleets", { name: "another", replicas: [] });
-  const message = `a project has ${LIMITS.fleetsPerProject} fleets at most: delete some`;
+  const message = `the project already has ${LIMITS.fleetsPerProject} fleets, the maximum: delete some first`;
   expect(await errorOf(await another())).toMatchObject({ status: 409, code: "conflict", param: "name", message });
   await send(door, "DELETE", `/v1/fleets/${rows[kept.indexOf("inserted")]?.fleet.id}`);
   expect((await another()).status).toBe(201);
@@ -208,7 +208,7 @@ test("no two replicas of a fleet are one engine, however its address is written"
   const door = await open();
   await created(door, { update: { mode: "reload" } });
   const again = { name: "gpu-1", base_url: "http://127.0.0.1:09//v1/" };
-  const refused = { message: "this is the engine of gpu-0: each replica is one of its own", param: "base_url" };
+  const refused = { message: "this is the engine of gpu-0: each replica needs its own engine", param: "base_url" };
   const conflict = { status: 409, code: "conflict", ...refused };
   expect(await errorOf(await door.post("/v1/fleets/trained/replicas", again))).toMatchObject(conflict);
   const steered = { name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1", control_url: "http://127.0.0.1:9" };

@@ -51,7 +51,7 @@ test("a call goes where its rollout was, else where most places are free, and no
   expect(chosen(state, { last_replica: "a" }, { a: 1 })).toBe("a");
   expect(chosen(state, { last_replica: "a", failed_replica: "a" }, { a: 1, b: 1 })).toBe("c");
   expect(chosen(state, { last_replica: "a" }, { a: 2, b: 1 })).toBe("c");
-  expect(chosen(state, {}, { a: 2, b: 2, c: 2 })).toBe("every replica has as many calls as it may have");
+  expect(chosen(state, {}, { a: 2, b: 2, c: 2 })).toBe("every replica is at its limit of calls");
   const drained = withReplica(state, "a", { draining: true }, 0);
   expect(chosen(drained, {}, { b: 1, c: 1 })).toBe("b");
   expect(chosen(drained, { last_replica: "a" })).toBe("a");
@@ -121,7 +121,7 @@ test("an engine that was started anew while an adapter was loaded has it once it
   const earlier = { adapters: [order(0, 0, "run_b")] };
   const failed = loaded(withReplica(takeOrder(fleet("lora_versioned"), order(1), 0), "a", earlier, 0), 3);
   expect([failed.replicas["a"]?.failing?.reason, failed.replicas["a"]?.adapters]).toEqual([
-    "it was started anew while its weights were changed",
+    "it was restarted while its weights were being changed",
     [],
   ]);
   const again = loaded(failed, 4).replicas["a"];
@@ -159,7 +159,7 @@ test("an engine that unloads no adapter is asked three times in a row, shows why
     [5, null],
     [5, null],
   ]);
-  expect(tried(false)).toEqual([3, "adapters that nobody wants stay loaded: answered 500"]);
+  expect(tried(false)).toEqual([3, "unused adapters could not be unloaded: answered 500"]);
   expect([state.replicas["a"]?.shown, state.replicas["a"] && toUnload(state, state.replicas["a"], 1e9)]).toEqual([
     "ready",
     null,
@@ -253,7 +253,7 @@ test("where a run says where version 0 is, no replica plays it by what its serve
   expect(chosen(fleet(), { ...asked, weights_of: "run_a", run_id: "run_eval", trains: false })).toMatch(/^no replica/);
   const ordered = takeOrder(fleet(), begun, 1);
   const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
-  const reason = "it has the weights that it was started with: version 0 comes first";
+  const reason = "it has the weights of its start: version 0 is loaded first";
   expect(of(ordered)).toMatchObject({ state: "stale", reason, version: null });
   expect(chosen(ordered, {})).toBe("no replica is ready: 3 stale");
   const wants = (state: FleetState) =>

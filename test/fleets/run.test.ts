@@ -46,7 +46,7 @@ test("a run names an endpoint or a fleet, one that is there, and one that has a 
   expect(await refused({ endpoint, fleet: "empty" })).toMatchObject({ status: 400, error: { param: "fleet" } });
   expect(await refused({})).toMatchObject({
     status: 400,
-    error: { param: "endpoint", message: expect.stringContaining("a fleet in its place") },
+    error: { param: "endpoint", message: expect.stringContaining("unless fleet is set") },
   });
   expect(await refused({ fleet: "nobody" })).toMatchObject({ status: 404, error: { param: "fleet" } });
   expect(await refused({ fleet: "empty" })).toMatchObject({

@@ -58,7 +58,7 @@ test.each(["reload", "prime_rl"] as const)(
 test("the one that was there first takes the calls, and the other says which it is", () => {
   const world = oneEngine("reload");
   world.calm();
-  const why = "it is the same engine as rp_0: remove it, or give it an address of its own";
+  const why = "it is the same engine as rp_0: remove it, or set another address";
   expect(shown(world)).toEqual([
     ["ready", null],
     ["stale", why],
@@ -88,7 +88,7 @@ test("one that is left alone takes calls by what the other loaded only once it w
   set(world, [settings("rp_1")]);
   world.release();
   world.calm();
-  expect(shown(world)).toEqual([["stale", "its weights were changed as those of rp_0: start it anew"]]);
+  expect(shown(world)).toEqual([["stale", "its weights were changed as those of rp_0: restart it"]]);
   world.restart("rp_1", true);
   world.calm();
   expect(shown(world)).toEqual([["ready", null]]);

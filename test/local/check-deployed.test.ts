@@ -47,7 +47,7 @@ test("of a platform that is as it should be nothing is said, and only whoami hea
 
 test("one that is not well is asked nothing more", async () => {
   const { found, asked } = await findings({ "GET /healthz": [503, { error: { code: "storage_full" } }] });
-  expect(found).toEqual([["error", "URL does not answer as a platform does: /healthz says 503 storage_full"]]);
+  expect(found).toEqual([["error", "URL does not answer like a platform: /healthz says 503 storage_full"]]);
   expect(asked).toEqual(["GET /healthz"]);
 });
 
@@ -56,7 +56,7 @@ test("another version of the API, and something that is no platform, are errors"
   expect(other.found).toEqual([["error", "URL speaks version 2 of the API, and this Rollcall version 1"]]);
   const page = await findings({ "GET /openapi.json": [200, "<html>"] });
   expect(page.found).toEqual([
-    ["error", "URL speaks no version known here (it says 200) of the API, and this Rollcall version 1"],
+    ["error", "URL speaks an unknown version (it says 200) of the API, and this Rollcall version 1"],
   ]);
 });
 
@@ -66,18 +66,18 @@ test("a route of the first key that is open, and a key that is not taken, are sa
     "GET /v1/whoami": [401, { error: { code: "unauthorized" } }],
   });
   expect(found).toEqual([
-    ["warning", "the route of the first key is not closed: /v1/bootstrap says 401 unauthorized"],
-    ["error", "the key of ROLLCALL_API_KEY is not taken: /v1/whoami says 401 unauthorized"],
+    ["warning", "the bootstrap route is still open: /v1/bootstrap says 401 unauthorized"],
+    ["error", "the key in ROLLCALL_API_KEY is not accepted: /v1/whoami says 401 unauthorized"],
   ]);
 });
 
 test("without a key none is tried, which is said", async () => {
   const { found, asked } = await findings({}, "");
-  expect(found).toEqual([["warning", "no key was tried"]]);
+  expect(found).toEqual([["warning", "no key was checked"]]);
   expect(asked.filter((line) => line.includes("whoami"))).toEqual([]);
 });
 
 test("a key that no header can hold is not shown", async () => {
   const { found } = await findings({}, "rk_a\nrk_b");
-  expect(found).toEqual([["error", "ROLLCALL_API_KEY holds what no key has: spaces or line breaks?"]]);
+  expect(found).toEqual([["error", "ROLLCALL_API_KEY is not a valid key: does it contain spaces or line breaks?"]]);
 });

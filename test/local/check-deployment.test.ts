@@ -27,7 +27,7 @@ test("the release's own file lacks nothing but the database of an account", asyn
   expect(await findings(RELEASED)).toEqual([
     {
       level: "error",
-      what: "DB names no database: database_id is a placeholder",
+      what: "DB has no database: database_id is a placeholder",
       fix: expect.stringContaining("wrangler d1 create rollcall"),
     },
   ]);
@@ -76,17 +76,17 @@ max_batch_timeout = 1
 const DEAD_LETTERS = 'dead_letter_queue = "run-segments-dead"\n';
 
 const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: string])[] = [
-  ["DB names no database: database_id is no UUID", DATABASE_ID, "rollcall", "wrangler d1 create"],
-  ["DB names no database: database_id is a placeholder", `database_id = "${DATABASE_ID}"\n`, "", "wrangler d1 create"],
+  ["DB has no database: database_id is not a UUID", DATABASE_ID, "rollcall", "wrangler d1 create"],
+  ["DB has no database: database_id is a placeholder", `database_id = "${DATABASE_ID}"\n`, "", "wrangler d1 create"],
   [
-    `${join(folder, "none")} has not the migrations of this release: ${MIGRATIONS}`,
+    `${join(folder, "none")} lacks migrations of this release: ${MIGRATIONS}`,
     `migrations_dir = "${join(PACKAGE_ROOT, "migrations")}"`,
     'migrations_dir = "none"',
     join(PACKAGE_ROOT, "migrations"),
   ],
-  ["WRONG_KEYS is not bound, and the Worker needs it", RATE_LIMIT, "", "the lines of WRONG_KEYS"],
-  ["TRAINER is not bound, and the Worker needs it", OBJECT, "", "the lines of TRAINER"],
-  ["AT_REST is not bound, and the Worker needs it", 'AT_REST = "false"', "", "the lines of AT_REST"],
+  ["WRONG_KEYS is not bound, but the Worker needs it", RATE_LIMIT, "", "the lines of WRONG_KEYS"],
+  ["TRAINER is not bound, but the Worker needs it", OBJECT, "", "the lines of TRAINER"],
+  ["AT_REST is not bound, but the Worker needs it", 'AT_REST = "false"', "", "the lines of AT_REST"],
   [
     "TRAINER is bound to something else: r2_bucket, not durable_object_namespace",
     OBJECT,
@@ -100,34 +100,34 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     "the lines of TRAINER",
   ],
   [
-    "the Durable Object class TrainerObject is made by no migration",
+    "the Durable Object class TrainerObject is created by no migration",
     '[[migrations]]\ntag = "v3"\nnew_sqlite_classes = ["TrainerObject"]\n',
     "",
     'new_sqlite_classes = ["TrainerObject"]',
   ],
   [
-    "the Durable Object class TrainerObject is made without SQLite, in which it keeps all it has",
+    "the Durable Object class TrainerObject is created without SQLite, which stores its data",
     'new_sqlite_classes = ["TrainerObject"]',
     'new_classes = ["TrainerObject"]',
     'new_sqlite_classes = ["TrainerObject"]',
   ],
-  ["nothing consumes the queue run-segments-dead, which gets dead letters", DEAD_CONSUMER, "", "run-segments-dead"],
-  ["nothing consumes the queue elsewhere", PRODUCER, PRODUCER.replace("run-segments", "elsewhere"), "elsewhere"],
+  ["the queue has no consumer: run-segments-dead, which gets dead letters", DEAD_CONSUMER, "", "run-segments-dead"],
+  ["the queue has no consumer: elsewhere", PRODUCER, PRODUCER.replace("run-segments", "elsewhere"), "elsewhere"],
   [
-    "the queue run-segments has no dead-letter queue: what fails there is dropped and not recorded",
+    "the queue run-segments has no dead-letter queue: failed messages are dropped without a record",
     DEAD_LETTERS,
     "",
     'dead_letter_queue = "run-segments-dead"',
   ],
   [
-    "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key may have private addresses called",
+    "ALLOW_PRIVATE_ENDPOINTS is true: anybody with a key can make it call private addresses",
     'ALLOW_PRIVATE_ENDPOINTS = "false"',
     'ALLOW_PRIVATE_ENDPOINTS = "true"',
     "false",
   ],
-  ["AT_REST is true: nothing would be played", 'AT_REST = "false"', "AT_REST = true", "false"],
+  ["AT_REST is true: no rollout would be played", 'AT_REST = "false"', "AT_REST = true", "false"],
   [
-    "compatibility_date is 2026-01-01, and the Worker is written for 2026-09-01",
+    "compatibility_date is 2026-01-01, but the Worker needs 2026-09-01",
     'compatibility_date = "2026-09-01"',
     'compatibility_date = "2026-01-01"',
     "2026-09-01",
@@ -141,25 +141,25 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
   ],
   ["the Worker has no name", 'name = "rollcall"\n', "", 'name = "rollcall"'],
   [
-    "main is not the Worker of this Rollcall",
+    "main is not the Worker of this Rollcall release",
     `main = "${join(PACKAGE_ROOT, "src/index.ts")}"`,
     'main = "worker.ts"',
     "src/index.ts",
   ],
   [
-    "a deployment without ROLLCALL_SECRET would not be refused, and nothing would work",
+    "a deployment without ROLLCALL_SECRET would be accepted but would not work",
     SECRETS,
     "",
     'required = ["ROLLCALL_SECRET"]',
   ],
   [
-    "ROLLCALL_SECRETS_BEFORE is a secret and stands in the file",
+    "ROLLCALL_SECRETS_BEFORE is a secret but is in the file",
     "[vars]",
     '[vars]\nROLLCALL_SECRETS_BEFORE = "hush"',
     "wrangler secret put ROLLCALL_SECRETS_BEFORE",
   ],
   [
-    "ROLLCALL_BOOTSTRAP_TOKEN is a secret and stands in the file",
+    "ROLLCALL_BOOTSTRAP_TOKEN is a secret but is in the file",
     "[vars]",
     '[vars]\nROLLCALL_BOOTSTRAP_TOKEN = "hush"',
     "wrangler secret put ROLLCALL_BOOTSTRAP_TOKEN",
@@ -181,34 +181,34 @@ test("a queue of dead letters and one that is worked on are told apart by their 
     )
   ).map(({ what }) => what);
   expect(misnamed).toEqual([
-    "the queue lost gets dead letters, and the Worker would work on them: its name must end in -dead",
+    "the queue lost gets dead letters, but the Worker would process them: its name must end in -dead",
   ]);
   const spare = '[[queues.consumers]]\nqueue = "spare-dead"\n\n[[queues.consumers]]\nqueue = "run-segments"\n';
   const found = await findings(fileWith(['[[queues.consumers]]\nqueue = "run-segments"\n', spare]));
   expect(found.map(({ what }) => what)).toEqual([
-    "the queue spare-dead gets no dead letters, and the Worker would only record what it gets",
+    "the queue spare-dead gets no dead letters, but the Worker would only record its messages",
   ]);
 });
 
 const WARNINGS: readonly (readonly [what: string, from: string, to: string])[] = [
   [
-    "limits.cpu_ms is below 300000: to check an upload of 1 GiB takes more than the default of 30 s",
+    "limits.cpu_ms is below 300000: checking an upload of 1 GiB takes more than the default of 30 s",
     "cpu_ms = 300_000",
     "cpu_ms = 30_000",
   ],
-  ["no logs are kept: what goes wrong is said there", "[observability]\nenabled = true", ""],
+  ["no logs are kept, so errors are not recorded", "[observability]\nenabled = true", ""],
   [
-    "nobody can reach it: workers_dev is false and there is no route",
+    "it is unreachable: workers_dev is false and there is no route",
     "minify = true",
     "minify = true\nworkers_dev = false",
   ],
   [
-    "the consumer of run-segments takes 3 messages at once, and is made for 2",
+    "the consumer of run-segments takes 3 messages at once, but supports 2",
     "max_batch_size = 2\n",
     "max_batch_size = 3\n",
   ],
   [
-    "LIVE_OBJECT_CEILING bounds the rollouts at once: it is for machines with few open files",
+    "LIVE_OBJECT_CEILING limits concurrent rollouts: it is only for machines with few open files",
     "LIVE_OBJECT_CEILING = 0",
     "LIVE_OBJECT_CEILING = 100",
   ],
@@ -232,13 +232,13 @@ test("Cloudflare Access needs both the team and the application, and a team at a
     const found = checkDeployment({ deployed: { ...deployed, vars }, released, needed: neededBindings(PACKAGE_ROOT) });
     return found.map(({ level, what }) => `${level}: ${what}`);
   };
-  const noTeam = "error: ACCESS_TEAM_URL is no https address of a team: nobody is signed in by Access";
+  const noTeam = "error: ACCESS_TEAM_URL is not the https address of a team: Access signs nobody in";
   expect(said("", "")).toEqual([]);
   expect(said("https://a.cloudflareaccess.com/", "tag")).toEqual([]);
   expect(said("a.cloudflareaccess.com", "tag")).toEqual([noTeam]);
   expect(said("", "tag")).toEqual([noTeam]);
   expect(said("https://a.cloudflareaccess.com", "")).toEqual([
-    "error: ACCESS_TEAM_URL without ACCESS_AUDIENCE: nobody is signed in by Access",
+    "error: ACCESS_TEAM_URL without ACCESS_AUDIENCE: Access signs nobody in",
   ]);
 });
 

@@ -72,8 +72,8 @@ test.each([
 });
 
 test.each([
-  ["./nowhere", {}, "there is no folder"],
-  ["./empty", {}, "has no package.json; make a new environment with: rollcall env init"],
+  ["./nowhere", {}, "does not exist"],
+  ["./empty", {}, "has no package.json; create an environment with: rollcall env init"],
   ["./dice", { rollcall: undefined }, 'add "rollcall": { "environment": "./environment.ts" }'],
   ["./dice", { rollcall: { environment: "./else.ts" } }, "has no ./else.ts"],
   ["./dice", { name: "Dice!" }, '"Dice!" cannot be an environment\'s id'],
@@ -122,7 +122,7 @@ test.each([
   ['import "./nowhere.ts";', /Could not resolve "\.\/nowhere\.ts"/],
   [
     "throw new Error('not today');",
-    /\/dice\/environment\.ts throws while it is loaded: Error: not today\n +at .*\/dice\/environment\.ts:1:7\)?$/,
+    /\/dice\/environment\.ts throws an error while loading: Error: not today\n +at .*\/dice\/environment\.ts:1:7\)?$/,
   ],
   ["export const environment = 1;", /must export loadEnvironment/],
 ])("the module %j is refused in terms of its own file", async (module, message) => {
@@ -134,8 +134,8 @@ test.each([
 });
 
 test.each([
-  ["for (;;) {}", 1500, /environment\.ts computes for more than 1\.5 s while it is loaded/],
-  ["process.exit(1);", 20_000, /environment\.ts ends its process while it is loaded/],
+  ["for (;;) {}", 1500, /environment\.ts computes for more than 1\.5 s while loading/],
+  ["process.exit(1);", 20_000, /environment\.ts ends its process while loading/],
 ])("the module %j is refused, and this process goes on", async (module, ms, message) => {
   writePackage("dice");
   write("dice/environment.ts", module);

@@ -78,7 +78,7 @@ test(
     const account = await crash("workerd alone", testPort(10));
     expectNothingLostOrDoubled(account);
     expectOnlyCallsInFlightRepeated(account);
-    expect(account.crashes[0]?.said).toContain("it is started again on the same state");
+    expect(account.crashes[0]?.said).toContain("it is restarted with the same state");
   },
   LIMIT_MS,
 );

@@ -23,7 +23,7 @@ test("a directory whose database has a migration that this release lacks is refu
   const refused = withMigrations(temporaryDirectory(), ["0000_initial.sql", "0001_more.sql"]);
   expect(() => refuseForeignData(refused, FOLDER)).toThrow(DirectoryUnusable);
   expect(() => refuseForeignData(refused, FOLDER)).toThrow(
-    `${refused} was written by another release of Rollcall, whose data this one does not read: move it away, or set ROLLCALL_DIR to another directory`,
+    `${refused} was written by another release of Rollcall, whose data this release cannot read: move it away, or set ROLLCALL_DIR to another directory`,
   );
   const own = readdirSync(FOLDER).filter((name) => name.endsWith(".sql"));
   for (const names of [null, [], own]) {

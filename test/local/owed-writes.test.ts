@@ -33,8 +33,8 @@ test("a write for which there is no room is made when there is, the last of each
   owed.hasRoom();
   expect(written).toEqual(["lock 2", "running 1"]);
   expect(said).toEqual([
-    "The disk is full: nothing is lost, and what runs goes on when there is room.",
-    "There is room on the disk again.",
+    "The disk is full: nothing is lost, and runs continue once there is space.",
+    "The disk has space again.",
   ]);
 });
 

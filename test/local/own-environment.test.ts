@@ -69,12 +69,12 @@ test("a platform elsewhere that holds other code of the same version plays that,
   const model = ["-m", "m", "-b", platform.policyUrl];
   const { stderr } = await play("./letters", model, elsewhere);
   expect(stderr).toContain(
-    `The platform at ${platform.url} holds other code of letters@0.1.0 than lies here, and plays that.`,
+    `The platform at ${platform.url} has other code of letters@0.1.0 than this one, and uses that.`,
   );
 });
 
 test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
-  const said = "was started with other code of Rollcall than lies here, and plays calculator by that";
+  const said = "was started with other code of Rollcall than this one, and uses that for calculator";
   expect((await play("calculator")).stderr).not.toContain(said);
   const ready = readReadyFile(platform.directory);
   if (ready === null) throw new Error("the platform has no ready file");
@@ -174,13 +174,13 @@ test("a package whose files for a Worker import the runtime is refused by the fi
   await expect(bundled).rejects.toThrow(message);
 });
 
-test("code is not sent to a platform elsewhere", async () => {
+test("code is not sent to remote platforms", async () => {
   writeEnvironment("elsewhere");
   const result = await play("./elsewhere", ["--platform", platform.url], {
     ROLLCALL_API_KEY: platform.key,
   });
   expect(result.code).toBe(2);
-  expect(json(result).error.message).toContain("code is not sent to a platform elsewhere");
+  expect(json(result).error.message).toContain("code is not sent to remote platforms");
 });
 
 test("the first Ctrl-C ends a command whose environment computes while it is loaded", async () => {
@@ -229,6 +229,6 @@ test("serve refuses two environments of one name, and one that is Rollcall's", a
   const taken = await serve("calculator", "./calculator");
   expect([taken.code, json(taken).error.message]).toEqual([
     2,
-    expect.stringContaining("the name of an environment that comes with Rollcall"),
+    expect.stringContaining("the name of a built-in environment"),
   ]);
 });

@@ -128,7 +128,7 @@ test("workerd killed is started again on the same address and state", async () =
   await expect.poll(() => readReadyFile(directory)?.workerd_pid ?? killed, { timeout: 15_000 }).not.toBe(killed);
   expect(await read(platform, "/count")).toBe(2);
   expect(said.filter((line) => !line.startsWith("Port"))).toEqual([
-    `workerd ${killed} died; it is started again on the same state.`,
+    `workerd ${killed} died; it is restarted with the same state.`,
     `The platform answers again (workerd ${platform.workerdPid()}).`,
   ]);
 });

@@ -12,8 +12,8 @@ test("a hook that never returns ends its own rollout, and 30 that were waiting i
   const played = await play({ 23: "setup" }, 31, 0, 4000);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 30 } });
   expect(without(played)).toEqual({
-    23: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    23: { reason: "failed: environment", why: again("its environment was setting it up, after 0 turns") },
   });
-  const ends = played.said.filter((line) => line.includes("answered nothing for 4 s"));
+  const ends = played.said.filter((line) => line.includes("did not answer for 4 s"));
   expect(ends).toHaveLength(3);
 });

@@ -38,7 +38,7 @@ test("a change is taken over on the same state and port, a broken one is said an
   const module = join(folder, "environment.ts");
   const good = readFileSync(module, "utf8");
   writeFileSync(module, `${good}\nexport const id = crypto.randomUUID();\n`);
-  await hears("The platform goes on with the code it has.");
+  await hears("The platform continues with its current code.");
   expect(said).toMatch(/cannot be loaded in a Worker: .*global scope/);
   expect(await held(directory)).toEqual(before);
 

@@ -12,7 +12,7 @@ const BOOT_WITHIN_MS = 30_000;
 export interface Served {
   readonly url: string;
   readonly key: string;
-  /** The policy server beside it, up to and including /v1. */
+  /** The policy server beside it, base URL, up to and including /v1. */
   readonly policy: string;
   readonly node: ProcessMark;
   readonly workerd: ProcessMark;

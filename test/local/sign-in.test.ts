@@ -75,7 +75,7 @@ test("a browser signs in by a link that is good once, and shows the runs without
   try {
     const { page, wrong } = await signIn(browser, platform, "/");
     expect(await textOf(page.locator("h1"))).toBe("Runs");
-    expect(await textOf(page.locator(".data-table"))).toContain("There is no run yet.");
+    expect(await textOf(page.locator(".data-table"))).toContain("No runs yet.");
     expect(wrong).toEqual([]);
   } finally {
     await browser.close();

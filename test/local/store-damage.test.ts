@@ -54,7 +54,7 @@ test.each([
   [R2, "the index of R2"],
 ])("%s of garbage or cut short is refused by its file, its class and what to do", (file, name) => {
   const harms: Readonly<Record<string, (path: string) => void>> = {
-    "it is no SQLite database": (path) => writeFileSync(path, GARBAGE),
+    "it is not a SQLite database": (path) => writeFileSync(path, GARBAGE),
     " of \\d+ bytes": (path) => truncateSync(path, 4096 + 100),
   };
   for (const [why, harm] of Object.entries(harms)) {
@@ -63,7 +63,7 @@ test.each([
     const said = saidOf(directory);
     expect(said).toContain(`${join(directory, file)} (${name}) is damaged: `);
     expect(said).toMatch(new RegExp(why));
-    expect(said).toContain(`restore it from a copy, or move ${directory} away to begin afresh`);
+    expect(said).toContain(`restore it from a copy, or move ${directory} away to start fresh`);
   }
 });
 
@@ -71,7 +71,7 @@ test("an object that is damaged is said, and refuses nothing", () => {
   const directory = used();
   writeFileSync(join(directory, OBJECT), GARBAGE);
   expect(saidOf(directory)).toBe(
-    `said: ${join(directory, OBJECT)} (an object of class RunObject) is damaged: it is no SQLite database. Only what it holds is lost: restore it from a copy.`,
+    `said: ${join(directory, OBJECT)} (an object of class RunObject) is damaged: it is not a SQLite database. Only its own data is lost: restore it from a copy.`,
   );
 });
 

@@ -6,7 +6,7 @@ test("a setup that never returns ends its own rollout, and 500 that were waiting
   const played = await play({ 123: "setup" }, 501, 0);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 500 } });
   expect(without(played)).toEqual({
-    123: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    123: { reason: "failed: environment", why: again("its environment was setting it up, after 0 turns") },
   });
 });
 
@@ -14,7 +14,7 @@ test("a reply and a score that never come end theirs and no other", async () => 
   const played = await play({ 3: "reply", 5: "score" }, 20, 8);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
-    3: { reason: "failed: environment", why: again("its environment replied, 1 turns in") },
+    3: { reason: "failed: environment", why: again("its environment was replying, after 1 turns") },
     5: { reason: "unscored: scorer", why: again("it was scored") },
   });
 });
@@ -24,7 +24,7 @@ test("so do a row that cannot be made and a hook that goes on for ever after the
   const played = await play({ 3: "row", 7: "fetched" }, 20, 16);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
-    3: { reason: "failed: environment", why: again("its task was made") },
+    3: { reason: "failed: environment", why: again("its task was being built") },
     7: { reason: "failed: environment", why: again("") },
   });
 });
@@ -68,6 +68,6 @@ test("a platform that is stopped while it hangs is started again, and ends what 
   const played = await playAgain({ 4: "setup" }, 12, 56);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
-    4: { reason: "failed: environment", why: again("its environment set it up, 0 turns in") },
+    4: { reason: "failed: environment", why: again("its environment was setting it up, after 0 turns") },
   });
 });

@@ -32,7 +32,7 @@ test("what is no such path is refused with its place", () => {
     "$.commits[-1]": "at character 10",
     "$.commits[0:2]": "at character 10",
     "$['ref']": "at character 2",
-    "$.__proto__.x": "__proto__ is not a name",
+    "$.__proto__.x": "__proto__ is not a valid name",
     [`$${".a".repeat(17)}`]: "more than 16 steps",
     [`$.${"a".repeat(200)}`]: "more than 200 characters",
   };
@@ -98,7 +98,7 @@ test("an endpoint that a payload names fills in, and one with a key in it is ref
     expect(refused).toMatchObject({
       ok: false,
       param: `map.${target}`,
-      message: expect.stringContaining("keeps no key"),
+      message: expect.stringContaining("cannot store keys"),
     });
   }
 });
@@ -112,10 +112,10 @@ test("a number with more digits than can be kept is refused where it is filled i
   expect(fillingOf({ "metadata.ref": "$.ref" }, payload)).toEqual({ ok: true, value: { "metadata.ref": "main" } });
   expect(fillingOf({ "metadata.id": "$.id" }, payload)).toEqual({
     ok: false,
-    message: "map.metadata.id: $.id: the whole number 9007199254740993 has more digits than can be kept",
+    message: "map.metadata.id: $.id: the whole number 9007199254740993 has too many digits to be stored exactly",
     param: "map.metadata.id",
   });
   expect(fillingOf({ dataset: "$.in" }, payload)).toMatchObject({
-    message: expect.stringContaining("map.dataset: $.in.list[1]: the number 1e400 is larger"),
+    message: expect.stringContaining("map.dataset: $.in.list[1]: the number 1e400 is too large"),
   });
 });

@@ -291,7 +291,7 @@ test("webhooks are told of a refusal, once a minute for each reason", async () =
   expect(data.map(({ type }) => type)).toEqual(["trigger.refused", "trigger.refused"]);
 });
 
-test("a delivery of which no run could be begun for a day is refused, and webhooks are told", async () => {
+test("a delivery of which no run could be started for a day is refused, and webhooks are told", async () => {
   const { door, deliver, within, object } = await opened(ENDS);
   const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
   const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
@@ -309,7 +309,7 @@ test("a delivery of which no run could be begun for a day is refused, and webhoo
   await tryAfter(DAY_MS - 60_000);
   expect([await object.log({ before: null, limit: 9 }), await told()]).toMatchObject([[{ state: "accepted" }], []]);
   await tryAfter(DAY_MS + 60_000);
-  const error = { code: "internal", message: "no run could be begun for a day" };
+  const error = { code: "internal", message: "no run could be started for a day" };
   expect(await object.log({ before: null, limit: 9 })).toMatchObject([{ state: "refused", error }]);
   expect(await told()).toEqual(["internal"]);
 });

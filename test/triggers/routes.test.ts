@@ -317,12 +317,14 @@ test("of triggers that are made at once a project keeps a hundred, and says so t
   expect(await asked(door.post("/v1/triggers", { ...asks, name: "another" }))).toMatchObject({
     ...{
       status: 409,
-      body: { error: { code: "conflict", message: "a project has 100 triggers at most: delete some" } },
+      body: {
+        error: { code: "conflict", message: "the project already has 100 triggers, the maximum: delete some first" },
+      },
     },
   });
   const long = { ...GAME, metadata: { long: "x".repeat(LIMITS.triggerRunCharacters) } };
   expect(await asked(door.post("/v1/triggers", { ...asks, run: long }))).toMatchObject({
-    ...{ status: 400, body: { error: { param: "run", message: expect.stringContaining("upload rows as a dataset") } } },
+    ...{ status: 400, body: { error: { param: "run", message: expect.stringContaining("upload the rows as a dataset") } } },
   });
 });
 

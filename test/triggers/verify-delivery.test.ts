@@ -108,7 +108,7 @@ test.each(["github", "huggingface"])("for %s a secret is a text, whatever it loo
   for (const text of ["whsec_short_text_of_mine", `v1,${secret}`, "0123456789abcdef"]) {
     expect(faultInSecret(scheme, text)).toBe(null);
   }
-  for (const text of [` ${secret}`, `${secret}\n`, "with spaces between", "short", "not-ascii-£££££££££"]) {
+  for (const text of [` ${secret}`, `${secret}\n`, "separate several by spaces", "short", "not-ascii-£££££££££"]) {
     expect(faultInSecret(scheme, text)).toEqual(expect.any(String));
   }
 });

@@ -3,15 +3,15 @@ import { rolloutCutText, turnCutText } from "../../src/web/components/cut-off.ts
 
 test("a truncated rollout says what was cut: itself, by a stop that cuts, or else an answer in it", () => {
   expect(["prompt_too_long", "max_size_reached"].map(rolloutCutText)).toEqual([
-    "cut off: its prompt outgrew the model's context",
-    "cut off: it outgrew what a rollout may hold",
+    "cut off: its prompt exceeded the model's context",
+    "cut off: it exceeded the maximum size of a rollout",
   ]);
   for (const stop of ["no_tools_called", "max_turns_reached", "has_error", null]) {
-    expect(rolloutCutText(stop)).toBe("an answer was cut off at a limit of tokens");
+    expect(rolloutCutText(stop)).toBe("an answer was cut off at a token limit");
   }
 });
 
 test("a truncated turn says whether its answer was ended, or only cut as it was kept", () => {
-  expect(turnCutText("length")).toBe("answer cut off at its limit of tokens");
-  expect(turnCutText("stop")).toBe("more tokens than the environment keeps");
+  expect(turnCutText("length")).toBe("answer cut off at its token limit");
+  expect(turnCutText("stop")).toBe("more tokens than the environment allows");
 });

@@ -110,7 +110,7 @@ test("the report behind a public link shows how the rewards are spread, as the r
   };
   const own = await bins();
   await page.goto(stage.report);
-  await page.getByText("This link ends").waitFor();
+  await page.getByText("This link expires").waitFor();
   expect(await bins()).toEqual(own);
   expect(await page.locator(".histogram button:enabled").count()).toBe(0);
   expect(wrong).toEqual([]);
@@ -132,7 +132,7 @@ test("a link to a report shows it to whoever is not signed in, and its token is 
     expect(asked).toContain("/v1/shared-report");
     expect(asked.filter((one) => one.includes(token))).toEqual([]);
     await page.goto(`${stage.url}/shared#${token.slice(0, -1)}`);
-    await expect.poll(() => textOf(page.getByRole("alert"))).toContain("its link has ended");
+    await expect.poll(() => textOf(page.getByRole("alert"))).toContain("its link has expired");
     expect(wrong.filter((one) => !one.includes("401"))).toEqual([]);
   } finally {
     await close();

@@ -47,11 +47,11 @@ test("a rollout whose answer hit its limit of tokens says so in the list, in its
     const { page, wrong } = await tabAt(`/runs/${id}/rollouts`);
     const mark = page.locator("[data-row] .badge", { hasText: "cut off" });
     await mark.waitFor();
-    expect(await mark.getAttribute("title")).toBe("an answer was cut off at a limit of tokens");
+    expect(await mark.getAttribute("title")).toBe("an answer was cut off at a token limit");
     expect(await textOf(page.locator("[data-row] .td").last())).toBe("no tools called");
     await page.locator("[data-row] a").first().click();
-    await page.getByText("an answer was cut off at a limit of tokens").waitFor();
-    expect(await textOf(page.locator(".turn-head"))).toContain("answer cut off at its limit of tokens");
+    await page.getByText("an answer was cut off at a token limit").waitFor();
+    expect(await textOf(page.locator(".turn-head"))).toContain("answer cut off at its token limit");
     expect(wrong).toEqual([]);
   } finally {
     await model.stop();

@@ -85,7 +85,7 @@ test("a chosen row stays where it is while more rows than a page holds come in b
   }
 });
 
-test("a run page goes on by itself where it was scrolled to; its stream begins where the run was read, and resumes behind its last event", async () => {
+test("a run page continues by itself where it was scrolled to; its stream begins where the run was read, and resumes behind its last event", async () => {
   const model = await startHeldModel();
   try {
     const { id } = await startRun(model.url);

@@ -23,7 +23,7 @@ test("an outline names the slowest turns, and marks a failed result at the turn 
   expect([turnAt({ at }, 0), turnAt({ at }, 1001), turnAt({ at }, 1e9)]).toEqual([0, 1, 39]);
 });
 
-test("where a turn has recorded which of its calls failed, how the results read is not asked", () => {
+test("where a turn has recorded which of its calls failed, the text of the results is not checked", () => {
   const build = new OutlineBuild(4);
   build.add(turnOf(0, { tool_calls: 2, tool_calls_failed: 0 }));
   build.add(turnOf(1, { failed: 2, tool_calls: 1, tool_calls_failed: 1 }));

@@ -39,9 +39,9 @@ test("the step that is pointed at is named with the values of its series, by mou
 
 test("how groups were solved is said by the rewards that count, without a word of solving", async () => {
   const { page } = await tabAt(`/runs/${stage.training}`);
-  const chart = page.locator(".plot", { hasText: "Groups by the rewards of their rollouts" });
+  const chart = page.locator(".plot", { hasText: "Shares of groups by the rewards of their rollouts" });
   const shares = (await textOf(chart.locator(".legend li"))).replaceAll(/\s+/g, " ");
   const value = "(?:[\\d.]+|not measured)";
-  const said = ["every reward 0 or less", "some reward above 0, not every one 1 or more", "every reward 1 or more"];
+  const said = ["every reward 0 or less", "some reward above 0, not all 1 or more", "every reward 1 or more"];
   expect(shares).toMatch(new RegExp(`^${said.map((one) => `${one} ${value}`).join(" ")}$`));
 });

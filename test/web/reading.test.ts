@@ -74,7 +74,7 @@ test("a judge's words are told apart: its verdict, its reason, who was asked, an
     Verdict: expect.stringMatching(/^(right|wrong) read from its answer$/),
     Reason: expect.stringMatching(/^the reply names/),
     "Model asked": "judge",
-    Question: expect.stringMatching(/^not kept with the rollout; SHA-256 [0-9a-f]{8}$/),
+    Question: expect.stringMatching(/^not stored with the rollout; SHA-256 [0-9a-f]{8}$/),
     Cost: expect.stringMatching(/^\$0\.0\d+: \d+ tokens in, \d+ out, 1 call$/),
   });
   expect(wrong).toEqual([]);
@@ -82,17 +82,17 @@ test("a judge's words are told apart: its verdict, its reason, who was asked, an
 
 test("a timeline says what its bars are, by their height and in words", async () => {
   const { page } = await tabAt(`/rollouts/${stage.longRollout}`);
-  const legend = page.getByRole("list", { name: "What the timeline shows" });
+  const legend = page.getByRole("list", { name: "Legend of the timeline" });
   await legend.waitFor();
   const heights = await legend.locator("svg[width='10']").evaluateAll((all) => all.map((one) => one.clientHeight));
   expect(new Set(heights).size).toBe(3);
   const said = await legend.locator("li").allInnerTexts();
   expect(said.map((text) => text.trim())).toEqual([
-    "a call, as wide as it took",
-    "slow: half as long as the slowest, or more",
+    "a call; its width is its duration",
+    "slow: at least half as long as the slowest",
     "with a try or a result that failed",
-    "the turn you read",
-    "between them the environment's time",
+    "the selected turn",
+    "gaps: time of the environment",
   ]);
 });
 

@@ -63,7 +63,7 @@ test("what little money a run cost keeps three digits, and what nobody knows of 
   expect([cost.policy_micros, cost.judge_micros, 120_000].map(dollarsText)).toEqual(["$0.00149", "$0.0378", "$0.12"]);
   expect(costText(cost)).toBe("$0.0393");
   expect(costText({ ...cost, judge_micros: null })).toBe("$0.00149 or more");
-  expect(costText({ ...cost, policy_micros: null, judge_micros: 0 })).toBe("not known");
+  expect(costText({ ...cost, policy_micros: null, judge_micros: 0 })).toBe("unknown");
 });
 
 test("a link to rollouts by their ids has as many of them as a filter holds, and says how many", () => {

@@ -52,7 +52,7 @@ test("what a run has to tell outlives a kill before it is told, and one after it
     ...{ run_id: id, kind: "eval", status: "completed", error: null, name: "nightly", metadata: { sha: "0d1a26e6" } },
     ...{ counts, reward: { mean: 1, ci95: [1, 1] }, url: `http://platform.test/v1/runs/${id}` },
   });
-  // Of an end that the run has left behind it nobody says what it came to.
+  // Of an end that the run has left behind it nobody knows the result.
   const late = one.got.find(({ headers }) => headers.get("webhook-id")?.includes("_9001_"));
   expect(JSON.parse(late?.body ?? "").data).toMatchObject({ status: "completed", counts: null, reward: null });
   expect(body.id.startsWith(`evt_${id.slice(4)}_`)).toBe(true);

@@ -92,7 +92,7 @@ test("one that never answers is disabled after ten tries; what was given up is r
   await one.run(one.now + 4 * DAY);
   expect(one.got).toHaveLength(10);
   const { disabled_reason, backlog } = await view(one);
-  expect(disabled_reason).toBe("run.paused was tried 10 times in vain: answered 500");
+  expect(disabled_reason).toBe("all 10 attempts to deliver run.paused failed: answered 500");
   expect(backlog).toMatchObject({ pending: 0, failed: 2 });
   const [second, first] = (await deliveries(one)).data;
   expect(first).toMatchObject({ state: "failed", attempts: 10, status: 500, answer: "no\\u202e such place" });
@@ -204,7 +204,7 @@ test("a secret that does not open is waited for an hour, and then the endpoint i
   await one.run(one.now + 50 * MINUTE);
   expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 1, failed: 0 } });
   await one.run(one.now + HOUR);
-  const reason = "its secret does not open here: rotate it";
+  const reason = "its secret cannot be decrypted: rotate it";
   expect(await view(one)).toMatchObject({ disabled_reason: reason, backlog: { pending: 0, failed: 1 } });
   expect(await one.in((_, state) => state.storage.getAlarm())).toBeGreaterThan(one.now + DAY);
 });

@@ -28,7 +28,7 @@ test("a secret with its version before it signs as the same secret without", () 
     expect(signed(written)).toBe(signed(SECRET));
   }
   expect(signed("v1,plain-text-of-mine")).not.toBe(signed("plain-text-of-mine"));
-  expect(() => signed("whsec_")).toThrow("a signing secret is text, or whsec_ and base64");
+  expect(() => signed("whsec_")).toThrow("a signing secret must be text, or whsec_ and base64");
 });
 
 test("a delivery is tried ten times over 75 to 84 hours, and not again", () => {
@@ -51,7 +51,7 @@ const answered = (status: number, retryAfter: string | null = null) => ({ status
 test.each([
   [answered(200), { kind: "delivered" }],
   [answered(204), { kind: "delivered" }],
-  [answered(302), { kind: "failed", why: "answered 302: no redirect is followed", rest_ms: null }],
+  [answered(302), { kind: "failed", why: "answered 302: redirects are not followed", rest_ms: null }],
   [answered(410), { kind: "gone" }],
   [answered(429, "7"), { kind: "failed", rest_ms: 7000 }],
   [answered(503, "Mon, 24 Nov 2025 16:01:00 GMT"), { kind: "failed", rest_ms: 60_000 }],

@@ -335,7 +335,7 @@ class Platform:
     def rows(self, manifest):
         """The rows that train, each with its advantage."""
         if manifest["estimator"]["name"] == "none":
-            fail("the run computes no advantages, which prime-rl's trainer takes: give it an `advantage`")
+            fail("prime-rl's trainer needs advantages, but the run computes none: set its `advantage`")
         at = f"runs/{self.run}/batches/{manifest['step']}/credits"
         lines = checked(self.ask(at)[1], manifest["credits"]["sha256"]).splitlines()
         credit = {line["sample_id"]: line["advantage"] for line in map(json.loads, lines)}

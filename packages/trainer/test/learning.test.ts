@@ -77,7 +77,7 @@ const folder = await mkdtemp(join(tmpdir(), "rollcall-checkpoint-"));
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("what is trained from a checkpoint comes to the same weights, bit for bit, and nothing given is changed", async () => {
+test("training from a checkpoint gives the same weights, bit for bit, and nothing given is changed", async () => {
   const learner = new Learner(OPTIONS, DPPO);
   const beginning = digestOf(BEGINNING);
   const first = (await learner.train(BEGINNING, batch(1))).state;

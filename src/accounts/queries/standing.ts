@@ -12,7 +12,7 @@ const MOST_ROTATIONS = 32;
 
 /**
  * Who it is by now that may do `needed` in the project: the person, or the key that stands in the place of the one that is
- * named. Null: they may no more. `now`: epoch milliseconds.
+ * named. Null: they no longer may. `now`: epoch milliseconds.
  */
 export async function whoStillMay(
   database: D1Database,

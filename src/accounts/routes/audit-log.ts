@@ -9,14 +9,14 @@ import { AuditEntry, AuditList } from "../wire.ts";
 
 const Text = z.string().min(1).max(100);
 const AuditLogQuery = z.strictObject({
-  after: wholeNumber(1).optional().describe("id of the last entry of the page before").meta({ example: "41" }),
+  after: wholeNumber(1).optional().describe("id of the last entry of the previous page").meta({ example: "41" }),
   limit: PageLimit,
   who: Text.optional()
-    .describe("only what this key or person did")
+    .describe("only entries of this key or person")
     .meta({ example: AuditEntry.shape.who.meta()?.["example"] }),
   action: Text.optional().describe("only this operation").meta({ example: "cancelRun" }),
   target: Text.optional()
-    .describe("only what was done to this")
+    .describe("only entries about this object")
     .meta({ example: AuditEntry.shape.target.meta()?.["example"] }),
 });
 

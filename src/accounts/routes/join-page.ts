@@ -38,8 +38,8 @@ function show(problem) {
 
 /** What the person can do about a refusal, after what the platform says of it. */
 function adviceFor(status) {
-  if (status === 404) return "It was taken back, or the link was not copied whole.";
-  if (status === 409) return "Ask whoever invited you: they can make another link.";
+  if (status === 404) return "It was revoked, or the link is incomplete.";
+  if (status === 409) return "Ask the person who invited you for a new link.";
   return status === 429 || status >= 500 ? "Try again in a minute." : "";
 }
 
@@ -73,7 +73,7 @@ at("form").addEventListener("submit", async (event) => {
   try {
     await accept();
   } catch {
-    show("No answer came that this page can read. Try again; if the invitation was used by then, ask for another link.");
+    show("The reply could not be read. Try again; if the invitation is already used, ask for a new link.");
   }
   at("accept").disabled = false;
 });
@@ -84,12 +84,12 @@ at("copy").addEventListener("click", async () => {
     at("copied").textContent = "Copied.";
   } catch {
     getSelection().selectAllChildren(at("key"));
-    at("copied").textContent = "The browser does not let this page copy: the key is selected, so copy it yourself.";
+    at("copied").textContent = "The browser does not allow copying: the key is selected, so copy it yourself.";
   }
 });
 
 at("form").hidden = token === "";
-if (token === "") show("There is no invitation in this link. Open the whole link that you were given once more.");
+if (token === "") show("This link contains no invitation. Open the complete link that you were given.");
 `;
 
 const PAGE = String(html`<!doctype html>
@@ -103,20 +103,20 @@ const PAGE = String(html`<!doctype html>
 <body>
 <main>
 <h1 id="title" tabindex="-1">Join on Rollcall</h1>
-<noscript><p>This page needs JavaScript. Without it: <code>rollcall invitation accept</code>, with this link.</p></noscript>
+<noscript><p>This page needs JavaScript. Without it, run <code>rollcall invitation accept</code> with this link.</p></noscript>
 <form id="form" hidden>
-<p>Accept, and you get a key of your own. The invitation is good once.</p>
-<label for="name">Your name, as the others see it (optional)</label>
+<p>Accept the invitation to get your own key. It can be used once.</p>
+<label for="name">Your name, as others see it (optional)</label>
 <input id="name" autocomplete="name" maxlength="200">
 <button id="accept">Accept the invitation</button>
 </form>
 <p id="problem" role="alert"></p>
 <section id="done" hidden aria-labelledby="title">
 <p id="who"></p>
-<p>This is your key. It is shown here, and never again: keep it before you close the page.</p>
+<p>This is your key. It is shown only once: save it before you close the page.</p>
 <pre aria-label="Your key"><code id="key"></code></pre>
 <p><button id="copy" type="button">Copy the key</button> <span id="copied" role="status"></span></p>
-<p>Then log in, and give the key when you are asked for it:</p>
+<p>Then log in, and enter the key when asked:</p>
 <pre><code id="login"></code></pre>
 </section>
 </main>

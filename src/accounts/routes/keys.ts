@@ -16,7 +16,7 @@ const FOLDER = "/v1/keys";
 const ONE = `${FOLDER}/{id}`;
 const ONCE = {
   "Idempotency-Key":
-    "the same key and body again makes nothing, and answers without the key: it was said once and is kept nowhere",
+    "a repeat with the same key and body creates nothing, and its reply lacks the API key, which is shown only once",
 };
 
 export const keyOperations: readonly Operation[] = [
@@ -25,9 +25,9 @@ export const keyOperations: readonly Operation[] = [
     route: `POST ${FOLDER}`,
     permission: "admin",
     reach: "organization",
-    summary: "Make a key; it is shown here and never again",
+    summary: "Create a key; it is shown only once",
     description:
-      "It may do at most what the key that asks may do, and reaches at most as far: more is `forbidden`. Where the answer was lost, the answer to a repeat names the key without saying it: rotate that one.",
+      "Its scopes and reach are at most those of the calling key: more is `forbidden`. If the reply was lost, a repeat returns the key's id but not the key: rotate it.",
     headers: ONCE,
     body: { schema: KeyRequest },
     reply: { status: 201, description: "The key", schema: CreatedKey, headers: CREATED_HEADERS },
@@ -39,9 +39,9 @@ export const keyOperations: readonly Operation[] = [
     route: `GET ${FOLDER}`,
     permission: "admin",
     reach: "organization",
-    summary: "List keys, those that have ended among them",
+    summary: "List keys, including expired and revoked ones",
     query: PageQuery,
-    reply: { description: "One page of keys, by their first and last characters", schema: ApiKeyList },
+    reply: { description: "One page of keys, with only their first and last characters", schema: ApiKeyList },
     handle: listAll,
   },
   {
@@ -49,8 +49,8 @@ export const keyOperations: readonly Operation[] = [
     route: `GET ${ONE}`,
     permission: "admin",
     reach: "organization",
-    summary: "Read what a key may do",
-    reply: { description: "All of it but the key itself", schema: ApiKeyView },
+    summary: "Read a key",
+    reply: { description: "The key's data, without the key itself", schema: ApiKeyView },
     handle: async (context) => context.json(keyViewOf(await rowOfOrganization(context, "key", findApiKey))),
   },
   {
@@ -58,10 +58,11 @@ export const keyOperations: readonly Operation[] = [
     route: `PATCH ${ONE}`,
     permission: "admin",
     reach: "organization",
-    summary: "Change the name of a key, what it may do, or its requests a minute",
-    description: "It holds everywhere within 5 seconds. What a person's key may do is the person's role: change that.",
+    summary: "Change the name, scopes or request limit of a key",
+    description:
+      "It takes effect within 5 seconds. A person's key has the scopes of the person's role: change the role.",
     body: { schema: KeyPatch, example: { scopes: ["runs:read"] } },
-    reply: { description: "The key as it is now", schema: ApiKeyView, example: { scopes: ["runs:read"] } },
+    reply: { description: "The changed key", schema: ApiKeyView, example: { scopes: ["runs:read"] } },
     errors: ["conflict"],
     handle: changeOne,
   },
@@ -71,9 +72,9 @@ export const keyOperations: readonly Operation[] = [
     route: `POST ${ONE}/rotate`,
     permission: "admin",
     reach: "organization",
-    summary: "Put a new key in the place of one, which works for the overlap still",
+    summary: "Replace a key; the old one still works for the overlap",
     description:
-      "The new key has the name, the scopes, the reach, the limit and the end of the one before. A person's key is rotated by that person alone.",
+      "The new key has the same name, scopes, reach, limit and expiry. Only the person can rotate a person's key.",
     headers: ONCE,
     body: { schema: RotateRequest },
     reply: { status: 201, description: "The new key", schema: CreatedKey, headers: CREATED_HEADERS },
@@ -86,8 +87,8 @@ export const keyOperations: readonly Operation[] = [
     route: `DELETE ${ONE}`,
     permission: "admin",
     reach: "organization",
-    summary: "Revoke a key: within 5 seconds it is refused everywhere",
-    description: "Revoked once more it stays as it was. It is listed among the keys that have ended.",
+    summary: "Revoke a key: it is refused within 5 seconds",
+    description: "A repeat changes nothing. The key stays in the list.",
     reply: {
       description: "The key, revoked",
       schema: ApiKeyView,

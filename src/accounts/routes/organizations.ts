@@ -1,4 +1,4 @@
-/** Who asks, the organisation they are of, and for an operator every organisation of the deployment. */
+/** The caller, the organisation they are of, and for an operator every organisation of the deployment. */
 
 import type { Caller } from "../../contract/identity.ts";
 import { seconds } from "../../kernel/db/page.ts";
@@ -42,8 +42,8 @@ export const organizationOperations: readonly Operation[] = [
     route: "GET /v1/whoami",
     permission: "caller",
     reach: "organization",
-    summary: "Tell whom a key is for, and what it may do",
-    reply: { description: "Who asks", schema: WhoAmI },
+    summary: "Read who the caller is, and its scopes",
+    reply: { description: "The caller", schema: WhoAmI },
     errors: ["forbidden", "not_found"],
     handle: whoAmI,
   },
@@ -52,14 +52,14 @@ export const organizationOperations: readonly Operation[] = [
     route: "POST /v1/bootstrap",
     permission: "anybody",
     reach: "organization",
-    summary: "Make the first organisation of a deployment, and its first key",
+    summary: "Create the first organisation of a deployment, and its first key",
     description:
-      "`Authorization: Bearer` carries the deployment's own ROLLCALL_BOOTSTRAP_TOKEN; where that is not set there is nothing here. It works once. The key may do everything in the organisation, and make others.",
-    headers: { "Idempotency-Key": "accepted and not needed: it works once" },
+      "`Authorization: Bearer` carries the deployment's ROLLCALL_BOOTSTRAP_TOKEN; if that is not set, the path does not exist. It works once. The key has all permissions in the organisation, and can create organisations.",
+    headers: { "Idempotency-Key": "accepted but not needed: it works once" },
     body: { schema: BootstrapRequest },
     reply: {
       status: 201,
-      description: "The organisation, its project `default`, and its key, which is shown here and never again",
+      description: "The organisation, its project `default`, and its key, which is shown only once",
       schema: CreatedOrganization,
       headers: { location: CREATED_HEADERS.location },
     },
@@ -81,10 +81,10 @@ export const organizationOperations: readonly Operation[] = [
     route: "PATCH /v1/organization",
     permission: "admin",
     reach: "organization",
-    summary: "Change the name of your organisation, or the hosts it calls: only what is named",
+    summary: "Change the name or allowed hosts of your organisation: only the given fields",
     body: { schema: OrganizationPatch, example: { allowed_hosts: ["gpu.example", "*.models.example"] } },
     reply: {
-      description: "The organisation as it is now",
+      description: "The changed organisation",
       schema: OrganizationView,
       example: { allowed_hosts: ["gpu.example", "*.models.example"] },
     },
@@ -96,12 +96,11 @@ export const organizationOperations: readonly Operation[] = [
     route: `POST ${FOLDER}`,
     permission: "operator",
     reach: "organization",
-    summary: "Make an organisation, its first project, and the key that may do everything in it",
-    description:
-      "The key is shown here and never again. Where the answer was lost, nobody has the key: make another organisation.",
+    summary: "Create an organisation, its first project, and a key with all permissions in it",
+    description: "The key is shown only once. If the reply was lost, create another organisation.",
     headers: {
       "Idempotency-Key":
-        "the same key and body again makes nothing, and answers without the key: it was said once and is kept nowhere",
+        "a repeat with the same key and body creates nothing, and its reply lacks the API key, which is shown only once",
     },
     body: { schema: OrganizationRequest },
     reply: {
@@ -120,7 +119,7 @@ export const organizationOperations: readonly Operation[] = [
     reach: "organization",
     summary: "List every organisation of the deployment",
     query: PageQuery,
-    reply: { description: "One page of organisations, and nothing of what is in them", schema: OrganizationList },
+    reply: { description: "One page of organisations, without their content", schema: OrganizationList },
     handle: listAll,
   },
   {
@@ -128,12 +127,11 @@ export const organizationOperations: readonly Operation[] = [
     route: `PATCH ${FOLDER}/{id}`,
     permission: "operator",
     reach: "organization",
-    summary: "Set the limits and the billing of an organisation: only what is named; null lifts a limit",
-    description:
-      "Runs that have begun keep the prices they began with, and go on being charged; `off` is for those that begin from then on.",
+    summary: "Set the limits and billing of an organisation: only the given fields; null removes a limit",
+    description: "Started runs keep their prices and are still charged; `off` applies to runs that start later.",
     body: { schema: LimitsRequest },
     reply: {
-      description: "The organisation with its limits and billing as they are now",
+      description: "The changed organisation, with its limits and billing",
       schema: ListedOrganization,
       example: { limits: { concurrent_rollouts: 50_000 }, billing: "postpaid", credit_limit_micros: 100_000_000 },
     },
@@ -145,7 +143,7 @@ async function whoAmI(context: ApiContext): Promise<Response> {
   return context.json(await callerViewOf(context.env, context.var.caller));
 }
 
-/** Who asks, in the shape of the wire. */
+/** The caller, in the shape of the wire. */
 export async function callerViewOf(env: Env, caller: Caller): Promise<WhoAmI> {
   const { id, name } = await organizationOf(env, caller);
   const { expiresAt, session } = caller;

@@ -32,8 +32,12 @@ const service = serviceOf<AccountsService>("accounts");
 
 const OWN = "/v1/session";
 const FOLDER = "/v1/sessions";
-const OWN_ALONE = "Without it, those that the same key, or the person, signed in: others are not there.";
-const GONE = { description: "It has ended", schema: Deleted, example: { object: "session", id: EXAMPLE.session } };
+const OWN_ALONE = "Otherwise only sessions of the same key or person are visible.";
+const GONE = {
+  description: "The session has ended",
+  schema: Deleted,
+  example: { object: "session", id: EXAMPLE.session },
+};
 
 export const sessionOperations: readonly Operation[] = [
   {
@@ -41,10 +45,10 @@ export const sessionOperations: readonly Operation[] = [
     route: "POST /v1/sign-in-codes",
     permission: "caller",
     reach: "organization",
-    summary: "Make a one-time code by which a browser signs in as whoever asks",
+    summary: "Create a one-time code that signs a browser in as the caller",
     description:
-      "It is good once, for 5 minutes, and is shown here and never again. A session makes none: that takes a key, or a person signed in by Cloudflare Access.",
-    headers: { "Idempotency-Key": "accepted and not needed: codes that are not used end by themselves" },
+      "It can be used once, within 5 minutes, and is shown only once. A session cannot create one: use a key, or sign in with Cloudflare Access.",
+    headers: { "Idempotency-Key": "accepted but not needed: unused codes expire" },
     reply: { status: 201, description: "The code, and a link that signs in with it", schema: SignInCode },
     errors: ["forbidden"],
     handle: makeCode,
@@ -54,17 +58,17 @@ export const sessionOperations: readonly Operation[] = [
     route: `POST ${OWN}`,
     permission: "anybody",
     reach: "organization",
-    summary: "Sign a browser in, by a one-time code or an API key",
+    summary: "Sign a browser in with a one-time code or an API key",
     description:
-      "The answer sets a cookie that no script reads. The session may do what its key or person may at each moment, ends with them, and after 12 hours at the latest. Asked by a page of the platform's own: `Origin` is its address.",
-    headers: { "Idempotency-Key": "accepted and not needed: a code is used once" },
+      "The reply sets a cookie that scripts cannot read. The session has the permissions of its key or person, and ends with them, at the latest after 12 hours. Only for the platform's own pages: `Origin` is its address.",
+    headers: { "Idempotency-Key": "accepted but not needed: a code is used once" },
     body: { schema: SessionRequest, example: { code: EXAMPLE.signInCode } },
     reply: {
       status: 201,
       description: "Who is signed in",
       schema: WhoAmI,
       example: { session: { id: EXAMPLE.session, expires_at: 1_792_043_200 } },
-      headers: { "set-cookie": "the session, for pages of this platform alone" },
+      headers: { "set-cookie": "the session, only for pages of this platform" },
     },
     errors: ["unauthorized", "forbidden", "unknown_field", "rate_limited", "storage_full"],
     handle: signIn,
@@ -75,9 +79,9 @@ export const sessionOperations: readonly Operation[] = [
     route: `DELETE ${OWN}`,
     permission: "caller",
     reach: "organization",
-    summary: "Sign the browser out that asks",
-    description: "Asked with a key it is `not_found`: there is no session.",
-    reply: { ...GONE, headers: { "set-cookie": "takes the cookie away" } },
+    summary: "Sign the calling browser out",
+    description: "With a key the answer is `not_found`: there is no session.",
+    reply: { ...GONE, headers: { "set-cookie": "removes the cookie" } },
     errors: ["forbidden", "not_found"],
     handle: signOut,
   },
@@ -89,7 +93,7 @@ export const sessionOperations: readonly Operation[] = [
     summary: "List the browsers that are signed in",
     description: `With \`admin\` those of everybody. ${OWN_ALONE}`,
     query: PageQuery,
-    reply: { description: "One page of sessions, some of which may have ended just now", schema: SessionList },
+    reply: { description: "One page of sessions, some of which may just have ended", schema: SessionList },
     errors: ["forbidden"],
     handle: listAll,
   },
@@ -99,7 +103,7 @@ export const sessionOperations: readonly Operation[] = [
     route: `DELETE ${FOLDER}/{id}`,
     permission: "caller",
     reach: "organization",
-    summary: "End a session: within 5 seconds it is refused everywhere",
+    summary: "End a session: it is refused within 5 seconds",
     description: `With \`admin\` anybody's. ${OWN_ALONE}`,
     reply: GONE,
     errors: ["forbidden"],
@@ -146,7 +150,7 @@ async function ownerOfKey({ env, var: { now } }: ApiContext, key: string): Promi
   if (caller === null || isOver(caller, now())) return null;
   // Nothing else counts these, and each is a row and an entry of the audit log. A code was counted when it was made.
   if (await mayTryAgain(env, caller.who)) return sessionOwnerOf(caller);
-  const message = "this key signed in too often just now";
+  const message = "this key signed in too often: try again later";
   throw new Refusal({ code: "rate_limited", message, param: null }, { headers: { "retry-after": "60" } });
 }
 
@@ -155,7 +159,7 @@ function isOver({ expiresAt }: Caller, now: number): boolean {
 }
 
 function refusalOf({ code }: SessionRequest): Refusal {
-  const message = code === undefined ? "no such key" : "this code was used already, or has ended: ask for another";
+  const message = code === undefined ? "no such key" : "this code was already used or has expired: create a new one";
   return new Refusal({ code: "unauthorized", message, param: code === undefined ? "key" : "code" });
 }
 
@@ -167,7 +171,11 @@ async function signOut(context: ApiContext): Promise<Response> {
   const { caller } = context.var;
   const { session } = caller;
   if (session === undefined) {
-    throw new Refusal({ code: "not_found", message: "there is no session: this request came with a key", param: null });
+    throw new Refusal({
+      code: "not_found",
+      message: "there is no session: this request was sent with a key",
+      param: null,
+    });
   }
   await deleteWebSession(context.env.DB, reachOf(caller), session.id);
   context.header("set-cookie", sessionCookie(context, null, 0));

@@ -49,5 +49,5 @@ function textOf(
 ): string {
   const of = target_kind === "organization" ? `organization ${orgId}` : `${target_kind} ${target_id} of ${orgId}`;
   const spent = `${dollars(spent_micros)} of ${dollars(limit_micros)} were spent in ${month} (UTC) by ${of}.`;
-  return `${spent}\n\nAt 100 % its runs wait, until the budget ${budget_id} is raised or the next month begins.\n`;
+  return `${spent}\n\nAt 100 % its runs wait until the budget ${budget_id} is raised or the next month begins.\n`;
 }

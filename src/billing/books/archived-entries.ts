@@ -108,7 +108,7 @@ function filesOf({ archive }: Books, spans: readonly Span[] | null, before: numb
 
 async function readFile(env: Env, subrequests: Subrequests, orgId: string, file: ArchivedFile): Promise<LedgerEntry[]> {
   const object = await subrequests.fetch(() => env.STORE.get(ledgerFileKey(orgId, file)));
-  if (object === null) throw new Error(`the file of entries ${file.first_entry} to ${file.last_entry} is gone`);
+  if (object === null) throw new Error(`the file of entries ${file.first_entry} to ${file.last_entry} is missing`);
   const lines = (await object.text()).split("\n");
   return lines.filter((line) => line !== "").map((line): LedgerEntry => JSON.parse(line));
 }

@@ -122,7 +122,7 @@ export class Books {
   /** Whose books these are. Only where they are kept. */
   owner(): string {
     this.#owner ??= this.fact<string>(OWNER);
-    if (this.#owner === null) throw new Error("the books do not say whose they are");
+    if (this.#owner === null) throw new Error("the books do not name their organisation");
     return this.#owner;
   }
 
@@ -250,7 +250,7 @@ function chargesOf({ kind, lines = {}, price_version = null }: Posting): ChargeL
 function linesOf(posting: Posting): EntryLine[] {
   if (posting.kind === "storage") return chargeLines(chargesOf(posting));
   const { amount_micros, against } = posting;
-  if (against === BALANCE) throw new RangeError("the balance does not stand against itself");
+  if (against === BALANCE) throw new RangeError("the balance cannot be its own counter account");
   return [
     { account: BALANCE, micros: amount_micros },
     { account: against, micros: -amount_micros },
@@ -275,7 +275,8 @@ export function granted(micros: number, now: number): HoldGrant {
 }
 
 function checked(micros: number): number {
-  if (!Number.isSafeInteger(micros) || micros < 0) throw new RangeError(`${micros} is no amount in micro-dollars`);
+  if (!Number.isSafeInteger(micros) || micros < 0)
+    throw new RangeError(`${micros} is not a valid amount in micro-dollars`);
   return micros;
 }
 

@@ -157,7 +157,8 @@ export class Entries {
   #move(name: string, micros: number): void {
     if (name.length === 0 || name.length > 100) throw new RangeError(`no account is called ${name.slice(0, 100)}`);
     const before = this.#rows.one<{ micros: number }>("select micros from accounts where name = ?", name)?.micros ?? 0;
-    if (!Number.isSafeInteger(before + micros)) throw new RangeError(`${name} holds as much as can be counted`);
+    if (!Number.isSafeInteger(before + micros))
+      throw new RangeError(`${name} has reached the largest amount that can be stored`);
     this.#rows.insert("accounts", { name, micros: before + micros }, "replace");
   }
 
@@ -215,5 +216,5 @@ export function amountOf(lines: readonly EntryLine[]): number {
 function checkLines(lines: readonly EntryLine[]): void {
   const whole = lines.every(({ micros }) => Number.isSafeInteger(micros));
   const sum = lines.reduce((total, { micros }) => total + micros, 0);
-  if (!whole || sum !== 0) throw new RangeError(`the lines of an entry add up to ${sum} and not to 0`);
+  if (!whole || sum !== 0) throw new RangeError(`the lines of an entry add up to ${sum}, not to 0`);
 }

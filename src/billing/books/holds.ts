@@ -199,10 +199,10 @@ function sumOf(holds: readonly HoldRow[]): number {
 /** `left`: what it leaves the run, which is negative where more is owed or spent than there was. */
 function shortOf(asked: number, left: number, budget: Budget | null, which: "first" | "next"): HoldShort {
   const shortfall_micros = asked - left;
-  const of = { organization: "the organisation", project: "the project", key: "the key or person that began it" };
+  const of = { organization: "the organisation", project: "the project", key: "the key or person that started it" };
   const pool = budget === null ? "the organisation's balance" : `this month's budget of ${of[budget.target_kind]}`;
   const need = `the ${which} rollouts need ${dollars(asked)}`;
-  const reason = `${need}, and ${pool} leaves ${dollars(left)}: ${dollars(shortfall_micros)} is missing`;
+  const reason = `${need}, but ${pool} has ${dollars(left)} left: ${dollars(shortfall_micros)} is missing`;
   return { by: budget === null ? "balance" : "budget", budget_id: budget?.id ?? null, shortfall_micros, reason };
 }
 

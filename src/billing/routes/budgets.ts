@@ -21,9 +21,9 @@ export const budgetOperations = resourceOperations({
   find: ({ env, var: { caller } }, id) => findBudget(env.DB, caller.orgId, id),
   show: (context, budgets) => service(context).showBudgets(context.env, context.var.caller.orgId, budgets),
   create: {
-    summary: "Say what may be charged in a month (UTC), in all or for a project, a key or a person",
+    summary: "Limit what may be charged in a month (UTC), in total or for a project, key or person",
     description:
-      "At 50, 80 and 100 per cent it is told of. Runs that it does not cover wait with `flow.state` `over_budget`, and go on when it is raised or the month is over; a new one is refused with `budget_exhausted`.",
+      "At 50, 80 and 100 per cent an event is sent. Runs that it does not cover wait with `flow.state` `over_budget`, and continue when it is raised or the month ends; new runs are refused with `budget_exhausted`.",
     body: { schema: BudgetRequest },
     reply: { description: "The budget" },
     errors: ["not_found"],
@@ -31,15 +31,15 @@ export const budgetOperations = resourceOperations({
       service(context).createBudget(context.env, context.var.caller, request, options),
   },
   list: {
-    summary: "List budgets, with what is spent of each this month",
+    summary: "List budgets, with this month's spending",
     reply: { description: "One page of budgets", schema: BudgetList },
     run: ({ env, var: { caller } }, page) => listBudgets(env.DB, caller.orgId, page),
   },
-  get: { summary: "Read a budget, and what is spent of it this month", reply: { description: "The budget" } },
+  get: { summary: "Read a budget, with this month's spending", reply: { description: "The budget" } },
   update: {
-    summary: "Raise or lower a budget; runs that waited for it go on within seconds",
+    summary: "Raise or lower a budget; runs that waited for it continue within seconds",
     body: { schema: BudgetPatch },
-    reply: { description: "The budget as it is now", example: { limit_micros: 40_000_000 } },
+    reply: { description: "The changed budget", example: { limit_micros: 40_000_000 } },
     run: (context, { id }, patch) => {
       const { caller, now } = context.var;
       return service(context).changeBudget(context.env, caller.orgId, id, patch, now());

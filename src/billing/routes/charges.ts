@@ -7,7 +7,7 @@ import { type Operation, serviceOf } from "../../kernel/http/operation.ts";
 import type { BillingService } from "../service.ts";
 
 const ChargesQuery = z.strictObject({
-  after: wholeNumber(0).default(0).describe("`next` of the slice before"),
+  after: wholeNumber(0).default(0).describe("`next` of the previous slice"),
 });
 
 /** CPU of a slice of 250 rollouts, in milliseconds. */
@@ -21,12 +21,12 @@ export const chargeOperations: readonly Operation[] = [
     route: "GET /v1/runs/{id}/charges",
     costMs: CHARGES_COST_MS,
     permission: "runs:read",
-    summary: "Charge a run's ended rollouts once more from their trajectories, and compare",
+    summary: "Recompute the charges of a run's ended rollouts and compare them",
     description:
       "Returns one slice at a time, in the order in which the rollouts ended. Each computed charge is compared with the run's row and with the entry in the organisation's ledger.",
     query: ChargesQuery,
     reply: {
-      description: "What was found in this slice; ask on with `after` until `next` is null",
+      description: "The result for this slice; repeat with `after` until `next` is null",
       schema: ChargeAudit,
     },
     errors: ["in_progress", "run_unreadable"],

@@ -18,19 +18,23 @@ import { AdjustmentRequest, BalanceView, LedgerVerification, PostedEntry, TopUpR
 
 const Id = z.string().min(1).max(200);
 const PricesQuery = z.strictObject({
-  version: PriceVersion.optional().describe("this one alone, also one that is over").meta({ example: "2026-11" }),
+  version: PriceVersion.optional()
+    .describe("only this version, even if it is no longer in force")
+    .meta({ example: "2026-11" }),
 });
 const OrganizationQuery = z.strictObject({
-  organization: Id.optional().describe("for an operator: the id of any").meta({ example: EXAMPLE.organization }),
+  organization: Id.optional()
+    .describe("for operators: the id of any organisation")
+    .meta({ example: EXAMPLE.organization }),
 });
 const LedgerQuery = z.strictObject({
-  after: wholeNumber(1).optional().describe("`last_id` of the page before").meta({ example: "12" }),
+  after: wholeNumber(1).optional().describe("`last_id` of the previous page").meta({ example: "12" }),
   limit: PageLimit,
   kind: z.enum(ENTRY_KINDS).optional().describe("only of this kind"),
   run_id: Id.optional().describe("only of this run").meta({ example: EXAMPLE.run }),
   source_id: Id.optional().describe("only about this").meta({ example: EXAMPLE.rollout }),
 });
-const ONCE = { "Idempotency-Key": "required: the same key and body again posts nothing more" };
+const ONCE = { "Idempotency-Key": "required: a repeat with the same key and body posts nothing more" };
 const POSTED_HEADERS = { ...CREATED_HEADERS, location: "the entries of its source" };
 
 const service = serviceOf<BillingService>("billing");
@@ -41,9 +45,9 @@ export const ledgerOperations: readonly Operation[] = [
     route: "GET /v1/prices",
     permission: "caller",
     reach: "organization",
-    summary: "Read what the platform asks: the list in force, then those that are to come",
+    summary: "Read the prices of the platform: the list in force, then future ones",
     query: PricesQuery,
-    reply: { description: "Lists of prices", schema: PriceLists },
+    reply: { description: "Price lists", schema: PriceLists },
     errors: ["forbidden", "not_found"],
     handle: listPrices,
   },
@@ -52,9 +56,9 @@ export const ledgerOperations: readonly Operation[] = [
     route: "POST /v1/prices",
     permission: "operator",
     reach: "organization",
-    summary: "Add a list of prices, which never changes and takes the place of the one before at its time",
+    summary: "Add a price list, which never changes and replaces the previous one at its time",
     description:
-      "Runs keep the list they began with. No two lists begin at the same time: of two that are sent at once one is refused.",
+      "Runs keep the price list they started with. Two lists cannot take effect at the same time: the second is refused.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: PriceListRequest },
     reply: { status: 201, description: "The list", schema: PriceList, headers: CREATED_HEADERS },
@@ -66,7 +70,7 @@ export const ledgerOperations: readonly Operation[] = [
     route: "GET /v1/balance",
     permission: ["billing:read", "operator"],
     reach: "organization",
-    summary: "Read what your organisation has, and what of it is reserved",
+    summary: "Read the balance of your organisation, and what of it is reserved",
     query: OrganizationQuery,
     reply: { description: "The balance", schema: BalanceView },
     errors: ["not_found"],
@@ -82,7 +86,7 @@ export const ledgerOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Read the entries of the ledger, newest first",
     description:
-      "What is posted never changes: what turns out wrong is set right by another entry. Beyond the newest million they are read from archived files, 300 for a page: one with `has_more` may have fewer entries than its limit, or none, and the next comes after its `last_id`.",
+      "Entries never change: errors are corrected by another entry. Entries older than the newest million are read from archived files, 300 per page: a page with `has_more` may have fewer entries than its limit, or none; continue after its `last_id`.",
     query: LedgerQuery,
     reply: { description: "A page of entries", schema: LedgerEntryList },
     handle: listEntries,
@@ -92,11 +96,10 @@ export const ledgerOperations: readonly Operation[] = [
     route: "GET /v1/ledger/verification",
     permission: ["billing:read", "operator"],
     reach: "organization",
-    summary: "Add the ledger up again, and compare it with the balances and months that are kept",
-    description:
-      "What single rollouts were charged is compared with what is stored of them by `GET /v1/runs/{id}/charges`.",
+    summary: "Recompute the ledger and compare it with the stored balances and months",
+    description: "To check the charges of single rollouts, use `GET /v1/runs/{id}/charges`.",
     query: OrganizationQuery,
-    reply: { description: "What was found", schema: LedgerVerification },
+    reply: { description: "The result", schema: LedgerVerification },
     errors: ["not_found"],
     handle: async (context) => {
       const { env, caller, asked } = aboutOne(context);
@@ -108,10 +111,10 @@ export const ledgerOperations: readonly Operation[] = [
     route: "POST /v1/top-ups",
     permission: "operator",
     reach: "organization",
-    summary: "Post money that an organisation paid in",
+    summary: "Post a payment of an organisation",
     headers: ONCE,
     body: { schema: TopUpRequest },
-    reply: { status: 201, description: "What was posted", schema: PostedEntry, headers: POSTED_HEADERS },
+    reply: { status: 201, description: "The posted entry", schema: PostedEntry, headers: POSTED_HEADERS },
     errors: ["not_found", "idempotency_conflict"],
     handle: createTopUp,
   },
@@ -120,13 +123,14 @@ export const ledgerOperations: readonly Operation[] = [
     route: "POST /v1/adjustments",
     permission: "operator",
     reach: "organization",
-    summary: "Post a refund, a dispute or a correction about something that is in the ledger",
-    description: "It may make the balance negative: then no run of the organisation goes on before money comes in.",
+    summary: "Post a refund, a dispute or a correction of a ledger entry",
+    description:
+      "It may make the balance negative: then no run of the organisation continues until a payment is posted.",
     headers: ONCE,
     body: { schema: AdjustmentRequest },
     reply: {
       status: 201,
-      description: "What was posted",
+      description: "The posted entry",
       schema: PostedEntry,
       example: {
         entry: {

@@ -27,29 +27,29 @@ const CSV = "text/csv; charset=utf-8";
 
 const UsageQuery = z.strictObject({
   start_time: Time.optional()
-    .describe("seconds since the epoch; the bucket that holds it comes first; default: so that one page ends with now")
+    .describe("seconds since the epoch; the first bucket contains it; default: one page that ends now")
     .meta({ example: "1795392000" }),
-  end_time: Time.optional().describe("up to here; default: now").meta({ example: "1795651200" }),
+  end_time: Time.optional().describe("end of the last bucket; default: now").meta({ example: "1795651200" }),
   bucket_width: z.enum(["1h", "1d"]).default("1d").describe("whole hours or days of UTC"),
   group_by: z
     .string()
-    .regex(GROUPS, { error: `must be any of ${USAGE_GROUPS.join(", ")}, with commas between them` })
+    .regex(GROUPS, { error: `must be any of ${USAGE_GROUPS.join(", ")}, separated by commas` })
     .optional()
-    .describe("a result for each of these, or for each of them together: names with commas between them")
+    .describe("one result per value, or combination of values; names separated by commas")
     .meta({ example: "project,model" }),
   limit: wholeNumber(1, MOST_BUCKETS)
     .optional()
-    .describe("buckets of a page; default: 7 days, or 24 hours")
+    .describe("buckets per page; default: 7 days or 24 hours")
     .meta({ example: "7" }),
-  page: Time.optional().describe("`next_page` of the page before").meta({ example: "1795392000" }),
+  page: Time.optional().describe("`next_page` of the previous page").meta({ example: "1795392000" }),
 });
 const StatementsQuery = z.strictObject({
-  after: Month.optional().describe("the last month of the page before").meta({ example: "2026-11" }),
+  after: Month.optional().describe("the last month of the previous page").meta({ example: "2026-11" }),
   limit: wholeNumber(1, 100).default(12),
 });
 
 const USED =
-  "Counted when a rollout has ended, a trainer took a batch, and once a day for what is stored; also where nothing is charged. It is a copy of the books, a minute behind them while all goes well. A key of one project reads what that project used.";
+  "Usage is counted when a rollout ends, when a trainer takes a batch, and once a day for storage, even if nothing is charged. It normally lags the ledger by a minute. A key of one project reads the usage of that project.";
 
 const service = serviceOf<BillingService>("billing");
 
@@ -59,7 +59,7 @@ export const usageOperations: readonly Operation[] = [
     route: "GET /v1/usage",
     permission: "billing:read",
     reach: "organization",
-    summary: "Read what was used and charged, by hour or day",
+    summary: "Read usage and charges by hour or day",
     description: USED,
     query: UsageQuery,
     reply: { description: "A page of buckets, the earliest first", schema: UsagePage },
@@ -70,15 +70,15 @@ export const usageOperations: readonly Operation[] = [
     route: "GET /v1/usage/csv",
     permission: "billing:read",
     reach: "organization",
-    summary: "Read what was used and charged as CSV",
-    description: `${USED} A line for each group of each bucket; amounts are micro-dollars.`,
+    summary: "Read usage and charges as CSV",
+    description: `${USED} One line per group and bucket; amounts are micro-dollars.`,
     query: UsageQuery,
     reply: {
       description: "The same page as a table",
       contentType: "text/csv",
       schema: null,
       example: "start_time,end_time,…",
-      headers: { link: "the page that follows, where there is one" },
+      headers: { link: "the next page, if there is one" },
     },
     handle: usageTable,
   },
@@ -87,7 +87,7 @@ export const usageOperations: readonly Operation[] = [
     route: "GET /v1/statements",
     permission: "billing:read",
     reach: "organization",
-    summary: "List the statements of closed months, the latest first",
+    summary: "List the statements of closed months, latest first",
     query: StatementsQuery,
     reply: { description: "One page of statements", schema: StatementList },
     handle: listStatements,
@@ -97,7 +97,7 @@ export const usageOperations: readonly Operation[] = [
     route: "GET /v1/statements/{month}",
     permission: "billing:read",
     reach: "organization",
-    summary: "Read the statement of a month, or of the present one so far",
+    summary: "Read the statement of a month, or of the current month so far",
     reply: { description: "The statement", schema: StatementView },
     errors: ["not_found"],
     handle: async (context) => context.json(await statementOf(context)),
@@ -109,7 +109,7 @@ export const usageOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Read the statement of a month as CSV",
     reply: {
-      description: "A line for each account, between those of the opening and the closing balance",
+      description: "One line per account, between the opening and the closing balance",
       contentType: "text/csv",
       schema: null,
       example: "month,account,micros",
@@ -145,7 +145,7 @@ function groupsOf(text: string | undefined): readonly UsageGroup[] {
   const names = text?.split(",") ?? [];
   const groups = USAGE_GROUPS.filter((group) => names.includes(group));
   if (groups.length === names.length) return groups;
-  throw new Refusal({ code: "invalid_request", message: "group_by: names something twice", param: "group_by" });
+  throw new Refusal({ code: "invalid_request", message: "group_by: contains a name twice", param: "group_by" });
 }
 
 async function listStatements(context: ApiContext): Promise<Response> {

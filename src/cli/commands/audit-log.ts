@@ -13,12 +13,12 @@ const PAGE = 100;
 export const AUDIT_LOG = command({
   name: "audit-log",
   reads: true,
-  says: "who changed what in the organisation, newest first",
-  more: "A status of – means that the change is under way, or was cut off.",
+  says: "list who changed what in the organisation, newest first",
+  more: "A status of – means that the change is in progress or was interrupted.",
   flags: {
-    who: { value: "ID", says: "only what this key, person or run's trainer did" },
-    action: { value: "NAME", says: "only this operation: cancelRun" },
-    target: { value: "ID", says: "only what was done to this" },
+    who: { value: "ID", says: "only changes by this key, person or run's trainer" },
+    action: { value: "NAME", says: "only this operation, such as cancelRun" },
+    target: { value: "ID", says: "only changes of this object" },
     limit: { value: "N", says: "entries to show; default 20" },
     ...PLATFORM_FLAGS,
   },

@@ -9,18 +9,18 @@ import { listText, safeDetails } from "../terminal/table.ts";
 import { microsOf } from "./ledger.ts";
 
 const HEADER = ["budget", "for", "a month", "spent", "reserved", "crossed"];
-const LIMIT_FLAG = { value: "DOLLARS", says: "for each month of UTC, such as 20 or 0.50" } as const;
+const LIMIT_FLAG = { value: "DOLLARS", says: "limit per month (UTC), such as 20 or 0.50" } as const;
 
 const LIST = command({
   name: "budget list",
   reads: true,
-  says: "budgets, with what is spent of each this month",
+  says: "list budgets, with this month's spending",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.budgets.list({ limit: 100 }, { signal }));
-      const none = "No budgets. Make one with: rollcall budget create organization --limit DOLLARS";
+      const none = "No budgets. Create one with: rollcall budget create organization --limit DOLLARS";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -29,20 +29,20 @@ const LIST = command({
 const CREATE = command({
   name: "budget create",
   takes: "<organization|project|key>",
-  says: "say what may be charged in a month: in all, for a project, for a key or a person",
-  more: "Runs that it does not cover wait, and go on when it is raised or the month is over. A new one is refused.",
+  says: "limit the charges of a month: in total, or for a project, key or person",
+  more: "Runs that it does not cover wait until it is raised or the month ends. New runs are refused.",
   flags: {
-    target: { value: "ID", says: "the project, by id or name; the key or the person, by id" },
+    target: { value: "ID", says: "a project (id or name), or a key or person (id)" },
     limit: LIMIT_FLAG,
     ...PLATFORM_FLAGS,
   },
   run(line) {
-    const named = line.one("what it is for: organization, project or key");
+    const named = line.one("its target: organization, project or key");
     const target_kind = BUDGET_TARGETS.find((one) => one === named);
     if (target_kind === undefined) throw usageError(`${named} is not one of ${BUDGET_TARGETS.join(", ")}`);
     const target_id = line.text("target");
     if (target_kind !== "organization" && target_id === undefined) {
-      throw usageError(`--target: say which ${target_kind}: --target ID`, "target");
+      throw usageError(`--target: is required for a ${target_kind}: --target ID`, "target");
     }
     const request = { target_kind, ...defined({ target_id }), limit_micros: microsOf(line, "limit") };
     return onPlatform(line, async ({ client, signal }) => {
@@ -56,8 +56,8 @@ const SHOW = question({
   name: "budget show",
   takes: "<budget>",
   reads: true,
-  says: "a budget, and what is spent of it this month",
-  what: "a budget, by its id",
+  says: "show a budget, with this month's spending",
+  what: "the id of a budget",
   ask: (client, id, options) => client.budgets.get(id, options),
   text: budgetText,
 });
@@ -65,10 +65,10 @@ const SHOW = question({
 const SET = command({
   name: "budget set",
   takes: "<budget>",
-  says: "raise or lower a budget; runs that waited for it go on within seconds",
+  says: "raise or lower a budget; waiting runs continue within seconds",
   flags: { limit: LIMIT_FLAG, ...PLATFORM_FLAGS },
   run(line) {
-    const id = line.one("a budget, by its id");
+    const id = line.one("the id of a budget");
     const patch = { limit_micros: microsOf(line, "limit") };
     return onPlatform(line, async ({ client, signal }) => {
       const budget = await client.budgets.update(id, patch, { signal });
@@ -81,9 +81,9 @@ const DELETE = question({
   name: "budget delete",
   takes: "<budget>",
   says: "delete a budget: nothing is held back by it any more",
-  what: "a budget, by its id",
+  what: "the id of a budget",
   ask: (client, id, options) => client.budgets.delete(id, options),
-  text: ({ id }) => `${id} is deleted`,
+  text: ({ id }) => `Deleted ${id}`,
 });
 
 function budgetText(budget: BudgetView): string {

@@ -16,11 +16,11 @@ export function completionCommand(others: readonly Command[]) {
     name: "completion",
     takes: "<bash | zsh | fish>",
     argument: "shell",
-    says: "print a script that completes commands, flags and environments",
+    says: "print a shell completion script for commands, flags and environments",
     more: `bash:  source <(rollcall completion bash)          in ~/.bashrc
 zsh:   source <(rollcall completion zsh)           in ~/.zshrc
 fish:  rollcall completion fish | source           in ~/.config/fish/config.fish`,
-    flags: { environments: { says: "print the ids of the environments instead, if a platform runs" } },
+    flags: { environments: { says: "print the ids of the environments instead, if a platform is running" } },
     async run(line) {
       if (line.on("environments")) {
         const ids = await environmentIds();
@@ -29,7 +29,7 @@ fish:  rollcall completion fish | source           in ~/.config/fish/config.fish
       }
       const shell = line.one("a shell: bash, zsh or fish");
       const script = SCRIPTS[shell];
-      if (script === undefined) throw usageError(`no script for ${shell}: there are bash, zsh and fish`);
+      if (script === undefined) throw usageError(`no script for ${shell}: use bash, zsh or fish`);
       process.stdout.write(script([...others, self]));
       return EXIT.good;
     },

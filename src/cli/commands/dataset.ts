@@ -19,10 +19,9 @@ const PUSH = command({
   takes: "<file | ->",
   argument: "file",
   says: "upload task rows, one JSON object a line",
-  more: `- reads stdin. With --environment every row is checked as a run of it would; the first one that is refused is
-named by its line.`,
+  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row.`,
   flags: {
-    name: { value: "NAME", says: "to refer to it by" },
+    name: { value: "NAME", says: "a name for the dataset" },
     environment: { value: "E", says: "check the rows against this environment: id or id@version" },
     "env-args": ARGS_FLAG,
     ...PLATFORM_FLAGS,
@@ -32,7 +31,7 @@ named by its line.`,
     const args = environmentArgs(line.all("env-args"));
     const environment = line.text("environment");
     if (environment === undefined && Object.keys(args).length > 0) {
-      throw usageError("--env-args: they are arguments of an environment: add --environment", "env-args");
+      throw usageError("--env-args: needs --environment", "env-args");
     }
     const bytes = file === "-" ? null : sizeOf(file);
     return onPlatform(line, async ({ client, signal, term }) => {
@@ -52,7 +51,7 @@ named by its line.`,
 
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined) throw usageError(`${file}: there is no such file`, "file");
+  if (found === undefined) throw usageError(`${file}: no such file`, "file");
   if (found.isDirectory()) throw usageError(`${file}: is a folder`, "file");
   return found.size;
 }
@@ -71,13 +70,13 @@ async function* showProgress(
     term.redraw(() => [`${bytesText(sent)}${of} sent`]);
     yield bytes;
   }
-  term.redraw(() => [`${bytesText(sent)} sent; the rows are being checked`]);
+  term.redraw(() => [`${bytesText(sent)} sent; checking the rows`]);
 }
 
 const LIST = command({
   name: "dataset list",
   reads: true,
-  says: "uploaded datasets, newest first",
+  says: "list uploaded datasets, newest first",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -104,12 +103,12 @@ const SHOW = command({
   name: "dataset show",
   takes: "<dataset>",
   reads: true,
-  says: "one dataset and its first rows",
+  says: "show a dataset and its first rows",
   flags: {
     "num-rows": {
       short: "n",
       value: "N",
-      says: `rows to show, ${LIMITS.resultsPerPage} at most; default 3`,
+      says: `rows to show, at most ${LIMITS.resultsPerPage}; default 3`,
     },
     ...PLATFORM_FLAGS,
   },

@@ -12,34 +12,34 @@ import { details, listText } from "../terminal/table.ts";
 const LOOK_EVERY_MS = 1000;
 /** Said at once: whoever waits sees nothing go until then. */
 const GOES_ON =
-  "It ends about 15 minutes after the run has ended, and goes on without this command while the platform runs";
+  "It finishes about 15 minutes after the run has ended, and continues without this command while the platform runs";
 const HEADER = ["deletion", "of", "state", "gone", "begun"];
 
 const DELETE_RUN = command({
   name: "run delete",
   takes: "<run>",
   says: "delete a run and all it left",
-  more: `What is in flight is cancelled first. Files and rows go once nothing of the run can be on its way any more: about 15
-minutes after its end. On a terminal it asks first; without one it takes --yes. Interrupted, the deletion goes on.`,
+  more: `Rollouts in flight are cancelled first. Files and rows are deleted about 15 minutes after the end of the run. On a
+terminal it asks first; without one it needs --yes. If the command is interrupted, the deletion continues.`,
   flags: {
-    yes: { short: "y", says: "do not ask" },
-    "no-wait": { says: "end when the deletion has begun" },
+    yes: { short: "y", says: "do not ask for confirmation" },
+    "no-wait": { says: "exit once the deletion has started" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const id = line.one("a run");
     const [sure, waits] = [line.on("yes"), !line.on("no-wait")];
-    if (!(sure || isAsking())) throw usageError("--yes: there is no terminal to ask on; say that it is meant", "yes");
+    if (!(sure || isAsking())) throw usageError("--yes: is required without a terminal", "yes");
     let show = "list";
     const work = async (session: Session) => {
       if (!sure) await confirm(id, session);
       const begun = await session.client.runs.delete(id, { signal: session.signal });
       show = `show ${begun.id}${session.flags}`;
-      if (begun.state !== "done") session.term.say(`${begun.id} has begun. ${GOES_ON}: rollcall deletion ${show}`);
+      if (begun.state !== "done") session.term.say(`${begun.id} has started. ${GOES_ON}: rollcall deletion ${show}`);
       const deletion = waits ? await follow(begun, session) : begun;
       return { json: deletion, text: () => deletionText(deletion) };
     };
-    return onPlatform(line, work, () => `; a deletion that has begun goes on: rollcall deletion ${show}`);
+    return onPlatform(line, work, () => `; a started deletion continues: rollcall deletion ${show}`);
   },
 });
 
@@ -83,7 +83,7 @@ export function deletionText(deletion: DeletionView): string {
 const SHOW = question({
   name: "deletion show",
   takes: "<deletion>",
-  says: "how far a deletion is, or its receipt",
+  says: "show the progress or the receipt of a deletion",
   what: "a deletion",
   ask: (client, id, options) => client.deletions.get(id, options),
   text: deletionText,
@@ -91,7 +91,7 @@ const SHOW = question({
 
 const LIST = command({
   name: "deletion list",
-  says: "deletions, newest first; receipts are kept for 90 days",
+  says: "list deletions, newest first; receipts are kept for 90 days",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();

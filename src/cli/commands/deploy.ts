@@ -15,12 +15,12 @@ const MARKS: Readonly<Record<Finding["level"], string>> = { error: "✗", warnin
 
 const CHECK = command({
   name: "deploy check",
-  says: "what a deployment lacks: its wrangler.toml, its bundle, and what answers at its address",
-  more: `Nothing is deployed, and Cloudflare is not asked. docs/deploy.md goes from an empty account to the first run.`,
+  says: "check a deployment: its wrangler.toml, its bundle and its URL",
+  more: `Nothing is deployed, and Cloudflare is not called. docs/deploy.md leads from an empty account to the first run.`,
   flags: {
-    config: { value: "FILE", says: `what is deployed; default ${CONFIG}` },
-    bundle: { says: "bundle the Worker, as wrangler deploy --dry-run does, and look at its size" },
-    url: { value: "URL", says: "ask the platform there too, with the key of ROLLCALL_API_KEY" },
+    config: { value: "FILE", says: `the wrangler.toml to check; default ${CONFIG}` },
+    bundle: { says: "bundle the Worker, like wrangler deploy --dry-run, and check its size" },
+    url: { value: "URL", says: "also check the platform at this URL, with the key in ROLLCALL_API_KEY" },
     json: { says: "exactly one JSON object on stdout: {ok, findings, bundle_bytes}" },
   },
   async run(line) {
@@ -29,7 +29,7 @@ const CHECK = command({
     const url = urlOf("url", line.text("url"));
     if (url !== undefined && !/^https?:/i.test(url))
       throw usageError(`--url: ${url} is not an http or https URL`, "url");
-    if (!existsSync(file)) throw usageError(`--config: there is no file ${file}`, "config");
+    if (!existsSync(file)) throw usageError(`--config: the file ${file} does not exist`, "config");
     const term = terminal(line.on("json"));
     const bundle = line.on("bundle") ? await checkBundle(file) : { findings: [], bytes: null };
     const findings = [
@@ -57,7 +57,7 @@ async function checkConfig(file: string): Promise<Finding[]> {
       {
         level: "error",
         what: `wrangler cannot read it: ${thrown.message}`,
-        fix: "begin with the wrangler.toml of this release",
+        fix: "start with the wrangler.toml of this release",
       },
     ];
   }
@@ -70,11 +70,14 @@ async function checkBundle(file: string): Promise<{ findings: Finding[]; bytes: 
     bytes = await bundledBytes(file);
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
-    return { findings: [{ level: "error", what: thrown.message, fix: "mend what wrangler names there" }], bytes: null };
+    return {
+      findings: [{ level: "error", what: thrown.message, fix: "fix the error that wrangler reports" }],
+      bytes: null,
+    };
   }
   if (bytes <= WORKER_BYTES.paid) return { findings: [], bytes };
-  const what = `the Worker is ${sizeText(bytes)} gzipped, and Cloudflare takes none over 10 MiB`;
-  return { findings: [{ level: "error", what, fix: "leave out environments, or what they import" }], bytes };
+  const what = `the Worker is ${sizeText(bytes)} gzipped, but Cloudflare's limit is 10 MiB`;
+  return { findings: [{ level: "error", what, fix: "remove environments or their imports" }], bytes };
 }
 
 async function checkPlatform(url: string): Promise<Finding[]> {
@@ -90,16 +93,16 @@ function reportText(file: string, findings: readonly Finding[], bytes: number | 
   return [
     ...lines,
     ...(lines.length === 0 ? [] : [""]),
-    ...(bytes === null ? [] : [`The Worker is ${sizeText(bytes)} gzipped, of 10 MiB that a paid plan takes.`]),
-    `Secrets are not in ${file}: wrangler secret list --config ${file} names those that are set.`,
+    ...(bytes === null ? [] : [`The Worker is ${sizeText(bytes)} gzipped; the limit of a paid plan is 10 MiB.`]),
+    `Secrets are not in ${file}: list them with wrangler secret list --config ${file}.`,
     conclusion(findings),
   ].join("\n");
 }
 
 function conclusion(findings: readonly Finding[]): string {
   const errors = findings.filter(({ level }) => level === "error").length;
-  if (errors > 0) return `not fit to deploy: ${errors} of ${findings.length} findings are errors`;
-  return findings.length > 0 ? `fit to deploy, with ${findings.length} to look at` : "fit to deploy";
+  if (errors > 0) return `not ready to deploy: ${errors} of ${findings.length} findings are errors`;
+  return findings.length > 0 ? `ready to deploy, with ${findings.length} warnings` : "ready to deploy";
 }
 
 function sizeText(bytes: number): string {

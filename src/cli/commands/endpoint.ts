@@ -13,40 +13,40 @@ const MODELS_SHOWN = 5;
 
 /** What may be said of an endpoint when it is added, and changed later. */
 const SETTING_FLAGS = {
-  "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
-  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key, which is sealed" },
-  "max-concurrent": { value: "N", says: "no run keeps more rollouts at once on it" },
-  rpm: { value: "N", says: "requests a minute it allows" },
-  "input-price": { value: "X", says: "dollars for a million prompt tokens; with --output-price" },
-  "output-price": { value: "X", says: "dollars for a million completion tokens; with --input-price" },
+  "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key, which is stored encrypted" },
+  "max-concurrent": { value: "N", says: "concurrent rollouts on it" },
+  rpm: { value: "N", says: "its limit of requests a minute" },
+  "input-price": { value: "X", says: "dollars per million prompt tokens; with --output-price" },
+  "output-price": { value: "X", says: "dollars per million completion tokens; with --input-price" },
   refuses: {
     value: "NAMES",
-    says: 'what calls must leave out, with commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
+    says: 'what calls must omit, separated by commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
   },
 } as const satisfies Flags;
 
 const FORGET_FLAGS = {
-  "no-api-key": { says: "forget its key" },
-  "no-max-concurrent": { says: "no bound of its own any more" },
-  "no-rpm": { says: "forget its rate" },
-  "no-prices": { says: "forget its prices" },
+  "no-api-key": { says: "remove its key" },
+  "no-max-concurrent": { says: "remove its limit of rollouts" },
+  "no-rpm": { says: "remove its rate limit" },
+  "no-prices": { says: "remove its prices" },
 } as const satisfies Flags;
 
 const ADD = command({
   name: "endpoint add",
   takes: "<name>",
-  says: "name an endpoint, and see what it supports",
-  more: "One short call is made to see what it supports; an endpoint that does not answer is added all the same.",
+  says: "create an endpoint and probe it",
+  more: "One short call checks what it supports; an endpoint that does not answer is still created.",
   flags: {
     ...SETTING_FLAGS,
-    model: { short: "m", value: "NAME", says: "the model to ask; default the first it lists" },
-    "no-probe": { says: "make no call" },
+    model: { short: "m", value: "NAME", says: "the model to probe; default the first that it lists" },
+    "no-probe": { says: "skip the probe" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const name = line.one("the endpoint");
     const { base_url, ...rest } = settingsOf(line);
-    if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
+    if (base_url === undefined) throw usageError("--base-url: is required: -b URL", "base-url");
     const model = defined({ model: line.text("model") });
     const request = { name, base_url, ...rest, ...model, probe: !line.on("no-probe") };
     return onPlatform(line, async ({ client, signal }) => {
@@ -59,13 +59,13 @@ const ADD = command({
 const LIST = command({
   name: "endpoint list",
   reads: true,
-  says: "the endpoints that have a name",
+  says: "list the named endpoints",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.endpoints.list({}, { signal }));
-      const none = "No endpoints. Name one with: rollcall endpoint add NAME -b URL";
+      const none = "No endpoints. Create one with: rollcall endpoint add NAME -b URL";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -75,7 +75,7 @@ const SHOW = question({
   name: "endpoint show",
   takes: "<endpoint>",
   reads: true,
-  says: "one endpoint and what it supports",
+  says: "show an endpoint and what it supports",
   what: "an endpoint",
   ask: (client, name, options) => client.endpoints.get(name, options),
   text: endpointText,
@@ -84,7 +84,7 @@ const SHOW = question({
 const UPDATE = command({
   name: "endpoint update",
   takes: "<endpoint>",
-  says: "change what is named, and nothing else",
+  says: "change only the given settings",
   flags: {
     name: { value: "NAME", says: "a new name" },
     ...SETTING_FLAGS,
@@ -102,7 +102,7 @@ const UPDATE = command({
       ...(line.on("no-rpm") && { rpm: null }),
       ...(line.on("no-prices") && { prices: null }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const endpoint = await client.endpoints.update(endpointName, patch, { signal });
       return { json: endpoint, text: () => endpointText(endpoint) };
@@ -122,7 +122,7 @@ const OPPOSITES = [
 function refuseOpposites(line: Settings & CommandLine<keyof typeof FORGET_FLAGS>): void {
   for (const [set, forget] of OPPOSITES) {
     if (line.text(set) === undefined || !line.on(forget)) continue;
-    throw usageError(`--${forget}: not beside --${set}`, forget);
+    throw usageError(`--${forget}: cannot be combined with --${set}`, forget);
   }
 }
 
@@ -154,7 +154,7 @@ const DELETE = question({
 const PROBE = question({
   name: "endpoint probe",
   takes: "<endpoint>",
-  says: "ask an endpoint again what it supports; exit 4 if it does not answer",
+  says: "probe an endpoint again; exit 4 if it does not answer",
   what: "an endpoint",
   ask: (client, name, options) => client.endpoints.probe(name, options),
   text: endpointText,
@@ -172,7 +172,7 @@ function endpointText(endpoint: EndpointView): string {
     rpm: numberText(endpoint.rpm),
     prices:
       prices &&
-      `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, for a million tokens`,
+      `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, per million tokens`,
     supports: supportText(capabilities),
     refuses: endpoint.refuses.join(", ") || null,
     problem: capabilities?.error ?? null,
@@ -196,7 +196,7 @@ function supportText(capabilities: EndpointCapabilities | null): string {
   if (capabilities === null) return "not probed";
   const { chat, usage, logprobs, token_ids, tools } = capabilities;
   const all = Object.entries({ chat, usage, logprobs, "token ids": token_ids, tools });
-  return all.flatMap(([name, there]) => (there ? [name] : [])).join(", ") || "nothing seen";
+  return all.flatMap(([name, there]) => (there ? [name] : [])).join(", ") || "nothing detected";
 }
 
 function modelsText({ models }: EndpointCapabilities): string | null {

@@ -27,10 +27,10 @@ export function makeEnvironment(name: string, kind: Kind, parent: string): NewEn
   const folder = join(parent, id);
   const there = statSync(folder, { throwIfNoEntry: false });
   if (there !== undefined && !there.isDirectory()) {
-    throw usageError(`${folder} is a file: name another, or move it away`, "name");
+    throw usageError(`${folder} is a file: choose another folder, or move it away`, "name");
   }
   if (there !== undefined && readdirSync(folder).length > 0) {
-    throw usageError(`${folder} exists and is not empty: name another, or empty it`, "name");
+    throw usageError(`${folder} exists and is not empty: choose another folder, or empty it`, "name");
   }
   mkdirSync(folder, { recursive: true });
   const files = Object.entries(scaffold(name, kind));
@@ -43,22 +43,22 @@ function checkedId(name: string): string {
   const [, id] = /^(?:@[a-z0-9-][a-z0-9._-]*\/)?([a-z0-9][a-z0-9._-]{0,63})$/.exec(name) ?? [];
   if (id === undefined) {
     throw usageError(
-      `${JSON.stringify(name)} cannot be a package's name: take up to 64 of a-z, 0-9, ".", "_" and "-", ` +
-        "beginning with a letter or a digit",
+      `${JSON.stringify(name)} is not a valid package name: use up to 64 of a-z, 0-9, ".", "_" and "-", ` +
+        "starting with a letter or a digit",
       "name",
     );
   }
   const why = reasonAgainst(name, id);
-  if (why !== null) throw usageError(`${name} ${why}; take another name`, "name");
+  if (why !== null) throw usageError(`${name} ${why}; use another name`, "name");
   return id;
 }
 
 function reasonAgainst(name: string, id: string): string | null {
   if (builtinModules.includes(name)) return "is a module of Node";
-  if (["node_modules", "favicon.ico"].includes(name)) return "is refused by npm";
+  if (["node_modules", "favicon.ico"].includes(name)) return "is not allowed by npm";
   if (name === rollcallName() || name in PINS) return "is a package that the environment needs";
   const own = join(PACKAGE_ROOT, "environments", id, "package.json");
-  return existsSync(own) ? "is an environment of Rollcall's own" : null;
+  return existsSync(own) ? "is a built-in environment of Rollcall" : null;
 }
 
 /** Text by file name. */
@@ -123,17 +123,17 @@ function template(kind: Kind, file: string): string {
 function readme(name: string): string {
   return `# ${name}
 
-What the model is asked, what it may do, and how that is scored.
+Describe the task, the tools and the scoring here.
 
     npm install
-    npm test                            the environment's own tests, without a model
+    npm test                            the environment's tests, without a model
     npm run check                       its types
-    npm run validate                    plays it with a right, an empty and a random policy
+    npm run validate                    plays it with a correct, an empty and a random policy
     npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
 
-Rollcall comes from where package.json says. On the npm registry the name \`${rollcallName()}\` is not its own: take nothing of that name from there.
+Install Rollcall from the source in package.json. The package \`${rollcallName()}\` on the npm registry is another project: do not install it.
 
-Raise the version in package.json when rollouts under the new code are not comparable to the old.
+Raise the version in package.json when new rollouts are not comparable with old ones.
 `;
 }
 

@@ -66,7 +66,7 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
   } catch (thrown) {
     if (thrown instanceof CommandError) throw thrown;
     const fault = thrown instanceof Error ? thrown.message : String(thrown);
-    return unplayed("build", `it cannot be made: ${fault}`);
+    return unplayed("build", `it cannot be built: ${fault}`);
   }
   const { environment } = made;
   return validateEnvironment(
@@ -93,22 +93,22 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
   const name = "workerd";
   const size = `${(bytes / 1000).toFixed(0)} kB gzipped with what it imports`;
   if (refused !== null) {
-    return { name, status: "error", message: `it cannot be made in a Worker: ${refused}` };
+    return { name, status: "error", message: `it cannot be built in a Worker: ${refused}` };
   }
   if (bytes > WORKER_BYTES.paid) {
-    return { name, status: "error", message: `${size}: Cloudflare takes no Worker over 10 MiB` };
+    return { name, status: "error", message: `${size}: Cloudflare's limit for a Worker is 10 MiB` };
   }
   if (bytes > WORKER_BYTES.free) {
-    const message = `${size}: Cloudflare takes no Worker over 3 MiB on its free plan`;
+    const message = `${size}: Cloudflare's limit for a Worker on the free plan is 3 MiB`;
     return { name, status: "warning", message };
   }
-  return { name, status: "ok", message: `it can be made in a Worker: ${size}` };
+  return { name, status: "ok", message: `it can be built in a Worker: ${size}` };
 }
 
 /** Node would end without a word when nothing is left to wait for and the environment still waits. */
 async function whenStuck(): Promise<Validation> {
   await once(process, "beforeExit");
-  const message = "a hook, a tool or a reward function never ends: it awaits a promise that nothing settles";
+  const message = "a hook, a tool or a reward function never ends: it awaits a promise that never settles";
   return unplayed("rollouts", message);
 }
 
@@ -135,8 +135,8 @@ function validationText(found: EnvironmentPackage, validation: Validation): stri
 function conclusion({ checks }: Validation): string {
   const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
-  if (errors > 0) return `not fit to run: ${errors} of ${checks.length} checks failed`;
-  return warnings > 0 ? `fit to run, with ${warnings} to look at` : "fit to run";
+  if (errors > 0) return `not ready to run: ${errors} of ${checks.length} checks failed`;
+  return warnings > 0 ? `ready to run, with ${warnings} warnings` : "ready to run";
 }
 
 /** A folder, one of Rollcall's own environments, or an installed package. Throws a usage error. */
@@ -180,7 +180,7 @@ export function uploadedRows(
   const beside = join(found.folder, "examples.jsonl");
   if (file !== undefined) return readRows(file);
   if (existsSync(beside)) return readRows(beside);
-  throw usageError(`${found.id} has no rows of its own: give some with --dataset`, "dataset");
+  throw usageError(`${found.id} has no rows of its own: add --dataset`, "dataset");
 }
 
 /** The outside world of this process; secrets stand in environment variables of their names. */
@@ -201,7 +201,7 @@ export function unmetNeeds(needs: readonly Need[]): string[] {
   return needs.flatMap((need) => {
     const secret = /^secret:(.+)$/.exec(need)?.[1];
     if (secret === undefined || process.env[secret]) return [];
-    return `${need} is read from the environment variable ${secret} here: set it and try again`;
+    return `${need} is read from the environment variable ${secret}, which is not set`;
   });
 }
 

@@ -13,8 +13,8 @@ const EVAL = command({
   takes: "<environment>",
   argument: "environment",
   says: "evaluate a model on an environment",
-  more: `<environment> is an id or id@version; ./folder or the name of an installed package where the environment is
-your own. A run is made, followed to its end, and a table printed. Interrupted, it goes on with --resume.`,
+  more: `<environment> is an id or id@version, or, for your own environment, ./folder or the name of an installed package.
+The command starts a run, waits for its end and prints a table. If interrupted, continue it with --resume.`,
   flags: EVAL_FLAGS,
   run: async (line) => (await import("../eval/eval.ts")).evalCommand(line),
 });
@@ -24,9 +24,9 @@ const TRAIN = command({
   takes: "<environment>",
   argument: "environment",
   says: "train a policy on an environment, and evaluate it before and after",
-  more: `Rollouts are scored in groups and cut into batches for a trainer, which sends new weights back. With nothing named
-it all runs here: the policy beside the platform and a trainer of this package, a process of its own. The tasks of the
-evals are never trained on. Interrupted, the training is paused and goes on with --resume.`,
+  more: `Rollouts are scored in groups and sent in batches to a trainer, which returns new weights. By default everything runs
+here: the policy beside the platform, and the trainer of this package in its own process. The tasks of the evals are
+never trained on. If interrupted, the training is paused; continue it with --resume.`,
   flags: TRAIN_FLAGS,
   run: async (line) => (await import("../train/train.ts")).trainCommand(line),
 });
@@ -35,18 +35,18 @@ const COMPARE = command({
   name: "compare",
   takes: "<run> <baseline>",
   reads: true,
-  says: "the paired difference of two runs, and the tasks that flipped",
+  says: "compare two runs: the paired difference, and the tasks that flipped",
   flags: {
-    metric: { value: "NAME", says: "a score of both; default the reward" },
+    metric: { value: "NAME", says: "a score of both runs; default the reward" },
     limit: { value: "N", says: "tasks to show; default 20" },
-    tasks: { value: "WHICH", choices: COMPARED_TASKS, says: "which tasks are listed; default flipped" },
-    after: { value: "KEY", says: "those behind this task_key: `next` of the page before" },
+    tasks: { value: "WHICH", choices: COMPARED_TASKS, says: "which tasks to list; default flipped" },
+    after: { value: "KEY", says: "tasks after this task_key: `next` of the previous page" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const [run, baseline, ...more] = line.positionals;
     if (run === undefined || baseline === undefined || more.length > 0) {
-      throw usageError("name two runs: the one to judge, then its baseline");
+      throw usageError("two runs are required: the run, then its baseline");
     }
     const query = {
       ...{ baseline, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") },
@@ -63,9 +63,9 @@ const COMPARE = command({
 const RESCORE = command({
   name: "rescore",
   takes: "<run>",
-  says: "score what an ended run left behind, with another rubric",
-  more: `A run of its own is made, followed to its end, and a table printed. The policy is not called; judges are.
-Interrupted, it goes on with eval --resume.`,
+  says: "score an ended run again, with another rubric",
+  more: `The command starts a new run, waits for its end and prints a table. The policy is not called; judges are.
+If interrupted, continue it with eval --resume.`,
   flags: RESCORE_FLAGS,
   run: async (line) => (await import("../eval/eval.ts")).rescoreCommand(line),
 });
@@ -74,19 +74,19 @@ const GENERATE = command({
   name: "generate",
   takes: "<environment>",
   argument: "environment",
-  says: "make training data: play an environment and export the rollouts",
-  more: `As eval, with rows for training in the file of --out when the run has ended. Interrupted, it goes on with --resume.
-A run in which rollouts fail has its rows all the same; one that does not complete exits 1.`,
+  says: "create training data: play an environment and export the rollouts",
+  more: `Like eval, but writes training rows to --out when the run has ended. If interrupted, continue it with --resume.
+Failed rollouts do not prevent the export; a run that does not complete exits 1.`,
   flags: GENERATE_FLAGS,
   run: async (line) => (await import("../eval/generate.ts")).generateCommand(line),
 });
 
 export const START = command({
   name: "start",
-  says: "the same, with a demo: what npm start runs",
-  more: `The demo trains the policy beside the platform, and shows its reward as it rises. The policy is weak on purpose:
-format and habits, not skill. Everything the platform keeps is in memory where there is room, until the machine
-restarts, and it says so; with --keep, and where there is a .rollcall already, it is on disk.`,
+  says: "the same as serve, with a demo: what npm start runs",
+  more: `The demo trains the policy beside the platform and shows its rising reward. The policy is weak on purpose:
+format and habits, not skill. All data is in memory if there is enough, and lost when the machine restarts;
+with --keep, or if .rollcall already exists, it is on disk.`,
   flags: START_FLAGS,
   run: async (line) => (await import("../train/demo.ts")).startCommand(line),
 });

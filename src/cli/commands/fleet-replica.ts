@@ -11,23 +11,23 @@ import { listText, safeDetails } from "../terminal/table.ts";
 export const REPLICA_HEADER = ["replica", "state", "version", "in flight", "base url", "why"];
 
 const SETTING_FLAGS = {
-  "base-url": { short: "b", value: "URL", says: "up to and including /v1" },
-  "api-key-var": { short: "k", value: "VAR", says: "environment variable that holds its key" },
-  "control-url": { value: "URL", says: "where its weights are changed, without /v1; default the server of -b" },
-  "control-key-var": { value: "VAR", says: "environment variable that holds the key of that; default the one of -k" },
-  "max-concurrent": { value: "N", says: "calls at once" },
+  "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key" },
+  "control-url": { value: "URL", says: "URL for changing its weights, without /v1; default the server of -b" },
+  "control-key-var": { value: "VAR", says: "environment variable with the key for that URL; default that of -k" },
+  "max-concurrent": { value: "N", says: "concurrent calls" },
 } as const satisfies Flags;
 
 const ADD = command({
   name: "fleet replica add",
   takes: "<fleet> <name>",
-  says: "add an engine to a fleet, and see what it can do",
-  more: "One that does not answer is added all the same.",
+  says: "add an engine to a fleet and probe it",
+  more: "An engine that does not answer is still added.",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const [fleet, name] = both(line);
     const { base_url, ...rest } = settingsOf(line);
-    if (base_url === undefined) throw usageError("--base-url: say where it is with -b URL", "base-url");
+    if (base_url === undefined) throw usageError("--base-url: is required: -b URL", "base-url");
     return replicaReply(line, (client, options) =>
       client.fleets.replicas.add(fleet, { name, base_url, ...rest }, options),
     );
@@ -38,7 +38,7 @@ const LIST = command({
   name: "fleet replica list",
   takes: "<fleet>",
   reads: true,
-  says: "the engines of a fleet, and how they are",
+  says: "list the engines of a fleet and their state",
   flags: PLATFORM_FLAGS,
   run(line) {
     const fleet = line.one("a fleet");
@@ -55,7 +55,7 @@ const SHOW = command({
   name: "fleet replica show",
   takes: "<fleet> <replica>",
   reads: true,
-  says: "one engine: how it is, and what it can do",
+  says: "show an engine: its state and what it supports",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
@@ -66,12 +66,12 @@ const SHOW = command({
 const UPDATE = command({
   name: "fleet replica update",
   takes: "<fleet> <replica>",
-  says: "change what is named, and nothing else",
+  says: "change only the given settings",
   flags: {
     ...SETTING_FLAGS,
-    "no-api-key": { says: "forget its key" },
-    "no-control-url": { says: "its weights are changed where it answers" },
-    "no-control-key": { says: "its own key is good for that too" },
+    "no-api-key": { says: "remove its key" },
+    "no-control-url": { says: "change its weights at its base URL" },
+    "no-control-key": { says: "use its own key for that, too" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -82,7 +82,7 @@ const UPDATE = command({
       ...(line.on("no-control-url") && { control_url: null }),
       ...(line.on("no-control-key") && { control_key: null }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return replicaReply(line, (client, options) => client.fleets.replicas.update(fleet, name, patch, options));
   },
 });
@@ -90,8 +90,8 @@ const UPDATE = command({
 const DRAIN = command({
   name: "fleet replica drain",
   takes: "<fleet> <replica>",
-  says: "let it end the rollouts it has, and give it no others",
-  flags: { off: { says: "it takes calls again" }, ...PLATFORM_FLAGS },
+  says: "let it finish its rollouts, and send it no new ones",
+  flags: { off: { says: "let it take calls again" }, ...PLATFORM_FLAGS },
   run(line) {
     const [fleet, name] = both(line);
     const patch = { draining: !line.on("off") };
@@ -102,7 +102,7 @@ const DRAIN = command({
 const REMOVE = command({
   name: "fleet replica remove",
   takes: "<fleet> <replica>",
-  says: "take an engine out of its fleet",
+  says: "remove an engine from its fleet",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
@@ -116,7 +116,7 @@ const REMOVE = command({
 const PROBE = command({
   name: "fleet replica probe",
   takes: "<fleet> <replica>",
-  says: "ask an engine again what it can do; exit 4 if it does not answer",
+  says: "probe an engine again; exit 4 if it does not answer",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
@@ -144,7 +144,7 @@ function replicaReply(
 function both(line: CommandLine<string>): [fleet: string, replica: string] {
   const [fleet, replica, ...more] = line.positionals;
   if (fleet === undefined || replica === undefined || more.length > 0) {
-    throw usageError("name the fleet and the replica");
+    throw usageError("a fleet and a replica are required");
   }
   return [fleet, replica];
 }

@@ -16,20 +16,20 @@ const HEADER = ["fleet", "update", "ready", "at once", "id"];
 /** What may be said of a fleet when it is made, and changed later. */
 const SETTING_FLAGS = {
   mode: { value: "MODE", choices: UPDATE_MODES, says: "how weights get onto its engines" },
-  adapter: { value: "NAME", says: "of a LoRA: the adapter's name, before the @ of its version" },
-  pause: { value: "HOW", choices: PAUSES, says: "what becomes of calls under way" },
-  "pause-s": { value: "S", says: "seconds that a pause may take" },
-  "update-s": { value: "S", says: "seconds that a load may take" },
-  "resume-s": { value: "S", says: "seconds that a resume may take" },
-  location: { value: "HINT", choices: LOCATION_HINTS, says: "where the objects of its runs live" },
-  "input-price": { value: "X", says: "dollars for a million prompt tokens; with --output-price" },
-  "output-price": { value: "X", says: "dollars for a million completion tokens; with --input-price" },
+  adapter: { value: "NAME", says: "for LoRA: the adapter's name, before the @ of its version" },
+  pause: { value: "HOW", choices: PAUSES, says: "what happens to calls in flight" },
+  "pause-s": { value: "S", says: "time limit of a pause, in seconds" },
+  "update-s": { value: "S", says: "time limit of a load, in seconds" },
+  "resume-s": { value: "S", says: "time limit of a resume, in seconds" },
+  location: { value: "HINT", choices: LOCATION_HINTS, says: "location of its runs' objects" },
+  "input-price": { value: "X", says: "dollars per million prompt tokens; with --output-price" },
+  "output-price": { value: "X", says: "dollars per million completion tokens; with --input-price" },
 } as const satisfies Flags;
 
 const CREATE = command({
   name: "fleet create",
   takes: "<name>",
-  says: "name a fleet; its replicas are added to it",
+  says: "create a fleet, without replicas",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const request = { name: line.one("the fleet"), ...settingsOf(line) };
@@ -43,13 +43,13 @@ const CREATE = command({
 const LIST = command({
   name: "fleet list",
   reads: true,
-  says: "the fleets there are",
+  says: "list fleets",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.fleets.list({}, { signal }));
-      const none = "No fleets. Name one with: rollcall fleet create NAME";
+      const none = "No fleets. Create one with: rollcall fleet create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -59,7 +59,7 @@ const SHOW = question({
   name: "fleet show",
   takes: "<fleet>",
   reads: true,
-  says: "one fleet, what it serves, and how each replica is",
+  says: "show a fleet, its weights and the state of each replica",
   what: "a fleet",
   ask: (client, name, options) => client.fleets.get(name, options),
   text: (fleet, { room }) => fleetText(fleet, room),
@@ -68,12 +68,12 @@ const SHOW = question({
 const UPDATE = command({
   name: "fleet update",
   takes: "<fleet>",
-  says: "change what is named, and nothing else",
+  says: "change only the given settings",
   flags: {
     name: { value: "NAME", says: "a new name" },
     ...SETTING_FLAGS,
-    "no-location": { says: "anywhere again" },
-    "no-prices": { says: "forget its prices" },
+    "no-location": { says: "remove its location" },
+    "no-prices": { says: "remove its prices" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -85,7 +85,8 @@ const UPDATE = command({
       ...(line.on("no-location") && { location_hint: null }),
       ...(line.on("no-prices") && { prices: null }),
     };
-    if (update === undefined && Object.keys(plain).length === 0) throw usageError("name what is to change: see --help");
+    if (update === undefined && Object.keys(plain).length === 0)
+      throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       // The API takes all of `update` or none of it.
       const before = update === undefined ? undefined : (await client.fleets.get(fleetName, { signal })).update;
@@ -130,7 +131,7 @@ function oneOf<const Value extends string>(
   const text = line.text(flag);
   const found = values.find((value) => value === text);
   if (text === undefined || found !== undefined) return found;
-  throw usageError(`--${flag}: ${text} is none of ${values.join(", ")}`, flag);
+  throw usageError(`--${flag}: ${text} is not one of ${values.join(", ")}`, flag);
 }
 
 function fleetText(fleet: FleetView, room: number): string {

@@ -19,19 +19,19 @@ const HEADER = ["invitation", "for", "role", "state", "by"];
 const CREATE = command({
   name: "invitation create",
   takes: "<e-mail>",
-  says: "invite a person, and print the link they accept with, once",
-  more: "Nothing is sent by e-mail: hand the link over. The link alone goes to stdout.",
-  flags: { role: { value: "ROLE", choices: ROLES, says: "what they may do" }, ...PLATFORM_FLAGS },
+  says: "invite a person, and print the link for accepting, once",
+  more: "No e-mail is sent: send the link yourself. Only the link goes to stdout.",
+  flags: { role: { value: "ROLE", choices: ROLES, says: "their role" }, ...PLATFORM_FLAGS },
   run(line) {
     const email = line.one("an e-mail address");
     const role = ROLES.find((known) => known === line.text("role"));
-    if (role === undefined) throw usageError(`--role: say what they may do: ${ROLES.join(", ")}`, "role");
+    if (role === undefined) throw usageError(`--role: is required: ${ROLES.join(", ")}`, "role");
     return onPlatform(line, async ({ client, url, signal, term }) => {
       const made = await client.invitations.create({ email, role }, { signal });
       const { id, url: link, expires_at } = made;
-      if (link === null) term.say(`${id} was made by an earlier try, and its link was said to nobody: delete it.`);
+      if (link === null) term.say(`${id} was created by an earlier attempt, and its link was lost: delete it.`);
       else {
-        term.say(`Good once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
+        term.say(`Valid once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
         term.say(`rollcall invitation accept --platform ${url}`);
       }
       return { json: made, ...(link !== null && { text: () => link }) };
@@ -42,13 +42,13 @@ const CREATE = command({
 const LIST = command({
   name: "invitation list",
   reads: true,
-  says: "invitations, those that have ended too",
+  says: "list invitations, including ended ones",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.invitations.list({ limit: 100 }, { signal }));
-      const none = "No invitations. Make one with: rollcall invitation create EMAIL --role developer";
+      const none = "No invitations. Create one with: rollcall invitation create EMAIL --role developer";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -57,30 +57,30 @@ const LIST = command({
 const DELETE = question({
   name: "invitation delete",
   takes: "<invitation>",
-  says: "take an invitation back",
-  what: "an invitation, by its id",
+  says: "revoke an invitation",
+  what: "the id of an invitation",
   ask: (client, id, options) => client.invitations.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,
 });
 
 const ACCEPT = command({
   name: "invitation accept",
-  says: "become a member by the link or the token of an invitation, and log in",
-  more: `The token, or the whole link, is asked for and not shown; with --token-stdin it is read from stdin. The key that the platform gives is
-kept as a profile, as rollcall login does. Whoever is known there by the invited address joins as the same person: the
-key of --as is sent along.`,
+  says: "accept an invitation by its link or token, and log in",
+  more: `The command asks for the token or the whole link without showing it; with --token-stdin it reads stdin. The new key is
+saved as a profile, as by rollcall login. If the platform already knows you by the invited address, the key of --as
+proves it, and you join as the same person.`,
   flags: {
-    platform: { value: "URL", says: "the platform; default ROLLCALL_URL" },
-    profile: { value: "NAME", says: "where the new key is kept; default ROLLCALL_PROFILE, else default" },
-    as: { value: "PROFILE", says: "whose key says who you are; default the profile of this platform, if there is one" },
-    name: { value: "TEXT", says: "how you are called" },
+    platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL" },
+    profile: { value: "NAME", says: "profile for the new key; default ROLLCALL_PROFILE, else default" },
+    as: { value: "PROFILE", says: "profile whose key identifies you; default the profile of this platform, if any" },
+    name: { value: "TEXT", says: "your name" },
     "token-stdin": { says: "read the token from stdin" },
     json: PLATFORM_FLAGS.json,
   },
   async run(line) {
     line.none();
     const url = line.text("platform") ?? process.env["ROLLCALL_URL"];
-    if (!url) throw usageError("--platform: say where the platform is: --platform URL", "platform");
+    if (!url) throw usageError("--platform: is required: --platform URL", "platform");
     const [platform, profile] = [platformUrl(url), profileName(line.text("profile"), process.env)];
     const said = await saidSecret("token", "token-stdin", line.on("token-stdin"));
     const token = said.slice(said.lastIndexOf("#") + 1);
@@ -95,7 +95,7 @@ key of --as is sent along.`,
       });
       const { organization, person } = accepted;
       const { key, ...view } = accepted.key;
-      if (key === null) throw new Error("the platform gave no key");
+      if (key === null) throw new Error("the platform returned no key");
       term.print(`${person.email} is ${person.role} of ${safeLine(organization.name)} (profile ${profile})`);
       if (line.on("json")) printJson({ organization, person, key: view, profile, platform });
       return key;
@@ -120,7 +120,7 @@ function keyKnownTo(
   const chosen = here.find(([name]) => name === (asked ?? kept)) ?? (here.length === 1 ? here[0] : undefined);
   if (asked !== undefined && chosen?.[0] !== asked) {
     const names = here.map(([name]) => name).join(", ") || "none";
-    throw usageError(`--as: ${asked} is no profile of ${platform}; those are: ${names}`, "as");
+    throw usageError(`--as: ${asked} is not a profile of ${platform}; its profiles: ${names}`, "as");
   }
   return chosen === undefined ? null : { key: chosen[1].key, of: `the profile ${chosen[0]}` };
 }
@@ -132,7 +132,7 @@ function rowOf(invitation: InvitationView): string[] {
 
 function stateOf({ accepted_at, expires_at }: InvitationView): string {
   if (accepted_at !== null) return `accepted ${timeText(accepted_at)}`;
-  return `${expires_at * 1000 > Date.now() ? "waits until" : "ended"} ${timeText(expires_at)}`;
+  return `${expires_at * 1000 > Date.now() ? "open until" : "ended"} ${timeText(expires_at)}`;
 }
 
 export const INVITATION_COMMANDS = [CREATE, LIST, DELETE, ACCEPT] as const;

@@ -12,19 +12,19 @@ import { projectNamed } from "../which-platform.ts";
 const HEADER = ["key", "name", "is", "may", "project", "state", "created"];
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-const SCOPE_FLAG = { value: "SCOPE", repeatable: true, choices: PERMISSIONS, says: "what it may do" } as const;
+const SCOPE_FLAG = { value: "SCOPE", repeatable: true, choices: PERMISSIONS, says: "a scope of the key" } as const;
 const RPM_FLAG = { value: "N", says: "requests a minute of this key" } as const;
 
 const LIST = command({
   name: "key list",
   reads: true,
-  says: "keys, by their first and last characters; those that have ended too",
+  says: "list keys, including expired and revoked ones",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.keys.list({ limit: 100 }, { signal }));
-      const none = "No keys. Make one with: rollcall key create NAME --scope runs:write";
+      const none = "No keys. Create one with: rollcall key create NAME --scope runs:write";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -33,24 +33,24 @@ const LIST = command({
 const CREATE = command({
   name: "key create",
   takes: "<name>",
-  says: "make a key, and print it, once",
-  more: `The key alone goes to stdout. It is for the project of --project, ROLLCALL_PROJECT or the profile, else for that of
-the key that makes it; with --organization for any.`,
+  says: "create a key, and print it, once",
+  more: `Only the key goes to stdout. It is for the project of --project, ROLLCALL_PROJECT or the profile, else for that of
+the creating key; with --organization for all projects.`,
   flags: {
     scope: SCOPE_FLAG,
     ...PLATFORM_FLAGS,
-    project: { value: "NAME", says: "the one project it may touch" },
-    organization: { says: "for any project of the organisation" },
+    project: { value: "NAME", says: "the only project it may access" },
+    organization: { says: "for all projects of the organisation" },
     "expires-in": { value: "TIME", says: "90d, 12h, 30m; default never" },
     rpm: RPM_FLAG,
   },
   run(line) {
     const name = line.one("the key");
     const scopes = scopesOf(line);
-    if (scopes.length === 0) throw usageError("--scope: say what it may do: --scope runs:write", "scope");
+    if (scopes.length === 0) throw usageError("--scope: is required: --scope runs:write", "scope");
     const organization = line.on("organization");
     if (organization && line.text("project") !== undefined) {
-      throw usageError("--organization: not beside --project", "organization");
+      throw usageError("--organization: cannot be combined with --project", "organization");
     }
     const lifetime = secondsOf("expires-in", line.text("expires-in"));
     const rpm = defined({ requests_per_minute: line.count("rpm", 1) });
@@ -70,13 +70,13 @@ async function projectOfNewKey(line: CommandLine<"project">, { client, project, 
   if (named !== undefined) return named;
   const { project: own } = await client.whoAmI({ signal });
   if (own !== null) return own.id;
-  throw usageError("--project: name the project it is for, or say --organization for any", "project");
+  throw usageError("--project: is required, or --organization for all projects", "project");
 }
 
 /** The key alone on stdout, where a program may take it; with --json all of the answer. */
 export function newKeyReply(made: object, key: string | null, { term }: Session): Reply {
-  if (key === null) term.say("It was made by an earlier try, and its key was said to nobody: rotate it.");
-  else term.say("Keep the key now: it is said here and nowhere after.");
+  if (key === null) term.say("It was created by an earlier attempt, and its key was lost: rotate it.");
+  else term.say("Save the key now: it is not shown again.");
   return { json: made, ...(key !== null && { text: () => key }) };
 }
 
@@ -84,8 +84,8 @@ const SHOW = question({
   name: "key show",
   takes: "<key>",
   reads: true,
-  says: "what a key may do, where, and until when",
-  what: "a key, by its id",
+  says: "show a key: its scopes, reach and expiry",
+  what: "the id of a key",
   ask: (client, id, options) => client.keys.get(id, options),
   text: keyText,
 });
@@ -93,24 +93,25 @@ const SHOW = question({
 const UPDATE = command({
   name: "key update",
   takes: "<key>",
-  says: "change what is named, and nothing else; it holds within 5 seconds",
+  says: "change only the given settings; takes effect within 5 seconds",
   flags: {
     name: { value: "TEXT", says: "a new name" },
-    scope: { ...SCOPE_FLAG, says: "what it may do, in place of what it could" },
+    scope: { ...SCOPE_FLAG, says: "replace its scopes" },
     rpm: RPM_FLAG,
     "no-rpm": { says: "only the organisation's limit" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
-    const id = line.one("a key, by its id");
-    if (line.on("no-rpm") && line.text("rpm") !== undefined) throw usageError("--no-rpm: not beside --rpm", "no-rpm");
+    const id = line.one("the id of a key");
+    if (line.on("no-rpm") && line.text("rpm") !== undefined)
+      throw usageError("--no-rpm: cannot be combined with --rpm", "no-rpm");
     const scopes = scopesOf(line);
     const patch = {
       ...defined({ name: line.text("name"), requests_per_minute: line.count("rpm", 1) }),
       ...(scopes.length > 0 && { scopes }),
       ...(line.on("no-rpm") && { requests_per_minute: null }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const key = await client.keys.update(id, patch, { signal });
       return { json: key, text: () => keyText(key) };
@@ -121,15 +122,15 @@ const UPDATE = command({
 const ROTATE = command({
   name: "key rotate",
   takes: "<key>",
-  says: "put a new key in the place of one, and print it, once",
-  more: "The one before works for the overlap still. The key alone goes to stdout.",
-  flags: { overlap: { value: "TIME", says: "1h, 30m, 0s, 7d at most; default 1h" }, ...PLATFORM_FLAGS },
+  says: "replace a key, and print the new one, once",
+  more: "The old key still works for the overlap. Only the new key goes to stdout.",
+  flags: { overlap: { value: "TIME", says: "such as 1h, 30m or 0s, at most 7d; default 1h" }, ...PLATFORM_FLAGS },
   run(line) {
-    const id = line.one("a key, by its id");
+    const id = line.one("the id of a key");
     const request = defined({ overlap_s: secondsOf("overlap", line.text("overlap")) });
     return onPlatform(line, async (session) => {
       const made = await session.client.keys.rotate(id, request, { signal: session.signal });
-      session.term.say(`${made.id} takes the place of ${id}.`);
+      session.term.say(`${made.id} replaces ${id}.`);
       return newKeyReply(made, made.key, session);
     });
   },
@@ -138,8 +139,8 @@ const ROTATE = command({
 const REVOKE = question({
   name: "key revoke",
   takes: "<key>",
-  says: "revoke a key: within 5 seconds it is refused everywhere",
-  what: "a key, by its id",
+  says: "revoke a key: it is refused within 5 seconds",
+  what: "the id of a key",
   ask: (client, id, options) => client.keys.revoke(id, options),
   text: ({ id, name }) => `${id} (${name}) is revoked`,
 });
@@ -155,7 +156,7 @@ function secondsOf(flag: string, text: string | undefined): number | undefined {
   const [, count = "", unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const known = Object.entries(SECONDS).find(([name]) => name === unit);
   if (known !== undefined) return Number(count) * known[1];
-  throw usageError(`--${flag}: ${text} is no time such as 90d, 12h, 30m or 0s`, flag);
+  throw usageError(`--${flag}: ${text} is not a time such as 90d, 12h, 30m or 0s`, flag);
 }
 
 function keyText(key: ApiKeyView): string {
@@ -168,8 +169,8 @@ function keyText(key: ApiKeyView): string {
     person: key.person_id,
     "requests a minute": key.requests_per_minute === null ? null : countText(key.requests_per_minute),
     state: stateOf(key),
-    "in its place": key.rotated_to,
-    "made by": key.created_by,
+    "replaced by": key.rotated_to,
+    "created by": key.created_by,
     created: timeText(key.created_at),
   });
 }
@@ -182,7 +183,7 @@ function rowOf(key: ApiKeyView): string[] {
 function stateOf({ revoked_at, expires_at }: ApiKeyView): string {
   if (revoked_at !== null) return `revoked ${timeText(revoked_at)}`;
   if (expires_at === null) return "works";
-  return `${expires_at * 1000 > Date.now() ? "works until" : "expired"} ${timeText(expires_at)}`;
+  return `${expires_at * 1000 > Date.now() ? "valid until" : "expired"} ${timeText(expires_at)}`;
 }
 
 export const KEY_COMMANDS = [LIST, CREATE, SHOW, UPDATE, ROTATE, REVOKE] as const;

@@ -11,15 +11,15 @@ import { countText, dollarsText, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 
 const ENTRY_HEADER = ["number", "kind", "amount", "about", "posted"];
-const ORG_FLAG = { value: "ID", says: "for an operator: another organisation" } as const;
-const ONCE_FLAG = { value: "KEY", says: "its Idempotency-Key: with the same key it is posted once" } as const;
+const ORG_FLAG = { value: "ID", says: "for operators: another organisation" } as const;
+const ONCE_FLAG = { value: "KEY", says: "an Idempotency-Key: with the same key it is posted once" } as const;
 const MICROS_PER_DOLLAR = 1_000_000;
 
 const PRICES = command({
   name: "prices",
   reads: true,
-  says: "what the platform asks: the list in force, then those that are to come",
-  flags: { version: { value: "TEXT", says: "this list alone" }, ...PLATFORM_FLAGS },
+  says: "show the prices of the platform: the list in force, then future ones",
+  flags: { version: { value: "TEXT", says: "only this list" }, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
     const query = { version: line.text("version") };
@@ -33,7 +33,7 @@ const PRICES = command({
 const BALANCE = command({
   name: "balance",
   reads: true,
-  says: "what the organisation has, and what of it is reserved for runs",
+  says: "show the balance of the organisation, and what is reserved for runs",
   flags: { org: ORG_FLAG, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
@@ -48,12 +48,12 @@ const BALANCE = command({
 const LIST = command({
   name: "ledger list",
   reads: true,
-  says: "entries of the ledger, newest first",
+  says: "list the entries of the ledger, newest first",
   flags: {
-    limit: { short: "n", value: "N", says: "at most so many; default 20" },
+    limit: { short: "n", value: "N", says: "maximum number; default 20" },
     kind: { value: "KIND", choices: ENTRY_KINDS, says: "of one kind" },
     run: { value: "RUN", says: "of one run" },
-    source: { value: "ID", says: "about this: a rollout, a payment" },
+    source: { value: "ID", says: "about this object: a rollout, a payment" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -79,12 +79,12 @@ const LIST = command({
 const VERIFY = command({
   name: "ledger verify",
   reads: true,
-  says: "add the ledger up again; exit 1 where anything differs",
+  says: "recompute the ledger; exit 1 if anything differs",
   more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key
 reaches, and --wait waits so many seconds for what is not in the books yet; what is left then is exit 1 too.`,
   flags: {
-    deep: { says: "each rollout of each run too" },
-    wait: { value: "S", says: "seconds to wait for what is on its way; default 0" },
+    deep: { says: "also check each rollout of each run" },
+    wait: { value: "S", says: "seconds to wait for pending charges; default 0" },
     org: { ...ORG_FLAG, repeatable: true },
     ...PLATFORM_FLAGS,
   },
@@ -92,9 +92,9 @@ reaches, and --wait waits so many seconds for what is not in the books yet; what
     line.none();
     const named = line.all("org");
     const [deep, wait] = [line.on("deep"), line.number("wait") ?? 0];
-    if (wait < 0) throw usageError("--wait: must be 0 seconds at least", "wait");
+    if (wait < 0) throw usageError("--wait: must be at least 0 seconds", "wait");
     if (deep && named.length > 0)
-      throw usageError("--deep: not beside --org: a key reads its own rollouts only", "deep");
+      throw usageError("--deep: cannot be combined with --org: a key can only read its own rollouts", "deep");
     return onPlatform(line, async (session) => {
       const organizations = named.length === 0 ? null : named;
       const asked = { organizations, deep, waitMs: wait * 1000, say: session.term.say };
@@ -107,15 +107,15 @@ reaches, and --wait waits so many seconds for what is not in the books yet; what
 const TOP_UP = command({
   name: "top-up",
   takes: "<organisation>",
-  says: "for an operator: post money that an organisation paid in",
+  says: "for operators: post a payment of an organisation",
   flags: {
     amount: { value: "DOLLARS", says: "such as 25 or 0.50" },
-    note: { value: "TEXT", says: "what it was" },
+    note: { value: "TEXT", says: "the kind of payment" },
     once: ONCE_FLAG,
     ...PLATFORM_FLAGS,
   },
   run(line) {
-    const organization = line.one("an organisation, by its id");
+    const organization = line.one("the id of an organisation");
     const request = { organization, amount_micros: microsOf(line, "amount"), ...defined({ note: line.text("note") }) };
     return onPlatform(line, async ({ client, signal }) => {
       const posted = await client.ledger.topUp(request, { signal, idempotencyKey: line.text("once") ?? randomUUID() });
@@ -127,20 +127,20 @@ const TOP_UP = command({
 const ADJUST = command({
   name: "adjust",
   takes: "<organisation>",
-  says: "for an operator: post a refund, a dispute or a correction about something in the ledger",
+  says: "for operators: post a refund, a dispute or a correction of a ledger entry",
   flags: {
-    kind: { value: "KIND", choices: ADJUSTMENT_KINDS, says: "what it is; default correction" },
-    amount: { value: "DOLLARS", says: "what it does to the balance: -0.26 takes away" },
-    source: { value: "ID", says: "what it is about: a rollout, a payment" },
+    kind: { value: "KIND", choices: ADJUSTMENT_KINDS, says: "its kind; default correction" },
+    amount: { value: "DOLLARS", says: "change of the balance: -0.26 reduces it" },
+    source: { value: "ID", says: "the object it is about: a rollout, a payment" },
     note: { value: "TEXT", says: "why" },
     once: ONCE_FLAG,
     ...PLATFORM_FLAGS,
   },
   run(line) {
-    const organization = line.one("an organisation, by its id");
+    const organization = line.one("the id of an organisation");
     const [source, note] = [line.text("source"), line.text("note")];
-    if (source === undefined) throw usageError("--source: say what it is about: --source ID", "source");
-    if (note === undefined) throw usageError('--note: say why: --note "charged twice"', "note");
+    if (source === undefined) throw usageError("--source: is required: --source ID", "source");
+    if (note === undefined) throw usageError('--note: is required: --note "charged twice"', "note");
     const kind = ADJUSTMENT_KINDS.find((one) => one === line.text("kind")) ?? "correction";
     const request = { organization, kind, amount_micros: microsOf(line, "amount"), source, note };
     return onPlatform(line, async ({ client, signal }) => {
@@ -156,9 +156,9 @@ const ADJUST = command({
 /** Of a flag that holds dollars, exactly: a double is nobody's money. */
 export function microsOf<Name extends string>(line: CommandLine<Name>, flag: Name): number {
   const text = line.text(flag);
-  if (text === undefined) throw usageError(`--${flag}: say how many dollars: --${flag} 25`, flag);
+  if (text === undefined) throw usageError(`--${flag}: is required, in dollars: --${flag} 25`, flag);
   const [, sign, whole = "", decimals = ""] = /^(-?)\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
-  if (sign === undefined) throw usageError(`--${flag}: ${text} is no amount such as 25, 0.50 or -0.000260`, flag);
+  if (sign === undefined) throw usageError(`--${flag}: ${text} is not an amount such as 25, 0.50 or -0.000260`, flag);
   const micros = Number(whole) * MICROS_PER_DOLLAR + Number(decimals.padEnd(6, "0"));
   return sign === "-" ? -micros : micros;
 }
@@ -166,12 +166,12 @@ export function microsOf<Name extends string>(line: CommandLine<Name>, flag: Nam
 function pricesText({ version, effective_from, fees, models }: PriceList): string {
   return safeDetails({
     prices: version,
-    from: effective_from === 0 ? "the beginning" : timeText(effective_from),
+    from: effective_from === 0 ? "the start" : timeText(effective_from),
     "a rollout": dollarsText(fees.rollout_micros),
     "1,000 turns": dollarsText(fees.thousand_turns_micros),
     scoring: dollarsText(fees.scoring_micros),
-    "a batch pushed": dollarsText(fees.push_micros),
-    "a GB stored a day": dollarsText(fees.gb_day_micros),
+    "per pushed batch": dollarsText(fees.push_micros),
+    "per GB and day of storage": dollarsText(fees.gb_day_micros),
     ...Object.fromEntries(models.map((one) => [one.model, tokensText(one)])),
   });
 }
@@ -179,7 +179,7 @@ function pricesText({ version, effective_from, fees, models }: PriceList): strin
 function tokensText(one: PriceList["models"][number]): string {
   const { input_per_mtok_micros, cached_input_per_mtok_micros, output_per_mtok_micros } = one;
   const prices = [input_per_mtok_micros, cached_input_per_mtok_micros, output_per_mtok_micros].map(dollarsText);
-  return `${prices.join(", ")} for a million tokens in, cached, out`;
+  return `${prices.join(", ")} per million tokens in, cached, out`;
 }
 
 function balanceText(balance: BalanceView): string {
@@ -206,7 +206,7 @@ function entryRow({ number, kind, amount_micros, source_id, period, posted_at }:
 function postedText({ organization_id, entry, balance_micros }: PostedEntry): string {
   return safeDetails({
     organisation: organization_id,
-    posted: entry === null ? "before; its entry is archived" : dollarsText(entry.amount_micros),
+    posted: entry === null ? "posted earlier; its entry is archived" : dollarsText(entry.amount_micros),
     entry: entry && String(entry.number),
     balance: dollarsText(balance_micros),
   });
@@ -222,7 +222,7 @@ function findingsText(found: LedgerFindings, deep: boolean): string {
     entries: countText(found.entries),
     ...Object.fromEntries(Object.entries(found.balance_micros).map(([org, micros]) => [org, dollarsText(micros)])),
     "rollouts checked": deep ? countText(found.rollouts_checked) : null,
-    "on their way": found.undrained === 0 ? null : countText(found.undrained),
+    pending: found.undrained === 0 ? null : countText(found.undrained),
   });
   return [about, ...lines].join("\n");
 }

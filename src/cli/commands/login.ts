@@ -18,13 +18,13 @@ const PROFILE_FLAG = { profile: { value: "NAME", says: "default ROLLCALL_PROFILE
 
 const LOGIN = command({
   name: "login",
-  says: "keep a platform and a key of it, for the commands that follow",
-  more: `The key is asked for, and not shown; with --key-stdin it is read from stdin. It is kept in
-~/.config/rollcall/config.json, which only you can read, once the platform has said whose it is.`,
+  says: "save a platform and its key as a profile for later commands",
+  more: `The command asks for the key without showing it; with --key-stdin it reads stdin. If the platform accepts the key, it is
+saved in ~/.config/rollcall/config.json, which only you can read.`,
   flags: {
     ...PROFILE_FLAG,
-    platform: { value: "URL", says: "default that of the profile, else ROLLCALL_URL" },
-    project: { value: "NAME", says: "to work in, where the key is for a whole organisation" },
+    platform: { value: "URL", says: "default: that of the profile, else ROLLCALL_URL" },
+    project: { value: "NAME", says: "the project to use, if the key is for a whole organisation" },
     "key-stdin": { says: "read the key from stdin" },
     ...{ json, timeout },
   },
@@ -34,7 +34,7 @@ const LOGIN = command({
     const name = profileName(line.text("profile"), process.env);
     const before = findProfile(file, name);
     const url = line.text("platform") ?? before?.platform ?? process.env["ROLLCALL_URL"];
-    if (!url) throw usageError("--platform: say where the platform is: --platform URL", "platform");
+    if (!url) throw usageError("--platform: is required: --platform URL", "platform");
     const platform = platformUrl(url);
     const key = await saidSecret("key", "key-stdin", line.on("key-stdin"));
     const profile = { platform, key, project: line.text("project") ?? null };
@@ -53,7 +53,7 @@ function checkLogin(project: string | null) {
     const who = await client.whoAmI({ signal });
     if (project === null) return who;
     if (who.project !== null && project !== who.project.id && project !== who.project.name) {
-      throw usageError(`--project: the key is for the project ${who.project.name} alone`, "project");
+      throw usageError(`--project: the key is only for the project ${who.project.name}`, "project");
     }
     if (permits(who.scopes, "runs:read")) await client.projects.get(project, { signal });
     return who;
@@ -72,7 +72,7 @@ async function asThe<T>(
     return await ask(client, timeoutMs === null ? undefined : AbortSignal.timeout(timeoutMs));
   } catch (thrown) {
     if (thrown instanceof ApiRequestError && thrown.status === 401) {
-      throw usageError(`${platform} does not take this key: ${thrown.message}`, "key");
+      throw usageError(`${platform} rejected this key: ${thrown.message}`, "key");
     }
     throw failedOn({ url: platform, profile: null }, thrown);
   }
@@ -80,19 +80,19 @@ async function asThe<T>(
 
 const LOGOUT = command({
   name: "logout",
-  says: "forget a profile and its key",
+  says: "delete a profile and its key",
   more: "With --revoke the key is revoked first, which takes one with the scope admin.",
-  flags: { ...PROFILE_FLAG, revoke: { says: "revoke the key, wherever it is used" }, ...{ json, timeout } },
+  flags: { ...PROFILE_FLAG, revoke: { says: "also revoke the key, everywhere" }, ...{ json, timeout } },
   async run(line) {
     line.none();
     const file = configFile(process.env);
     const name = profileName(line.text("profile"), process.env);
     const profile = findProfile(file, name);
-    if (profile === undefined) throw usageError(`--profile: no profile is called ${name} in ${file}`, "profile");
+    if (profile === undefined) throw usageError(`--profile: there is no profile ${name} in ${file}`, "profile");
     const revoked = line.on("revoke") ? await asThe(profile, line, revokeOwn) : null;
     keepProfile(file, name, null);
     const term = terminal(line.on("json"));
-    const what = revoked === null ? "it is still a key of that platform" : `${revoked} is revoked`;
+    const what = revoked === null ? "the key is still valid on that platform" : `${revoked} is revoked`;
     term.print(`Logged out of ${profile.platform} (profile ${name}); ${what}`);
     if (line.on("json")) printJson({ profile: name, platform: profile.platform, revoked });
     return EXIT.good;
@@ -108,7 +108,7 @@ async function revokeOwn(client: RollcallClient, signal: AbortSignal | undefined
 const WHOAMI = command({
   name: "whoami",
   reads: true,
-  says: "whose key commands use here, and what it may do",
+  says: "show whose key commands use here, and its scopes",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -127,8 +127,7 @@ interface Where {
 }
 
 function whoText({ who, organization, project, scopes, expires_at }: WhoAmI, where: Where): string {
-  const any =
-    where.project == null ? `any; ${DEFAULT_PROJECT} where no --project is named` : `${where.project}, of any`;
+  const any = where.project == null ? `all; ${DEFAULT_PROJECT} without --project` : `${where.project}, of all`;
   return safeDetails({
     platform: where.platform,
     profile: where.profile,

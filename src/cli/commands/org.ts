@@ -15,17 +15,17 @@ import { creditText, microsOf } from "./ledger.ts";
 const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
 
 const LIMIT_FLAGS = {
-  "requests-per-minute": { value: "N|none", says: "of all its keys together" },
-  "runs-in-flight": { value: "N|none", says: "runs that have not ended" },
-  "concurrent-rollouts": { value: "N|none", says: "rollouts at once" },
-  "storage-bytes": { value: "N|none", says: "of everything it keeps" },
-  "uploads-at-once": { value: "N|none", says: "datasets being uploaded" },
+  "requests-per-minute": { value: "N|none", says: "requests a minute of all its keys together" },
+  "runs-in-flight": { value: "N|none", says: "runs in flight" },
+  "concurrent-rollouts": { value: "N|none", says: "concurrent rollouts" },
+  "storage-bytes": { value: "N|none", says: "of all its stored data" },
+  "uploads-at-once": { value: "N|none", says: "concurrent dataset uploads" },
 } as const satisfies Flags;
 
 const SHOW = command({
   name: "org show",
   reads: true,
-  says: "the organisation of the key, and its limits",
+  says: "show the organisation of the key, and its limits",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -38,27 +38,28 @@ const SHOW = command({
 
 const UPDATE = command({
   name: "org update",
-  says: "change the name, or which hosts endpoints and environments may call",
+  says: "change the name, or the hosts that endpoints and environments may call",
   flags: {
     name: { value: "TEXT", says: "a new name" },
     "allow-host": {
       value: "HOST",
       repeatable: true,
-      says: "in place of those there were; *. before it is all under it",
+      says: "replace the list; a leading *. includes all subdomains",
     },
-    "any-host": { says: "any host that the platform calls at all" },
+    "any-host": { says: "any host that the platform allows" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     line.none();
     const hosts = line.all("allow-host");
-    if (hosts.length > 0 && line.on("any-host")) throw usageError("--any-host: not beside --allow-host", "any-host");
+    if (hosts.length > 0 && line.on("any-host"))
+      throw usageError("--any-host: cannot be combined with --allow-host", "any-host");
     const patch = {
       ...defined({ name: line.text("name") }),
       ...(hosts.length > 0 && { allowed_hosts: [...hosts] }),
       ...(line.on("any-host") && { allowed_hosts: null }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const organization = await client.organization.update(patch, { signal });
       return { json: organization, text: () => organizationText(organization) };
@@ -69,9 +70,9 @@ const UPDATE = command({
 const CREATE = command({
   name: "org create",
   takes: "<name>",
-  says: "for an operator: make an organisation, and print its first key, once",
+  says: "for operators: create an organisation, and print its first key, once",
   flags: {
-    "first-project": { value: "NAME", says: "its first project; default default" },
+    "first-project": { value: "NAME", says: "its first project; default: default" },
     ...LIMIT_FLAGS,
     ...PLATFORM_FLAGS,
   },
@@ -89,13 +90,13 @@ const CREATE = command({
 const LIST = command({
   name: "org list",
   reads: true,
-  says: "for an operator: every organisation of the deployment",
+  says: "for operators: list every organisation of the deployment",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.organizations.list({ limit: 100 }, { signal }));
-      const none = "No organisations. Make one with: rollcall org create NAME";
+      const none = "No organisations. Create one with: rollcall org create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -104,12 +105,12 @@ const LIST = command({
 const LIMITS = command({
   name: "org limits",
   takes: "<organisation>",
-  says: "for an operator: change the limits that are named; none lifts one",
+  says: "for operators: change the given limits; none removes a limit",
   flags: { ...LIMIT_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
-    const id = line.one("an organisation, by its id");
+    const id = line.one("the id of an organisation");
     const limits = limitsOf(line);
-    if (Object.keys(limits).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(limits).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const organization = await client.organizations.update(id, { limits }, { signal });
       return { json: organization, text: () => organizationText(organization) };
@@ -120,22 +121,22 @@ const LIMITS = command({
 const SET = command({
   name: "org set",
   takes: "<organisation>",
-  says: "for an operator: whether and how an organisation is charged",
-  more: `Runs that have begun go on as they began. prepaid: up to the balance; postpaid: until it is --credit-limit below 0.`,
+  says: "for operators: set whether and how an organisation is charged",
+  more: `Started runs are not affected. prepaid: up to the balance; postpaid: until it is --credit-limit below 0.`,
   flags: {
-    billing: { value: "MODE", choices: BILLING_MODES, says: "how it pays" },
-    "credit-limit": { value: "DOLLARS|none", says: "how far the balance may fall below 0 where it is postpaid" },
+    billing: { value: "MODE", choices: BILLING_MODES, says: "the billing mode" },
+    "credit-limit": { value: "DOLLARS|none", says: "how far a postpaid balance may fall below 0" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
-    const id = line.one("an organisation, by its id");
+    const id = line.one("the id of an organisation");
     const billing = BILLING_MODES.find((one) => one === line.text("billing"));
     const credit = line.text("credit-limit");
     const patch = {
       ...defined({ billing }),
       ...(credit !== undefined && { credit_limit_micros: credit === "none" ? null : microsOf(line, "credit-limit") }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const organization = await client.organizations.update(id, patch, { signal });
       return { json: organization, text: () => organizationText(organization) };
@@ -148,14 +149,14 @@ const EXPORT = command({
   takes: "<folder>",
   argument: "file",
   reads: true,
-  says: "everything of the organisation, as files",
-  more: `It takes a key with the scope admin: of the whole organisation for all of its projects, of one project for that.
-Interrupted, the same command goes on with what is there. manifest.json comes last, with a digest of every file.
+  says: "export all data of the organisation as files",
+  more: `Needs a key with the scope admin: of the whole organisation for all projects, or of one project for that project.
+If interrupted, run the same command again to continue. manifest.json is written last, with a digest of every file.
 Batches of training runs are left out.`,
   flags: PLATFORM_FLAGS,
   run(line) {
     const folder = line.one("a folder");
-    const goOn = () => `; what is written stays, and the same command goes on: rollcall org export ${folder}`;
+    const goOn = () => `; written files stay; continue with: rollcall org export ${folder}`;
     return onPlatform(
       line,
       async (session) => {
@@ -173,13 +174,14 @@ Batches of training runs are left out.`,
 const DELETE = command({
   name: "org delete",
   says: "delete the organisation of the key with everything in it, for good",
-  more: `All its keys are refused from then on, the one that asks among them. The deletion goes on by itself; the operator
-of the deployment can read how far it is.`,
-  flags: { confirm: { value: "NAME", says: "the organisation's name, to say that it is meant" }, ...PLATFORM_FLAGS },
+  more: `All its keys are refused from then on, including the calling one. The deletion continues by itself; the operator
+of the deployment can read its progress.`,
+  flags: { confirm: { value: "NAME", says: "the organisation's name, as confirmation" }, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
     const name = line.text("confirm");
-    if (name === undefined) throw usageError("--confirm: say the organisation's name: --confirm NAME", "confirm");
+    if (name === undefined)
+      throw usageError("--confirm: is required, with the organisation's name: --confirm NAME", "confirm");
     return onPlatform(line, async ({ client, signal }) => {
       const deletion = await client.organization.delete(name, { signal });
       return { json: deletion, text: () => deletionText(deletion) };

@@ -12,13 +12,13 @@ const HEADER = ["person", "name", "role", "since", "id"];
 const LIST = command({
   name: "person list",
   reads: true,
-  says: "the people of the organisation, and their roles",
+  says: "list the people of the organisation, and their roles",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.people.list({ limit: 100 }, { signal }));
-      const none = "No people: only keys. Invite somebody with: rollcall invitation create EMAIL --role developer";
+      const none = "No people, only keys. Invite somebody with: rollcall invitation create EMAIL --role developer";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -27,13 +27,13 @@ const LIST = command({
 const ROLE = command({
   name: "person role",
   takes: "<person> <role>",
-  says: `give a person another role: ${ROLES.join(", ")}; their keys follow`,
+  says: `change the role of a person: ${ROLES.join(", ")}; their keys follow`,
   flags: PLATFORM_FLAGS,
   run(line) {
     const [person, given, ...more] = line.positionals;
     const role = ROLES.find((known) => known === given);
     if (person === undefined || role === undefined || more.length > 0) {
-      throw usageError(`name a person, by id or e-mail address, and a role: ${ROLES.join(", ")}`);
+      throw usageError(`a person (id or e-mail address) and a role are required: ${ROLES.join(", ")}`);
     }
     return onPlatform(line, async (session) => {
       const after = await session.client.people.update(
@@ -50,13 +50,13 @@ const REMOVE = command({
   name: "person remove",
   takes: "<person>",
   says: "end a membership, and revoke the person's keys",
-  more: "Keys that the person made for programs are revoked too. The only owner stays.",
+  more: "Keys that the person created for programs are revoked too. The only owner cannot be removed.",
   flags: PLATFORM_FLAGS,
   run(line) {
     const person = line.one("a person, by id or e-mail address");
     return onPlatform(line, async (session) => {
       const removed = await session.client.people.delete(await idOf(person, session), { signal: session.signal });
-      return { json: removed, text: () => `${person} is no member any more` };
+      return { json: removed, text: () => `${person} is no longer a member` };
     });
   },
 });
@@ -68,7 +68,7 @@ async function idOf(person: string, { client, signal }: Session): Promise<string
   for await (const { id, email } of client.people.list({ limit: 100 }, { signal })) {
     if (email.toLowerCase() === wanted) return id;
   }
-  throw usageError(`no person of the organisation has the address ${person}`);
+  throw usageError(`nobody in the organisation has the address ${person}`);
 }
 
 function rowOf({ email, name, role, created_at, id }: PersonView): string[] {

@@ -13,7 +13,7 @@ export function pricesOf(line: CommandLine<PriceFlag>) {
   if (input === undefined && output === undefined) return undefined;
   if (input === undefined || output === undefined) {
     const missing = input === undefined ? "input-price" : "output-price";
-    throw usageError(`--${missing}: prices come in pairs`, missing);
+    throw usageError(`--${missing}: is required: set both prices`, missing);
   }
   return { input_per_mtok_micros: input, output_per_mtok_micros: output };
 }

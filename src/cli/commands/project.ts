@@ -12,22 +12,22 @@ import { deletionText } from "./deletion.ts";
 const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
 
 const RETENTION_FLAGS = {
-  "runs-days": { value: "N|ever", says: "days it keeps runs" },
-  "datasets-days": { value: "N|ever", says: "days it keeps datasets" },
-  "verdicts-days": { value: "N|ever", says: "days it keeps answers of judges" },
-  "idempotency-keys-days": { value: "N", says: "days it keeps idempotency keys" },
+  "runs-days": { value: "N|ever", says: "days to keep runs" },
+  "datasets-days": { value: "N|ever", says: "days to keep datasets" },
+  "verdicts-days": { value: "N|ever", says: "days to keep judgements" },
+  "idempotency-keys-days": { value: "N", says: "days to keep idempotency keys" },
 } as const satisfies Flags;
 
 const LIST = command({
   name: "project list",
   reads: true,
-  says: "the projects that the key reaches",
+  says: "list the projects that the key can access",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.projects.list({ limit: 100 }, { signal }));
-      const none = "No projects. Make one with: rollcall project create NAME";
+      const none = "No projects. Create one with: rollcall project create NAME";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -36,7 +36,7 @@ const LIST = command({
 const CREATE = command({
   name: "project create",
   takes: "<name>",
-  says: "make a project; it takes a key of the whole organisation",
+  says: "create a project; needs a key of the whole organisation",
   flags: { ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const request = { name: line.one("the project"), retention: retentionOf(line) };
@@ -51,7 +51,7 @@ const SHOW = question({
   name: "project show",
   takes: "<project>",
   reads: true,
-  says: "one project, and how long it keeps things",
+  says: "show a project and its retention",
   what: "a project",
   ask: (client, name, options) => client.projects.get(name, options),
   text: projectText,
@@ -60,14 +60,14 @@ const SHOW = question({
 const UPDATE = command({
   name: "project update",
   takes: "<project>",
-  says: "change what is named, and nothing else",
+  says: "change only the given settings",
   flags: { name: { value: "NAME", says: "a new name" }, ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const project = line.one("a project");
     const retention = retentionOf(line);
     const kept = Object.keys(retention).length === 0 ? undefined : retention;
     const patch = defined({ name: line.text("name"), retention: kept });
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const after = await client.projects.update(project, patch, { signal });
       return { json: after, text: () => projectText(after) };
@@ -79,14 +79,14 @@ const DELETE = command({
   name: "project delete",
   takes: "<project>",
   says: "delete a project with everything in it, for good",
-  more: `Its keys are refused from then on. It takes a key of the whole organisation, and goes on by itself. On a terminal
-it asks for the project once more; without one it takes --confirm.`,
-  flags: { confirm: { value: "PROJECT", says: "the project once more, to say that it is meant" }, ...PLATFORM_FLAGS },
+  more: `Its keys are refused from then on. Needs a key of the whole organisation; the deletion continues by itself. On a
+terminal it asks for the project again; without one it needs --confirm.`,
+  flags: { confirm: { value: "PROJECT", says: "the project again, as confirmation" }, ...PLATFORM_FLAGS },
   run(line) {
     const project = line.one("a project");
     const said = line.text("confirm");
     if (said === undefined && !isAsking()) {
-      throw usageError(`--confirm: say the project once more: --confirm ${project}`, "confirm");
+      throw usageError(`--confirm: is required: --confirm ${project}`, "confirm");
     }
     if (said !== undefined && said !== project) throw usageError(`--confirm: ${said} is not ${project}`, "confirm");
     return onPlatform(line, async ({ client, signal }) => {
@@ -118,7 +118,7 @@ function projectText({ name, id, retention, created_at }: ProjectView): string {
     id,
     "keeps runs": daysText(retention.runs_days),
     "keeps datasets": daysText(retention.datasets_days),
-    "keeps verdicts": daysText(retention.verdicts_days),
+    "keeps judgements": daysText(retention.verdicts_days),
     "keeps idempotency keys": daysText(retention.idempotency_keys_days),
     created: timeText(created_at),
   });
@@ -129,7 +129,7 @@ function rowOf({ name, id, retention, created_at }: ProjectView): string[] {
 }
 
 function daysText(days: number | null): string {
-  if (days === null) return "for ever";
+  if (days === null) return "forever";
   return days === 1 ? "1 day" : `${days} days`;
 }
 

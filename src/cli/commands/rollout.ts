@@ -12,8 +12,8 @@ const SHOW = question({
   name: "rollout show",
   takes: "<rollout>",
   reads: true,
-  says: "the transcript of one rollout",
-  more: "Long messages are cut on screen; --json has everything.",
+  says: "show the transcript of a rollout",
+  more: "Long messages are cut on screen; --json has the full text.",
   what: "a rollout",
   ask: (client, id, options) => client.rollouts.get(id, options),
   text: transcript,
@@ -22,34 +22,34 @@ const SHOW = question({
 const CANCEL = question({
   name: "rollout cancel",
   takes: "<rollout>",
-  says: "end one rollout early; its run goes on",
+  says: "cancel a rollout; its run continues",
   what: "a rollout",
   ask: (client, id, options) => client.rollouts.cancel(id, options),
   text: (rollout) => `${rollout.id}: ${statusText(rollout)}`,
 });
 
 function statusText({ status, outcome, reason }: RolloutView): string {
-  if (outcome === null) return status === "scoring" ? "it has answered already" : "cancelling";
+  if (outcome === null) return status === "scoring" ? "it has already answered" : "cancelling";
   return reason === null ? outcome : `${outcome}: ${reason}`;
 }
 
 const FORK = command({
   name: "rollout fork",
   takes: "<rollout>",
-  says: "go on behind one turn of an ended rollout, in a run of its own",
-  more: "The turns up to that one are kept; the next is asked for again.",
+  says: "fork an ended rollout after one of its turns, in a new run",
+  more: "The turns up to that one are kept; the next one is sampled again.",
   flags: {
-    turn: { value: "K", says: "the last turn that is kept; the first is 0" },
+    turn: { value: "K", says: "the last turn to keep; the first is 0" },
     model: { short: "m", value: "NAME", says: "another model" },
     endpoint: { short: "e", value: "NAME", says: "another endpoint, by name or id" },
-    "sampling-args": { short: "S", value: "JSON", says: "in place of the run's sampling" },
-    rollouts: { short: "r", value: "N", says: "how many go on from there; default 1" },
+    "sampling-args": { short: "S", value: "JSON", says: "instead of the run's sampling" },
+    rollouts: { short: "r", value: "N", says: "number of rollouts that continue from there; default 1" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const id = line.one("a rollout");
     const turn = line.count("turn", 0);
-    if (turn === undefined) throw usageError("--turn: say behind which turn, the first is 0", "turn");
+    if (turn === undefined) throw usageError("--turn: is required; the first turn is 0", "turn");
     const sampling = line.text("sampling-args");
     const request: ForkRequestInput = {
       turn,
@@ -63,7 +63,7 @@ const FORK = command({
     };
     return onPlatform(line, async ({ client, signal }) => {
       const run = await client.rollouts.fork(id, request, { signal });
-      return { json: run, text: () => `${run.id} goes on behind turn ${turn} of ${id}` };
+      return { json: run, text: () => `${run.id} continues after turn ${turn} of ${id}` };
     });
   },
 });

@@ -14,16 +14,16 @@ const ROLLOUTS = command({
   name: "run rollouts",
   takes: "<run>",
   reads: true,
-  says: "the rollouts of a run, in flight and ended, filtered and sorted",
-  more: "A filter is terms side by side: 'reward<0.5 error:provider -truncated:true \"text\"'; docs/filter.md.",
+  says: "list the rollouts of a run, filtered and sorted",
+  more: "A filter is a list of terms: 'reward<0.5 error:provider -truncated:true \"text\"'; docs/filter.md.",
   flags: {
-    filter: { short: "f", value: "FILTER", says: "only those that pass it" },
+    filter: { short: "f", value: "FILTER", says: "only rollouts that match" },
     sort: {
       short: "s",
       value: "NUMBER",
-      says: "by reward, turns, tokens, duration, a score, …; -reward: largest first",
+      says: "sort by reward, turns, tokens, duration, a score, …; -reward: largest first",
     },
-    limit: { value: "N", says: `how many at most; default ${SHOWN}` },
+    limit: { value: "N", says: `maximum number; default ${SHOWN}` },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -48,7 +48,7 @@ const ROLLOUTS = command({
       }
       const { matched, searched } = first;
       const json = { object: "list", data, has_more: data.length < (matched ?? 0), matched, searched };
-      const none = "No rollout passes.";
+      const none = "No rollout matches.";
       const text = () => {
         const said = [listText(data, { header: HEADER, rowOf, none, room, widest: WIDEST })];
         if (data.length < (matched ?? 0)) said.push(`${countText(data.length)} of ${countText(matched ?? 0)}`);
@@ -61,7 +61,7 @@ const ROLLOUTS = command({
 });
 
 function searchedText({ rollouts, of }: { readonly rollouts: number; readonly of: number }): string {
-  return `First prompts of ${countText(rollouts)} of ${countText(of)} ended rollouts are searched so far: ask again.`;
+  return `First prompts of ${countText(rollouts)} of ${countText(of)} ended rollouts have been searched so far: run the command again.`;
 }
 
 function rowOf(rollout: RolloutSummary): string[] {

@@ -11,13 +11,13 @@ import { onPlatform } from "../on-platform.ts";
 import { EXPORT_FLAGS } from "../run-flags.ts";
 import { countText } from "../terminal/format.ts";
 
-const OUTPUT_FLAG = { output: { short: "o", value: "FILE", says: "write there instead of to stdout" } } as const;
+const OUTPUT_FLAG = { output: { short: "o", value: "FILE", says: "write to this file instead of stdout" } } as const;
 
 const RESULTS = command({
   name: "run results",
   takes: "<run>",
   reads: true,
-  says: "the finished rollouts of a run, one JSON object a line",
+  says: "print the finished rollouts of a run, one JSON object per line",
   flags: {
     outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
     ...OUTPUT_FLAG,
@@ -46,12 +46,12 @@ const EXPORT = command({
   name: "run export",
   takes: "<run>",
   reads: true,
-  says: "rows for training, made of a run's rollouts, one JSON object a line",
+  says: "export a run's rollouts as training rows, one JSON object per line",
   more: `With --html it is the run's report instead: one HTML file that opens from disk with the network off, and shows
 the numbers of the run's page. It is written to <run>.html, or where -o says.`,
   flags: {
     ...EXPORT_FLAGS,
-    html: { says: "the run's report as one HTML file" },
+    html: { says: "write the run's report as one HTML file" },
     ...OUTPUT_FLAG,
     ...PLATFORM_FLAGS,
   },

@@ -10,11 +10,11 @@ const DAY_S = 86_400;
 const SHARE = command({
   name: "run share",
   takes: "<run>",
-  says: "make a link by which anybody reads the run's report",
-  more: "The link is printed once. It shows no prompt and no completion; run unshare takes it back.",
+  says: "create a link that lets anybody read the run's report",
+  more: "The link is printed once. It shows no prompts and completions; run unshare revokes it.",
   flags: {
-    days: { value: "N", says: "until it ends; default 7, at most 90" },
-    list: { says: "the links there are, in place of making one" },
+    days: { value: "N", says: "days until it expires; default 7, at most 90" },
+    list: { says: "list the links instead of creating one" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -23,7 +23,7 @@ const SHARE = command({
     if (line.on("list")) {
       return onPlatform(line, async ({ client, signal, term: { room } }) => {
         const page = await client.reportLinks.list(id, { limit: 100 }, { signal });
-        const header = ["link", "made by", "made", "ends"];
+        const header = ["link", "created by", "made", "ends"];
         const rowOf = (link: (typeof page.data)[number]) => {
           return [link.id, link.created_by, timeText(link.created_at), timeText(link.expires_at)];
         };
@@ -33,7 +33,7 @@ const SHARE = command({
     const request = defined({ expires_in_s: days === undefined ? undefined : days * DAY_S });
     return onPlatform(line, async ({ client, signal }) => {
       const link = await client.reportLinks.create(id, request, { signal });
-      const how = `${link.id}, until ${timeText(link.expires_at)}; take it back with: rollcall run unshare ${link.id}`;
+      const how = `${link.id}, until ${timeText(link.expires_at)}; revoke it with: rollcall run unshare ${link.id}`;
       return { json: link, text: () => `${link.url}\n${how}` };
     });
   },
@@ -42,10 +42,10 @@ const SHARE = command({
 const UNSHARE = question({
   name: "run unshare",
   takes: "<link>",
-  says: "take a link to a report back",
+  says: "revoke a link to a report",
   what: "a link",
   ask: (client, id, options) => client.reportLinks.delete(id, options),
-  text: ({ id }) => `${id} is taken back`,
+  text: ({ id }) => `${id} is revoked`,
 });
 
 export const RUN_SHARE_COMMANDS = [SHARE, UNSHARE] as const;

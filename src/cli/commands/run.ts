@@ -23,12 +23,12 @@ const HEADER = ["run", "status", "environment", "model", "done", "reward", "crea
 const LIST = command({
   name: "run list",
   reads: true,
-  says: "runs, newest first",
+  says: "list runs, newest first",
   flags: {
     status: { value: "STATUS", choices: RUN_STATUSES, says: "only runs in this state" },
     environment: { value: "E", says: "only runs of this environment: id or id@version" },
-    metadata: { value: "k=v", repeatable: true, says: "only runs that carry this" },
-    limit: { value: "N", says: "how many; default 20" },
+    metadata: { value: "k=v", repeatable: true, says: "only runs with this metadata" },
+    limit: { value: "N", says: "number of runs; default 20" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -68,7 +68,7 @@ const SHOW = question({
   name: "run show",
   takes: "<run>",
   reads: true,
-  says: "one run: counts, scores, what went wrong",
+  says: "show a run: counts, scores and errors",
   what: "a run",
   ask: (client, id, options) => client.runs.get(id, options),
   text: (run, { room }) => runText(run, room),
@@ -97,7 +97,7 @@ function runText(run: RunView, room: number): string {
     counts: namedCounts({ pending: counts.pending, "in flight": counts.in_flight, ...endedCounts(counts) }),
     "max concurrent": countText(run.max_concurrent),
     limits: jsonOrNothing(run.limits),
-    "forked from": run.forked_from && `${run.forked_from.rollout_id}, behind turn ${run.forked_from.turn}`,
+    "forked from": run.forked_from && `${run.forked_from.rollout_id}, after turn ${run.forked_from.turn}`,
     "dead letters": run.dead_letters === 0 ? null : countText(run.dead_letters),
     metadata: jsonOrNothing(run.metadata) || null,
     created: timeText(run.created_at),
@@ -120,13 +120,13 @@ function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {
 const WATCH = command({
   name: "run watch",
   takes: "<run>…",
-  says: "follow runs to their end",
-  more: "Exits 1 if any of them does not complete. Interrupted, the runs go on.",
+  says: "follow runs until they end",
+  more: "Exits 1 if any of them does not complete. If the command is interrupted, the runs continue.",
   flags: PLATFORM_FLAGS,
   run(line) {
     const ids = [...new Set(line.positionals)];
-    if (ids.length === 0) throw usageError("name one run or more");
-    const goOn = () => `; the runs go on; follow them with: rollcall run watch ${ids.join(" ")}`;
+    if (ids.length === 0) throw usageError("at least one run is required");
+    const goOn = () => `; the runs continue; follow them with: rollcall run watch ${ids.join(" ")}`;
     const watch = async (session: Session) => {
       const ended = await watchRuns(ids, session);
       const data = ended.map(({ run }) => {
@@ -161,7 +161,7 @@ async function watchRuns(ids: readonly string[], { client, signal, term }: Sessi
 const CANCEL = question({
   name: "run cancel",
   takes: "<run>",
-  says: "end a run early",
+  says: "cancel a run",
   what: "a run",
   ask: (client, id, options) => client.runs.cancel(id, options),
   text: (run) => {
@@ -173,8 +173,8 @@ const CANCEL = question({
 const PAUSE = question({
   name: "run pause",
   takes: "<run>",
-  says: "dispatch nothing more until it is resumed",
-  more: "What runs finishes.",
+  says: "pause a run: dispatch nothing until it is resumed",
+  more: "Rollouts in flight finish.",
   what: "a run",
   ask: (client, id, options) => client.runs.pause(id, options),
   text: changedText,
@@ -183,7 +183,7 @@ const PAUSE = question({
 const RESUME = question({
   name: "run resume",
   takes: "<run>",
-  says: "go on with a paused run",
+  says: "resume a paused run",
   what: "a run",
   ask: (client, id, options) => client.runs.resume(id, options),
   text: changedText,
@@ -192,8 +192,8 @@ const RESUME = question({
 const RELEASE = question({
   name: "run release-lost-calls",
   takes: "<run>",
-  says: "release what a run's cap holds for lost calls",
-  more: "For owners. The audit log says who released how much.",
+  says: "release what a run's cap reserves for lost calls",
+  more: "For owners. The audit log records who released how much.",
   what: "a run",
   ask: (client, id, options) => client.runs.releaseLostCalls(id, options),
   text: (run) => `${run.id}: ${capText(run) || "it has no cap"}`,
@@ -202,11 +202,11 @@ const RELEASE = question({
 const UPDATE = command({
   name: "run update",
   takes: "<run>",
-  says: "change how many rollouts run at once, the name, the metadata",
+  says: "change the concurrent rollouts, name or metadata of a run",
   flags: {
-    "max-concurrent": { short: "c", value: "N", says: "from now on; what runs finishes" },
+    "max-concurrent": { short: "c", value: "N", says: "from now on; rollouts in flight finish" },
     name: { value: "TEXT", says: "a name of the run" },
-    metadata: { value: "k=v", repeatable: true, says: "in place of what it carries" },
+    metadata: { value: "k=v", repeatable: true, says: "replace its metadata" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -215,7 +215,7 @@ const UPDATE = command({
       name: line.text("name"),
       metadata: line.all("metadata").length === 0 ? undefined : line.pairs("metadata"),
     });
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return change(line, (client, id, options) => client.runs.update(id, patch, options));
   },
 });
@@ -223,14 +223,14 @@ const UPDATE = command({
 const RETRY = command({
   name: "run retry",
   takes: "<run>",
-  says: "another attempt for what failed or has no score",
-  more: "An ended run goes on; follow it with run watch. A cancelled one stays so.",
+  says: "retry the rollouts that failed or have no score",
+  more: "An ended run continues; follow it with run watch. A cancelled run cannot be retried.",
   flags: {
     class: {
       value: "CLASS",
       choices: RETRY_CLASSES,
       repeatable: true,
-      says: "only rollouts that ended for this",
+      says: "only rollouts that ended for this reason",
     },
     ...PLATFORM_FLAGS,
   },
@@ -262,7 +262,7 @@ const AUDIT = question({
   name: "run audit",
   takes: "<run>",
   reads: true,
-  says: "compare what four records say of it; exit 1 if they differ",
+  says: "check the four records of a run against each other; exit 1 if they differ",
   what: "a run",
   ask: (client, id, options) => client.runs.audit(id, options),
   text: auditText,
@@ -281,7 +281,7 @@ function auditText({ run_id, holds, sources, notes, violations }: RunAudit): str
       ["object store", `${countText(r2.rollouts)} rollouts in ${countText(r2.segments)} segments`],
     ],
   );
-  const result = holds ? `${run_id} holds` : `${run_id} does not hold`;
+  const result = holds ? `${run_id} is consistent` : `${run_id} is not consistent`;
   const broken = violations.map(({ rule, detail }) => `  ${rule}: ${safeLine(detail)}`);
   return [table, "", result, ...broken, ...notes.map((note) => `  ${safeLine(note)}`)].join("\n");
 }

@@ -14,10 +14,10 @@ const HEADER = ["secret", "created", "changed", "id"];
 const SET = command({
   name: "secret set",
   takes: "<name>",
-  says: "keep a value environments may use; a new one replaces the old",
-  more: "The value is read from stdin, or from a variable; never from the command line, which others can see.",
+  says: "store a value that environments may use; a new value replaces the old one",
+  more: "The value is read from stdin or from a variable, never from the command line, which others can see.",
   flags: {
-    "from-env": { value: "VAR", says: "environment variable that holds the value" },
+    "from-env": { value: "VAR", says: "environment variable with the value" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -33,10 +33,10 @@ const SET = command({
 
 /** The line break `echo` leaves at the end is no part of it. */
 async function valueFromStdin({ term }: Session): Promise<string> {
-  if (process.stdin.isTTY) term.say("The value, then ctrl-D:");
+  if (process.stdin.isTTY) term.say("Enter the value, then ctrl-D:");
   const value = (await text(process.stdin)).replace(/\r?\n$/, "");
   if (value !== "") return value;
-  throw usageError("stdin holds no value; give it there, or name a variable with --from-env");
+  throw usageError("stdin is empty: pipe the value in, or use --from-env");
 }
 
 async function createOrReplace(name: string, value: string, { client, signal }: Session): Promise<SecretView> {
@@ -51,13 +51,13 @@ async function createOrReplace(name: string, value: string, { client, signal }: 
 const LIST = command({
   name: "secret list",
   reads: true,
-  says: "names of the secrets; nobody reads their values",
+  says: "list the names of the secrets; values cannot be read",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.secrets.list({}, { signal }));
-      const none = "No secrets. Keep one with: rollcall secret set NAME < file";
+      const none = "No secrets. Store one with: rollcall secret set NAME < file";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

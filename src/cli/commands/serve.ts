@@ -23,13 +23,12 @@ import { printJson, terminal } from "../terminal/terminal.ts";
 export const SERVE = command({
   name: "serve",
   says: "run the platform on this machine",
-  more: `It stays up until ctrl-C; the next start goes on with the same data, which is in .rollcall, or where
-ROLLCALL_DIR says.`,
+  more: `It runs until ctrl-C; the next start uses the same data, in .rollcall or in ROLLCALL_DIR.`,
   flags: {
-    env: { value: "E", repeatable: true, says: "an environment of your own: ./folder or a package" },
-    watch: { says: "take over the code of these environments as it changes" },
-    port: { value: "P", says: "default 8787; a busy port moves to the next free one" },
-    ephemeral: { says: "keep nothing" },
+    env: { value: "E", repeatable: true, says: "your own environment: ./folder or a package" },
+    watch: { says: "reload these environments when their code changes" },
+    port: { value: "P", says: "default 8787; if busy, the next free port" },
+    ephemeral: { says: "keep no data" },
     timeout: { value: "S", says: "stop after this many seconds" },
     json: { says: "print {url, key, pid, directory} when ready" },
   },
@@ -42,7 +41,7 @@ ROLLCALL_DIR says.`,
     const environments = read();
     const watch = line.on("watch");
     if (watch && environments.length === 0) {
-      throw usageError("--watch: name an environment of your own with --env", "watch");
+      throw usageError("--watch: needs --env with your own environment", "watch");
     }
     using interrupt = catchInterrupts();
     const stop = stopSignal(interrupt.signal, line.text("timeout"));
@@ -80,7 +79,7 @@ function stateOf(ephemeral: boolean, watch: boolean) {
 export async function printPage(print: (text: string) => void, client: RollcallClient, path: string): Promise<void> {
   if (process.stdout.isTTY !== true) return;
   const { url } = await pageLink(client, path);
-  print(`Page      ${url}\n          It signs in once, within 5 minutes; rollcall view makes another.`);
+  print(`Page      ${url}\n          Signs in once, within 5 minutes; rollcall view creates another link.`);
 }
 
 /** What a person needs to go on by hand. */
@@ -95,14 +94,14 @@ export function doors(url: string, key: string): string {
 export function stopSignal(interrupt: AbortSignal, timeout: string | undefined): AbortSignal {
   if (timeout === undefined) return interrupt;
   const seconds = Number(timeout);
-  if (!(seconds > 0)) throw usageError(`--timeout: ${timeout} is no number of seconds`, "timeout");
+  if (!(seconds > 0)) throw usageError(`--timeout: ${timeout} is not a number of seconds`, "timeout");
   return AbortSignal.any([interrupt, AbortSignal.timeout(seconds * 1000)]);
 }
 
 /** Throws when the platform is lost instead. */
 export async function untilStopped(lost: Promise<Error>, stop: AbortSignal): Promise<void> {
   const reason = await Promise.race([lost, aborted(stop)]);
-  if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+  if (reason instanceof Error) throw unreachable("the platform has stopped", reason);
 }
 
 interface Watched {
@@ -119,7 +118,7 @@ interface Serving {
   readonly held: readonly EnvironmentPackage[];
 }
 
-/** Until it is told to stop; the platform is gone then. Throws when it is lost instead. */
+/** Until it is told to stop; the platform has stopped then. Throws when it is lost instead. */
 async function serveWatching(
   first: Platform,
   environments: readonly EnvironmentPackage[],
@@ -136,7 +135,7 @@ async function serveWatching(
     for (;;) {
       const lost: Promise<Error>[] = serving.platform === null ? [] : [serving.platform.lost];
       const reason = await Promise.race([...lost, stopped, watch.next()]);
-      if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+      if (reason instanceof Error) throw unreachable("the platform has stopped", reason);
       if (watched.stop.aborted) return;
       const fresh: readonly EnvironmentPackage[] | null = await changedPackages(serving, place, watched);
       if (fresh === null) continue;
@@ -159,7 +158,7 @@ async function changedPackages(
     return await startable(watched, platform === null ? [] : held, directory);
   } catch (error) {
     if (watched.stop.aborted) return null;
-    watched.say(wordsOf(error) + (platform === null ? "" : "\nThe platform goes on with the code it has."));
+    watched.say(wordsOf(error) + (platform === null ? "" : "\nThe platform continues with its current code."));
     return null;
   }
 }
@@ -174,7 +173,7 @@ async function bootChanged(
     say(reloadedText(environments, platform));
     return platform;
   } catch (error) {
-    say(`${wordsOf(error)}\nNo platform runs until the next change.`);
+    say(`${wordsOf(error)}\nThe platform is stopped until the next change.`);
     return null;
   }
 }
@@ -205,5 +204,5 @@ function wordsOf(error: unknown): string {
 
 function reloadedText(environments: readonly EnvironmentPackage[], { url }: Platform): string {
   const names = environments.map(({ id, version }) => `${id}@${version}`).join(", ");
-  return `Reloaded ${names} on ${url}; rollouts that pinned their old code end environment_changed.`;
+  return `Reloaded ${names} on ${url}; rollouts that pinned the old code end as environment_changed.`;
 }

@@ -23,15 +23,15 @@ const USUAL = 20;
 
 const SETTING_FLAGS = {
   file: { short: "f", value: "TRIGGER.json", says: "a request to start from; flags win over it" },
-  "secret-var": { value: "VAR", says: "environment variable that holds what the sender signs by" },
-  run: { value: "RUN.json", says: "the run it begins: a file, or JSON" },
-  map: { value: "FIELD=$.PATH", repeatable: true, says: "a field of the run, and what of the payload fills it" },
+  "secret-var": { value: "VAR", says: "environment variable with the signing secret" },
+  run: { value: "RUN.json", says: "the run to start: a file, or JSON" },
+  map: { value: "FIELD=$.PATH", repeatable: true, says: "a field of the run, and the payload path that fills it" },
   when: {
     value: "$.PATH=VALUE",
     repeatable: true,
-    says: "what the payload must hold there; a JSON list: one of these",
+    says: "the required value at a payload path; a JSON list: one of these",
   },
-  concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, says: "while a run of it goes on; default allow" },
+  concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, says: "while one of its runs is running; default allow" },
 } as const satisfies Flags;
 
 type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
@@ -39,16 +39,16 @@ type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
 const CREATE = command({
   name: "trigger create",
   takes: "[name]",
-  says: "make an address at which somebody else's webhook begins a run",
-  more: "Of standard a secret is made, and shown once, unless you give one. What it begins is checked now.",
+  says: "create an address where another platform's webhook starts runs",
+  more: "For standard, a secret is generated and shown once, unless you set one. The run is validated now.",
   flags: {
-    scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, says: "who signs: standard, github or huggingface" },
+    scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, says: "signing scheme: standard, github or huggingface" },
     ...SETTING_FLAGS,
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const [name, ...others] = line.positionals;
-    if (others.length > 0) throw usageError("one name, please");
+    if (others.length > 0) throw usageError("exactly one name is required");
     const { secret, ...given } = settingsOf(line);
     const { verify, ...base } = fileOf(line);
     const known = typeof verify === "object" && verify !== null ? verify : {};
@@ -69,13 +69,13 @@ const CREATE = command({
 const LIST = command({
   name: "trigger list",
   reads: true,
-  says: "triggers, and what they begin",
+  says: "list triggers and the runs they start",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.triggers.list({}, { signal }));
-      const none = "No triggers. Make one with: rollcall trigger create NAME -f trigger.json";
+      const none = "No triggers. Create one with: rollcall trigger create NAME -f trigger.json";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -85,7 +85,7 @@ const SHOW = question({
   name: "trigger show",
   takes: "<trigger>",
   reads: true,
-  says: "one trigger: its address, and what it begins",
+  says: "show a trigger: its address and the run it starts",
   what: "a trigger",
   ask: (client, name, options) => client.triggers.get(name, options),
   text: triggerText,
@@ -94,18 +94,19 @@ const SHOW = question({
 const UPDATE = command({
   name: "trigger update",
   takes: "<trigger>",
-  says: "change what is named, and nothing else",
-  more: "Whoever changes what it begins, or its secret, is whose runs they are from then on.",
+  says: "change only the given settings",
+  more: "After a change of its run or secret, its runs belong to whoever made the change.",
   flags: {
     name: { value: "NAME", says: "a new name" },
     ...SETTING_FLAGS,
     disable: { says: "refuse deliveries from now on" },
-    enable: { says: "take them again" },
+    enable: { says: "accept deliveries again" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const trigger = line.one("a trigger");
-    if (line.on("disable") && line.on("enable")) throw usageError("--enable: not beside --disable", "enable");
+    if (line.on("disable") && line.on("enable"))
+      throw usageError("--enable: cannot be combined with --disable", "enable");
     const { verify: _, ...base } = fileOf(line);
     const patch = {
       ...base,
@@ -114,7 +115,7 @@ const UPDATE = command({
       ...(line.on("disable") && { disabled: true }),
       ...(line.on("enable") && { disabled: false }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const changed = await client.triggers.update(trigger, patch as TriggerPatch, { signal });
       return { json: changed, text: () => triggerText(changed) };
@@ -126,7 +127,7 @@ const DELIVERIES = command({
   name: "trigger deliveries",
   takes: "<trigger>",
   reads: true,
-  says: "what came to it, newest first, and what became of each",
+  says: "list its deliveries and their results, newest first",
   flags: { limit: { value: "N", says: "deliveries to show; default 20" }, ...PLATFORM_FLAGS },
   run(line) {
     const trigger = line.one("a trigger");
@@ -135,7 +136,7 @@ const DELIVERIES = command({
       const query = { limit: Math.min(100, limit + 1) };
       const page = await gather(client.triggers.deliveries.list(trigger, query, { signal }), limit);
       const more = page.has_more ? "\n\nThere are more: --limit N" : "";
-      const none = "Nothing came yet.";
+      const none = "No deliveries yet.";
       const table = { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room };
       return { json: page, text: () => listText(page.data, table) + more };
     });
@@ -145,16 +146,20 @@ const DELIVERIES = command({
 const TEST = command({
   name: "trigger test",
   takes: "<trigger>",
-  says: "say what a payload would do, and begin nothing; exit 1 if it would begin no run",
+  says: "try a payload without starting a run; exit 1 if it would start none",
   flags: {
     payload: { value: "FILE", says: "the payload: a file, or JSON" },
-    header: { value: "NAME=VALUE", repeatable: true, says: "a header it comes with: then its signature is checked" },
+    header: {
+      value: "NAME=VALUE",
+      repeatable: true,
+      says: "a header of the delivery; with headers the signature is checked",
+    },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const trigger = line.one("a trigger");
     const given = line.text("payload");
-    if (given === undefined) throw usageError("--payload: say what would come", "payload");
+    if (given === undefined) throw usageError("--payload: is required", "payload");
     const text = given.trimStart().startsWith("{") ? given : readText(given, "payload");
     const headers = line.pairs("header");
     const signed = Object.keys(headers).length > 0;
@@ -215,7 +220,7 @@ function jsonText(value: object): string | null {
 }
 
 function rowOf({ name, verify, run, concurrency, disabled, id }: TriggerView): string[] {
-  const begins = `${String(run["kind"] ?? "eval")} of ${String(run["environment"] ?? "what a payload names")}`;
+  const begins = `${String(run["kind"] ?? "eval")} of ${String(run["environment"] ?? "set by the payload")}`;
   return [name, verify.scheme, disabled ? "nothing: disabled" : begins, concurrency, id];
 }
 

@@ -24,14 +24,14 @@ const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "charge
 const USAGE = command({
   name: "usage",
   reads: true,
-  says: "what was used and charged",
-  more: `A line for each day in which anything was used (hour, with --hours), and for each group of it. Amounts are dollars; in --csv
-and --json they are micro-dollars, and every count is there.`,
+  says: "show usage and charges",
+  more: `One line per day with any usage (per hour with --hours) and group. Amounts are in dollars; --csv and --json have
+micro-dollars and all counts.`,
   flags: {
-    days: { value: "N", says: `so many days back, today included; default ${USUAL_DAYS}` },
-    hours: { says: "by the hour" },
-    by: { value: "NAMES", says: `apart by any of ${USAGE_GROUPS.join(", ")}, with commas between them` },
-    csv: { says: "a table for a spreadsheet" },
+    days: { value: "N", says: `number of days, including today; default ${USUAL_DAYS}` },
+    hours: { says: "per hour" },
+    by: { value: "NAMES", says: `group by any of ${USAGE_GROUPS.join(", ")}, separated by commas` },
+    csv: { says: "print CSV for a spreadsheet" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -53,7 +53,7 @@ and --json they are micro-dollars, and every count is there.`,
       for await (const bucket of client.usage.list(asked, { signal })) data.push(bucket);
       const rows = data.flatMap((bucket) => bucket.results.map((result) => ({ bucket, result })));
       const header = [hours ? "hour" : "day", ...group_by, ...COUNTED];
-      const table = { header, rowOf: (row: UsageRow) => rowOf(row, group_by, hours), none: "Nothing was used.", room };
+      const table = { header, rowOf: (row: UsageRow) => rowOf(row, group_by, hours), none: "No usage.", room };
       return { json: { object: "page", data }, text: () => (csv ? usageCsv(data).trimEnd() : listText(rows, table)) };
     });
   },
@@ -95,7 +95,7 @@ function groupsOf(text: string | undefined): UsageGroup[] {
 const STATEMENTS = command({
   name: "statement list",
   reads: true,
-  says: "the statements of closed months, the latest first",
+  says: "list the statements of closed months, latest first",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -105,7 +105,7 @@ const STATEMENTS = command({
       const row = ({ month, opening_micros, closing_micros, entries }: StatementView) => {
         return [month, dollarsText(opening_micros), dollarsText(closing_micros), countText(entries)];
       };
-      const none = "No month is closed yet: rollcall statement show 2026-11";
+      const none = "No month is closed yet: try rollcall statement show 2026-11";
       return { json: page, text: () => listText(page.data, { header, rowOf: row, none, room }) };
     });
   },
@@ -115,9 +115,9 @@ const STATEMENT = command({
   name: "statement show",
   takes: "<month>",
   reads: true,
-  says: "what a month was charged and paid, to the micro-dollar",
-  more: "The month is written 2026-11. Of the present month it says what was charged so far.",
-  flags: { csv: { says: "a table for a spreadsheet, in micro-dollars" }, ...PLATFORM_FLAGS },
+  says: "show the charges and payments of a month, to the micro-dollar",
+  more: "The month is written 2026-11. The current month shows the charges so far.",
+  flags: { csv: { says: "print CSV for a spreadsheet, in micro-dollars" }, ...PLATFORM_FLAGS },
   run(line) {
     const month = line.one("a month");
     const csv = line.on("csv");

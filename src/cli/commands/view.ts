@@ -11,13 +11,13 @@ export const VIEW = command({
   name: "view",
   takes: "[run|rollout]",
   reads: true,
-  says: "open the web page: all runs, or the one that is named",
-  more: `It prints a link that signs a browser in, once, within five minutes, and opens it where there is a browser. Where no
-platform runs on the state directory it starts one that plays nothing, and stays up until ctrl-C.`,
+  says: "open the web page: all runs, or one run or rollout",
+  more: `It prints a link that signs a browser in, once, within five minutes, and opens it if there is a browser. If no
+platform uses the state directory, it starts a read-only one, which runs until ctrl-C.`,
   flags: { "no-browser": { says: "only print the link" }, ...PLATFORM_FLAGS },
   async run(line) {
     const [id, ...more] = line.positionals;
-    if (more.length > 0) throw usageError("name one run or rollout", "id");
+    if (more.length > 0) throw usageError("at most one run or rollout is allowed", "id");
     const path = pathOf(id);
     const [json, browser] = [line.on("json"), !line.on("no-browser")];
     const term = terminal(json);
@@ -32,12 +32,12 @@ platform runs on the state directory it starts one that plays nothing, and stays
       const isTTY = process.stdout.isTTY === true && !json;
       const opener = browser ? await openerOf({ env: process.env, platform: process.platform, isTTY }) : null;
       const opened = opener !== null && (await openBrowser(opener, link.url));
-      const until = `It signs in once, until ${timeText(link.expires_at)}.`;
+      const until = `The link signs in once, until ${timeText(link.expires_at)}.`;
       term.say(opened ? "Opened in your browser." : until);
       if (kind !== "embedded") return EXIT.good;
       term.say("Ctrl-C stops the platform.");
       const reason = await Promise.race([lost, aborted(signal)]);
-      if (reason instanceof Error) throw unreachable("the platform is gone", reason);
+      if (reason instanceof Error) throw unreachable("the platform has stopped", reason);
       return EXIT.good;
     });
   },

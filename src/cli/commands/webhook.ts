@@ -14,26 +14,26 @@ import { listText, safeDetails } from "../terminal/table.ts";
 
 const HEADER = ["webhook", "url", "events", "waiting", "state"];
 const DELIVERY_HEADER = ["delivery", "type", "state", "tries", "answer", "created"];
-const A_WEBHOOK = "a webhook endpoint, by its id";
+const A_WEBHOOK = "the id of a webhook endpoint";
 const DAY_S = 86_400;
 
 const SETTING_FLAGS = {
-  event: { value: "NAME", repeatable: true, says: "tell it of this event, or of a family such as run.*" },
-  description: { value: "TEXT", says: "what it is for" },
+  event: { value: "NAME", repeatable: true, says: "an event to deliver, or a family such as run.*" },
+  description: { value: "TEXT", says: "a description" },
 } as const satisfies Flags;
 
 const CREATE = command({
   name: "webhook create",
   takes: "<url>",
-  says: "name an address that is told of events; its secret is said this once",
-  more: "Without --event it is told of all of the project's. Requests are signed by Standard Webhooks.",
+  says: "create a webhook endpoint; its secret is shown once",
+  more: "Without --event it receives all events of the project. Requests are signed by Standard Webhooks.",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const url = urlOf("url", line.one("the address")) ?? "";
     const request = { url, ...settingsOf(line) };
     return onPlatform(line, async (session) => {
       const made = await session.client.webhookEndpoints.create(request, { signal: session.signal });
-      session.term.say(`${made.id} is told of ${eventsText(made)}.`);
+      session.term.say(`${made.id} receives ${eventsText(made)}.`);
       return secretReply(made, made.secret, session);
     });
   },
@@ -42,13 +42,13 @@ const CREATE = command({
 const LIST = command({
   name: "webhook list",
   reads: true,
-  says: "the addresses that are told of events",
+  says: "list webhook endpoints",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.webhookEndpoints.list({ limit: 100 }, { signal }));
-      const none = "No webhook endpoints. Make one with: rollcall webhook create URL";
+      const none = "No webhook endpoints. Create one with: rollcall webhook create URL";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -58,7 +58,7 @@ const SHOW = question({
   name: "webhook show",
   takes: "<webhook>",
   reads: true,
-  says: "one address, and what waits for it",
+  says: "show a webhook endpoint and its pending deliveries",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.get(id, options),
   text: webhookText,
@@ -67,20 +67,21 @@ const SHOW = question({
 const UPDATE = command({
   name: "webhook update",
   takes: "<webhook>",
-  says: "change what is named, and nothing else; --enable after it was disabled",
+  says: "change only the given settings; --enable after it was disabled",
   flags: {
     url: { value: "URL", says: "another address" },
     ...SETTING_FLAGS,
-    "all-events": { says: "tell it of all of the project's" },
-    enable: { says: "tell it again; what was given up waits for webhook replay" },
-    disable: { says: "tell it nothing" },
+    "all-events": { says: "deliver all events of the project" },
+    enable: { says: "deliver again; replay given-up deliveries with webhook replay" },
+    disable: { says: "deliver nothing" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const id = line.one(A_WEBHOOK);
-    if (line.on("enable") && line.on("disable")) throw usageError("--disable: not beside --enable", "disable");
+    if (line.on("enable") && line.on("disable"))
+      throw usageError("--disable: cannot be combined with --enable", "disable");
     if (line.on("all-events") && line.all("event").length > 0) {
-      throw usageError("--all-events: not beside --event", "all-events");
+      throw usageError("--all-events: cannot be combined with --event", "all-events");
     }
     const patch = {
       ...defined({ url: urlOf("url", line.text("url")) }),
@@ -88,7 +89,7 @@ const UPDATE = command({
       ...(line.on("all-events") && { events: null }),
       ...((line.on("enable") || line.on("disable")) && { disabled: line.on("disable") }),
     };
-    if (Object.keys(patch).length === 0) throw usageError("name what is to change: see --help");
+    if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
       const webhook = await client.webhookEndpoints.update(id, patch, { signal });
       return { json: webhook, text: () => webhookText(webhook) };
@@ -102,15 +103,15 @@ const DELETE = question({
   says: "delete an address, with what waits for it and its log",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.delete(id, options),
-  text: ({ id }) => `${id} is deleted`,
+  text: ({ id }) => `Deleted ${id}`,
 });
 
 const ROTATE = command({
   name: "webhook rotate-secret",
   takes: "<webhook>",
-  says: "make another secret; the one before signs as well for a while",
+  says: "create a new secret; the old one also signs for a while",
   flags: {
-    overlap: { value: "S", says: "seconds the one before still signs; default a day" },
+    overlap: { value: "S", says: "seconds that the old secret still signs; default a day" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -127,10 +128,10 @@ const DELIVERIES = command({
   name: "webhook deliveries",
   takes: "<webhook>",
   reads: true,
-  says: "what is and was delivered, newest first",
+  says: "list its deliveries, newest first",
   flags: {
     state: { value: "STATE", says: DELIVERY_STATES.join(", ") },
-    limit: { value: "N", says: "at most so many; default 50" },
+    limit: { value: "N", says: "maximum number; default 50" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -144,7 +145,7 @@ const DELIVERIES = command({
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const query = { ...defined({ state }), limit: Math.min(limit, 100) };
       const page = await gather(client.webhookEndpoints.deliveries.list(id, query, { signal }), limit);
-      const none = "Nothing was delivered. Send a test with: rollcall webhook test WEBHOOK";
+      const none = "No deliveries. Send a test with: rollcall webhook test WEBHOOK";
       return {
         json: page,
         text: () => listText(page.data, { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room }),
@@ -156,26 +157,26 @@ const DELIVERIES = command({
 const REPLAY = command({
   name: "webhook replay",
   takes: "<webhook>",
-  says: "deliver again what was given up, or one delivery",
-  more: "Without --delivery, what was given up in the last day, or --since seconds ago.",
+  says: "replay deliveries that were given up, or one delivery",
+  more: "Without --delivery: those given up in the last day, or in the last --since seconds.",
   flags: {
-    delivery: { value: "MSG", says: "this one, whatever became of it" },
-    since: { value: "S", says: "what ended in the last so many seconds; default a day" },
-    delivered: { says: "what was delivered as well" },
+    delivery: { value: "MSG", says: "this delivery, whatever its state" },
+    since: { value: "S", says: "deliveries that ended in the last N seconds; default a day" },
+    delivered: { says: "successful deliveries, too" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
     const id = line.one(A_WEBHOOK);
     const delivery = line.text("delivery");
     if (delivery !== undefined && (line.on("delivered") || line.text("since") !== undefined)) {
-      throw usageError("--delivery: not beside --since or --delivered", "delivery");
+      throw usageError("--delivery: cannot be combined with --since or --delivered", "delivery");
     }
     const after = Math.max(0, Math.floor(Date.now() / 1000) - (line.count("since", 1) ?? DAY_S));
     const states = line.on("delivered") ? (["failed", "delivered"] as const) : (["failed"] as const);
     return onPlatform(line, async ({ client, signal }) => {
       if (delivery === undefined) {
         const replay = await client.webhookEndpoints.replay(id, { after, states: [...states] }, { signal });
-        return { json: replay, text: () => `${replay.replayed} are delivered again` };
+        return { json: replay, text: () => `Replaying ${replay.replayed} deliveries` };
       }
       const one = await client.webhookEndpoints.deliveries.replay(id, delivery, { signal });
       return { json: one, text: () => deliveryText(one) };
@@ -186,7 +187,7 @@ const REPLAY = command({
 const TEST = question({
   name: "webhook test",
   takes: "<webhook>",
-  says: "send an event of the type webhook.test; webhook deliveries says what came of it",
+  says: "send a webhook.test event; webhook deliveries shows the result",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.test(id, options),
   text: deliveryText,
@@ -200,8 +201,8 @@ function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
 
 /** The secret alone on stdout, where a program may take it; with --json all of the answer. */
 function secretReply(made: object, secret: string | null, { term }: Session): Reply {
-  if (secret === null) term.say("It was made by an earlier try, and its secret was said to nobody: rotate it.");
-  else term.say("Keep the secret now: it is said here and nowhere after.");
+  if (secret === null) term.say("It was created by an earlier attempt, and its secret was lost: rotate it.");
+  else term.say("Save the secret now: it is not shown again.");
   return { json: made, ...(secret !== null && { text: () => secret }) };
 }
 
@@ -232,7 +233,7 @@ function webhookText(webhook: WebhookView): string {
     waiting: String(backlog.pending),
     "given up": String(backlog.failed),
     dropped: String(backlog.dropped),
-    "rests until": backlog.resting_until === null ? null : timeText(backlog.resting_until),
+    "paused until": backlog.resting_until === null ? null : timeText(backlog.resting_until),
     created: timeText(created_at),
   });
 }

@@ -78,7 +78,7 @@ export function runArguments(line: Line | CommandLine<keyof typeof GENERATE_FLAG
 
 export function playArguments(line: PlayLine): RunArguments {
   const [environment, ...more] = line.positionals;
-  if (more.length > 0) throw usageError(`one environment, not ${line.positionals.join(", ")}`);
+  if (more.length > 0) throw usageError(`exactly one environment is required, not ${line.positionals.join(", ")}`);
   const draft = playDraft(line, environment);
   const dataset = line.text("dataset");
   return {
@@ -154,13 +154,13 @@ function gateArguments(line: Line): GateArguments {
     baseline,
   };
   if (gates.maxDrop !== null && baseline === null) {
-    throw usageError("--max-drop: against what? Name the run with --baseline", "max-drop");
+    throw usageError("--max-drop: needs --baseline", "max-drop");
   }
   if (gates.maxDrop !== null && gates.maxDrop < 0) {
     throw usageError("--max-drop: must be 0 or more: 0.02 allows a drop of 0.02", "max-drop");
   }
   if (gates.metric !== null && baseline === null && gates.failUnder === null) {
-    throw usageError("--metric: goes with --fail-under or --baseline", "metric");
+    throw usageError("--metric: needs --fail-under or --baseline", "metric");
   }
   return gates;
 }
@@ -178,7 +178,7 @@ function addPlace(draft: Record<string, unknown>, line: PlayLine): void {
     addEndpoint(draft, line);
     return;
   }
-  if (given[0] !== undefined) throw usageError(`--fleet: in place of an endpoint: no --${given[0]}`, "fleet");
+  if (given[0] !== undefined) throw usageError(`--fleet: cannot be combined with --${given[0]}`, "fleet");
   delete draft["endpoint"];
   draft["fleet"] = fleet;
 }
@@ -189,7 +189,7 @@ function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {
   const key = variableNamedBy("api-key-var", line.text("api-key-var"));
   if (named !== undefined) {
     if (baseUrl !== undefined || key !== undefined) {
-      throw usageError("--endpoint: a named endpoint has its URL and key: no -b, no -k", "endpoint");
+      throw usageError("--endpoint: cannot be combined with -b or -k: the endpoint has a URL and key", "endpoint");
     }
     draft["endpoint"] = named;
     return;
@@ -216,7 +216,7 @@ function samplingOf(line: PlayLine): Record<string, unknown> {
 function stateColumns(text: string | undefined, outputDir: string | null): string[] {
   if (text === undefined) return [];
   if (outputDir === null) {
-    throw usageError("--state-columns: they go into the results file: add -s or -o", "state-columns");
+    throw usageError("--state-columns: needs -s or -o", "state-columns");
   }
   return text.split(",").map((name) => name.trim());
 }

@@ -96,7 +96,7 @@ export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAG
     const { client, environment, url } = connection;
     const named = defined({ environment: environment?.name });
     const begun = await client.runs.rescore(source, { ...request, ...named }, { signal: ends.interrupt });
-    term.say(`Run ${begun.id} scores what ${source} left behind, on ${url}`);
+    term.say(`Run ${begun.id} rescores ${source} on ${url}`);
     const ended = await followToEnd(begun, connection, term, ends, "rollcall eval");
     term.print(resultsText([ended], term));
     const { run } = ended;

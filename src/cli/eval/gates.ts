@@ -2,7 +2,7 @@
  * The gates of an eval, for a build that must stop when a model got worse.
  *
  * `--fail-under` looks at the mean itself. `--baseline` looks at the 95 % interval of the paired difference: alone it
- * fails a run that is worse beyond chance; with `--max-drop D` a run must be shown to have lost no more than D, and where the
+ * fails a run that is significantly worse; with `--max-drop D` a run must be shown to have lost no more than D, and where the
  * interval leaves that open the verdict is `inconclusive`. Only a run that completed is judged: one that broke has exit 1,
  * and of one with too few scores `--min-scored` alone says so, since its means are of those that happened to be scored.
  */
@@ -102,7 +102,7 @@ async function comparison(
 function scoredVerdict(run: RunView, share: number, tooFew: boolean): GateResult {
   const slots = run.num_examples * run.rollouts_per_example;
   const scored = `${run.report.reward.n_rollouts} of ${slots} rollouts are scored`;
-  const message = `${scored}; at least a share of ${share} must be`;
+  const message = `${scored}; the minimum share is ${share}`;
   return { gate: "min_scored", verdict: tooFew ? "failed" : "passed", message };
 }
 
@@ -114,7 +114,7 @@ function meanVerdict({ report }: RunView, threshold: number, metric: string | nu
     const known = Object.keys(report.metrics).join(", ") || "none";
     const message =
       estimate === undefined
-        ? `no score is called ${name}; there are: ${known}`
+        ? `no score is called ${name}; known scores: ${known}`
         : `no rollout has a ${name}, so its mean cannot reach ${threshold}`;
     return { gate: "fail_under", verdict: "failed", message };
   }
@@ -126,7 +126,7 @@ function meanVerdict({ report }: RunView, threshold: number, metric: string | nu
   return {
     gate: "fail_under",
     verdict: under ? "failed" : "passed",
-    message: doubt ? `${message}; its 95 % interval reaches below, to ${low.toFixed(3)}` : message,
+    message: doubt ? `${message}, but its 95 % interval extends down to ${low.toFixed(3)}` : message,
   };
 }
 
@@ -134,23 +134,23 @@ function differenceVerdict({ difference }: RunComparison, maxDrop: number | null
   const gate = "baseline";
   const { mean, ci95 } = difference;
   if (ci95 === null) {
-    const message = `a single task matches: its difference of ${signedText(mean)} tells nothing of others`;
+    const message = `only one task matches: its difference of ${signedText(mean)} is not enough to decide`;
     return { gate, verdict: "inconclusive", message };
   }
   const [low, high] = ci95;
   const said = `the paired difference ${signedText(mean)} (95 %: ${intervalText(ci95)})`;
   const allowed = -(maxDrop ?? 0);
   if (high < allowed - SLACK) {
-    const worse = maxDrop === null ? "is worse beyond chance" : `is a drop of more than ${maxDrop}`;
+    const worse = maxDrop === null ? "is significantly worse" : `is a drop of more than ${maxDrop}`;
     return { gate, verdict: "failed", message: `${said} ${worse}` };
   }
   if (maxDrop === null) {
-    return { gate, verdict: "passed", message: `${said} is not worse beyond chance` };
+    return { gate, verdict: "passed", message: `${said} is not significantly worse` };
   }
   if (low >= allowed - SLACK) {
-    return { gate, verdict: "passed", message: `${said} is no drop of more than ${maxDrop}` };
+    return { gate, verdict: "passed", message: `${said} is not a drop of more than ${maxDrop}` };
   }
-  const message = `${said} may be a drop of more than ${maxDrop}, or not: more tasks would tell`;
+  const message = `${said} may or may not be a drop of more than ${maxDrop}: more tasks are needed`;
   return { gate, verdict: "inconclusive", message };
 }
 
@@ -180,7 +180,7 @@ export async function findBaseline(
   if (found === null) {
     const first = carried.map((pair) => ` --metadata ${pair}`).join("");
     throw usageError(
-      `--baseline: there is no ${wanted}; make the first one without --baseline, with${first}`,
+      `--baseline: there is no ${wanted}; create the first one without --baseline, with${first}`,
       "baseline",
     );
   }

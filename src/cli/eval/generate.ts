@@ -49,7 +49,7 @@ export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FL
 
 /** Asked for before anything is spent. */
 function outFile(file: string | undefined): string {
-  if (file === undefined) throw usageError("--out: name the file the rows go into", "out");
+  if (file === undefined) throw usageError("--out: is required: the file for the rows", "out");
   checkFolderOf(file, "out");
   return file;
 }

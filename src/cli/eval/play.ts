@@ -53,14 +53,14 @@ export async function followToEnd(
   };
   const goOn = howToGoOn(run, connection, command);
   const lost = connection.lost.then((reason): never => {
-    throw unreachable(`the platform is gone; ${goOn}`, reason);
+    throw unreachable(`the platform has stopped; ${goOn}`, reason);
   });
   try {
     return await Promise.race([follow(firstOf(ends)), lost]);
   } catch (error) {
     if (interrupt.aborted) throw interruption(`; ${goOn}`);
     if (timeout === null || !timeout.aborted) throw error;
-    term.say("The time is up: cancelling the run.");
+    term.say("Timeout: cancelling the run.");
     await connection.client.runs.cancel(run.id);
     return await follow(AbortSignal.any([interrupt, AbortSignal.timeout(CANCELLED_WITHIN_MS)]));
   }
@@ -72,12 +72,12 @@ function howToGoOn(run: RunView, { kind, flags, environment }: Connection, comma
   const again = `${command}${own} --resume ${run.id}`;
   switch (kind) {
     case "remote":
-      return `run ${run.id} goes on; follow it with: ${again}${flags}`;
+      return `run ${run.id} continues; follow it with: ${again}${flags}`;
     case "running":
-      return `run ${run.id} goes on; follow it with: ${again}`;
+      return `run ${run.id} continues; follow it with: ${again}`;
     case "embedded":
-      return `run ${run.id} is kept in the state directory and goes on with: ${again}`;
+      return `run ${run.id} is saved in the state directory; continue it with: ${again}`;
     case "ephemeral":
-      return `run ${run.id} went with its throw-away platform`;
+      return `run ${run.id} was deleted with its temporary platform`;
   }
 }

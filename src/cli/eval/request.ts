@@ -23,7 +23,7 @@ type Choice = Pick<EvalRequestInput, "endpoint" | "fleet" | "model"> & Partial<E
 export interface ChoiceOptions {
   /** The policy may play what it has never seen. */
   readonly force: boolean;
-  /** The policy must play: endpoints and fleets that the draft or OPENAI_BASE_URL name are not asked. */
+  /** The policy must play: endpoints and fleets that the draft or OPENAI_BASE_URL name are not called. */
   readonly policyOnly?: boolean;
   readonly say: (line: string) => void;
 }
@@ -54,10 +54,10 @@ export async function completePlay(
   options: ChoiceOptions,
 ): Promise<Played> {
   const named = connection.environment;
-  if (named === null) throw usageError("name an environment", "environment");
+  if (named === null) throw usageError("an environment is required", "environment");
   const environment = await findEnvironment(named, connection);
   if (environment.dataset === "uploaded" && draft.dataset === undefined) {
-    throw usageError(`${environment.id} has no rows of its own: give some with --dataset`, "dataset");
+    throw usageError(`${environment.id} has no rows of its own: add --dataset`, "dataset");
   }
   const choice = chooseModel(draft, environment.id, connection, options);
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
@@ -76,20 +76,20 @@ async function findEnvironment(
   const [id] = name.split("@");
   const page: unknown = await connection.client.environments.list();
   if (!isPage(page)) {
-    throw unreachable(`${connection.url} answers, but is no Rollcall platform`, undefined);
+    throw unreachable(`${connection.url} answers, but is not a Rollcall platform`, undefined);
   }
   const found = page.data.find((environment) => environment.id === id);
   if (found !== undefined) return found;
   const known = page.data.map((environment) => environment.id).join(", ");
   if (own !== null) {
     throw usageError(
-      `${connection.url} does not hold ${id}, and code is not sent to a platform elsewhere: play ` +
-        `${reference} here, without --platform and ROLLCALL_URL. It holds: ${known}`,
+      `${connection.url} does not have ${id}, and code is not sent to remote platforms: play ` +
+        `${reference} here, without --platform and ROLLCALL_URL. It has: ${known}`,
       "environment",
     );
   }
   throw usageError(
-    `no environment is called ${id}; there are: ${known}. One of your own is named by its folder: ./${id}`,
+    `no environment is called ${id}; known: ${known}. For your own environment, use its folder: ./${id}`,
     "environment",
   );
 }
@@ -129,12 +129,12 @@ export function chooseModel(
   options: ChoiceOptions,
 ): Choice {
   if (draft.fleet !== undefined && options.policyOnly !== true) {
-    if (draft.model === undefined) throw usageError("name a model with -m", "model");
+    if (draft.model === undefined) throw usageError("a model is required: -m", "model");
     return { model: draft.model, fleet: draft.fleet };
   }
   const endpoint = options.policyOnly === true ? null : namedEndpoint(draft);
   if (endpoint === null) return policyChoice(draft, environment, connection.policyUrl, options);
-  if (draft.model === undefined) throw usageError("name a model with -m", "model");
+  if (draft.model === undefined) throw usageError("a model is required: -m", "model");
   return { model: draft.model, endpoint };
 }
 
@@ -154,20 +154,20 @@ function policyChoice(
   { force, policyOnly = false, say }: ChoiceOptions,
 ): Choice {
   if (draft.model !== undefined && draft.model !== POLICY_MODEL) {
-    throw usageError(`name the endpoint of ${draft.model} with -b`, "base-url");
+    throw usageError(`the endpoint of ${draft.model} is required: -b`, "base-url");
   }
-  const needed = `${environment} needs a model: name its endpoint with -b`;
+  const needed = `${environment} needs a model: set its endpoint with -b`;
   if (policyUrl === null) throw usageError(needed, "base-url");
   const known = knownEnvironment(environment);
   if (known === undefined && !force) {
     const names = KNOWN_ENVIRONMENTS.map((it) => it.environment).join(", ");
     throw usageError(
-      `${needed}. The policy beside the platform knows only ${names}; --force lets it play all the same`,
+      `${needed}. The bundled policy only knows ${names}; use --force to let it play anyway`,
       "base-url",
     );
   }
   if (!policyOnly) {
-    say(`No -b and no OPENAI_BASE_URL: the policy beside the platform plays ${environment}.`);
+    say(`No -b and no OPENAI_BASE_URL: the bundled policy plays ${environment}.`);
   }
   const args = draft.environment_args ?? known?.environment_args;
   return {

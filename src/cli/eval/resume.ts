@@ -31,7 +31,7 @@ export async function resumeRun(
   const left = withoutScore(run);
   if (!hasEnded(run) || left === 0) return run;
   const again = await client.runs.retry(run.id, {}, { signal });
-  say(`Run ${run.id} goes on: ${countText(left)} of ${countText(slotsIn(run))} rollouts are owed`);
+  say(`Run ${run.id} continues: ${countText(left)} of ${countText(slotsIn(run))} rollouts are left`);
   return again;
 }
 
@@ -51,7 +51,7 @@ async function lastRun(client: RollcallClient, { environment }: DraftRequest, si
     if (run.status !== "cancelled" && (!hasEnded(run) || withoutScore(run) > 0)) return run;
   }
   const of = environment === undefined ? "" : ` of ${environment}`;
-  throw usageError(`--resume: no run${of} is left to go on with`, "resume");
+  throw usageError(`--resume: there is no run${of} to continue`, "resume");
 }
 
 /** Exit 2, with every field that differs, what the run has and what was asked for. */
@@ -64,7 +64,7 @@ function refuseChanges(run: RunView, draft: DraftRequest): void {
   });
   throw new CommandError(EXIT.usage, {
     code: "conflict",
-    message: `${run.id} goes on as it was asked for: ${said.join("; ")}. For another, start a run`,
+    message: `${run.id} cannot be changed: ${said.join("; ")}. Start a new run instead`,
     param: first.field,
     type: "invalid_request_error",
   });

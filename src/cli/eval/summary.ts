@@ -85,7 +85,7 @@ function detectableText({ detectable, difference }: RunComparison): string | nul
   const { alpha, power, effect, more_tasks } = detectable;
   const least = `from ±${effect.toFixed(3)} (alpha ${alpha}, power ${power})`;
   if (more_tasks === null || more_tasks === 0) return least;
-  return `${least}; ${countText(more_tasks)} more tasks would decide ${signedText(difference.mean)}`;
+  return `${least}; ${countText(more_tasks)} more tasks would detect ${signedText(difference.mean)}`;
 }
 
 function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {

@@ -46,16 +46,16 @@ export class ExportFolder {
     const begun = join(directory, `${MANIFEST}.partial`);
     mkdirSync(directory, { recursive: true });
     if (existsSync(join(directory, MANIFEST))) {
-      throw usageError(`${directory} holds a whole export already; name another folder`);
+      throw usageError(`${directory} already has a complete export; choose another folder`);
     }
     const text = `${JSON.stringify({ ...identity })}\n`;
     if (!existsSync(begun)) {
       if (readdirSync(directory).length > 0) {
-        throw usageError(`${directory} is not empty, and no export was begun there; name another folder`);
+        throw usageError(`${directory} is not empty and has no started export; choose another folder`);
       }
       writeFileSync(begun, text);
     } else if (readFileSync(begun, "utf8") !== text) {
-      throw usageError(`${directory} holds an export of something else; name another folder`);
+      throw usageError(`${directory} has an export of something else; choose another folder`);
     }
   }
 
@@ -92,7 +92,7 @@ export class ExportFolder {
   }
 
   /**
-   * What an earlier try left of a file: its whole lines, and the last of them. A line that was cut off is cut away.
+   * What an earlier attempt left of a file: its whole lines, and the last of them. A line that was cut off is cut away.
    */
   async linesLeft(path: string): Promise<{ readonly count: number; readonly last: string | null }> {
     const partial = `${this.at(path)}.partial`;
@@ -111,7 +111,7 @@ export class ExportFolder {
     return { count, last: await textBetween(partial, lastStart, end) };
   }
 
-  /** Takes away what an earlier try wrote under this path. */
+  /** Takes away what an earlier attempt wrote under this path. */
   remove(path: string): void {
     rmSync(this.at(path), { recursive: true, force: true });
     for (const file of this.#files) if (file.startsWith(path)) this.#files.delete(file);

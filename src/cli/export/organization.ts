@@ -1,7 +1,7 @@
 /**
  * An organisation as files: everything that its keys can read, project by project.
  *
- * Invariants. What takes long is done once: a run that has not changed since an earlier try keeps the files it has, and its
+ * Invariants. What takes long is done once: a run that has not changed since an earlier attempt keeps the files it has, and its
  * rollouts go on behind the last whole line; a dataset never changes. Lists are short and read anew. Of a run under way
  * the files say what there was, and the manifest names it.
  */
@@ -25,7 +25,7 @@ const NOTHING: ExportCounts = {
 
 export async function exportOrganization({ client, inProject, url, signal, term }: Session, directory: string) {
   const who = await client.whoAmI({ signal });
-  if (!permits(who.scopes, "admin")) throw usageError("an export takes a key with the scope admin");
+  if (!permits(who.scopes, "admin")) throw usageError("an export needs a key with the scope admin");
   const { organization, project } = who;
   const folder = new ExportFolder(directory, { organization: organization.id, project: project?.id ?? null });
   const show = (what: string) => term.redraw(() => [what]);

@@ -36,7 +36,7 @@ export async function exportRun(client: RollcallClient, id: string, path: string
   await exportRollouts(client, run, path, shared);
 }
 
-/** In the order of the results, behind those that an earlier try has written. */
+/** In the order of the results, behind those that an earlier attempt has written. */
 async function exportRollouts(client: RollcallClient, run: RunView, path: string, shared: Exporting): Promise<void> {
   const { folder, signal, show, counts } = shared;
   const file = `${path}/rollouts.jsonl`;

@@ -75,7 +75,7 @@ export function rangeText([low, high]: readonly [number, number]): string {
 
 /**
  * The 95 % interval of a mean: "0.277 to 0.889", and, where it reaches beyond every reward there was, that it does: "0.970 to
- * 1.010, beyond the rewards seen, 0.000 to 1.000". Nobody says what a reward can be at most, so nothing is cut off.
+ * 1.010, outside the observed rewards, 0.000 to 1.000". Nobody says what a reward can be at most, so nothing is cut off.
  */
 export function meanIntervalText(
   interval: readonly [number, number],
@@ -83,7 +83,7 @@ export function meanIntervalText(
 ): string {
   const text = rangeText(interval);
   if (seen === null || (interval[0] >= seen[0] && interval[1] <= seen[1])) return text;
-  return `${text}, beyond the rewards seen, ${rangeText(seen)}`;
+  return `${text}, outside the observed rewards, ${rangeText(seen)}`;
 }
 
 /** "pass@1 0.400 (10 tasks), pass@2 – (0 tasks)"; nothing of an empty table. `basis`: how many tasks each k is over. */

@@ -97,7 +97,7 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunVi
 export function capText({ max_cost_micros, report: { counted_micros, lost_holds } }: RunView): string {
   if (max_cost_micros === null) return "";
   const { calls = 0, micros = 0 } = lost_holds ?? {};
-  const held = calls === 0 ? "" : `, ${dollarsText(micros)} of it held for ${callsText(calls)} that were lost`;
+  const held = calls === 0 ? "" : `, ${dollarsText(micros)} of it reserved for ${callsText(calls)} that were lost`;
   const { released } = lost_holds ?? {};
   const freed = released === undefined ? "" : `, ${dollarsText(released.micros)} for such calls released`;
   return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${held}${freed}`;

@@ -79,7 +79,7 @@ export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): Tra
   if (trainer.kind === "embedded") refuseOtherModels(run.draft);
   const training = trainingDraft(line);
   if (training.initial_weights !== undefined && run.draft.fleet === undefined) {
-    throw usageError("--initial-weights: of the engines of a fleet: name it with --fleet", "initial-weights");
+    throw usageError("--initial-weights: needs --fleet", "initial-weights");
   }
   return {
     ...run,
@@ -100,7 +100,7 @@ export function learningRateOf(line: CommandLine<"learning-rate">): number | und
 function passesOf(line: CommandLine<"passes">): number | undefined {
   const passes = line.count("passes", 1);
   if (passes === undefined || passes <= MOST_PASSES) return passes;
-  throw usageError(`--passes: at most ${MOST_PASSES}`, "passes");
+  throw usageError(`--passes: must be at most ${MOST_PASSES}`, "passes");
 }
 
 /** Tasks of each eval. */
@@ -134,7 +134,7 @@ function refuseOtherModels({ endpoint, fleet }: DraftRequest): void {
   const named = typeof endpoint === "string" || endpoint?.base_url || fleet !== undefined;
   if (!named) return;
   throw usageError(
-    "--trainer: the embedded one trains the policy beside the platform; for another model name a trainer of yours: pull or push:URL",
+    "--trainer: the embedded trainer only trains the bundled policy; for another model use your own trainer: pull or push:URL",
     "trainer",
   );
 }

@@ -66,7 +66,7 @@ export async function refuseSecondTraining(client: RollcallClient, policyUrl: st
   if (other === null) return;
   throw new CommandError(EXIT.usage, {
     code: "conflict",
-    message: `${other.id} is training this policy: go on with it by \`rollcall train --resume ${other.id}\`, or end it by \`rollcall run cancel ${other.id}\``,
+    message: `${other.id} is training this policy: continue it with \`rollcall train --resume ${other.id}\`, or end it with \`rollcall run cancel ${other.id}\``,
     type: "invalid_request_error",
   });
 }
@@ -113,7 +113,7 @@ async function createRun(request: TrainingRequestInput, { connection, term, sign
     const allHeldOut = error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
     if (!allHeldOut) throw error;
     term.say(
-      `${request.environment} has too few tasks to hold some out: before and after ask tasks that are trained on.`,
+      `${request.environment} has too few tasks to hold some out: the evals before and after use training tasks.`,
     );
     return await client.runs.create({ ...request, holdout: 0 }, { signal });
   }
@@ -136,22 +136,24 @@ export async function resumeTraining(runId: string, context: TrainingContext): P
 export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
   const [rate, loss] = [metadata[LEARNING_RATE], metadata[LOSS]];
   if (rate !== undefined && loss !== undefined) {
-    // A run of before there were several says nothing of them.
+    // Runs created before 0.2 have no member list.
     return { learningRate: Number(rate), passes: Number(metadata[PASSES] ?? 1), loss, seed };
   }
-  throw usageError(`${id} has a trainer of its own: say which with --trainer pull or push:URL`, "trainer");
+  throw usageError(`${id} uses your own trainer: add --trainer pull or push:URL`, "trainer");
 }
 
 /** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
 function sameEval(run: RunView, before: RunView, { term }: TrainingContext): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
-    term.say(`No eval after: the rows of ${before.id} came with it, and no other run can name them.`);
+    term.say(`No eval after training: the rows of ${before.id} were sent inline, so other runs cannot use them.`);
     return null;
   }
   const { environment, environment_args, model, endpoint, fleet, sampling, dataset } = before;
   const { num_examples, shuffle, seed, max_concurrent } = before;
   if (endpoint?.name === null && endpoint.api_key_last4 !== null) {
-    term.say(`No eval after: the key of ${endpoint.base_url} came with ${before.id} and is not kept.`);
+    term.say(
+      `No eval after training: the key of ${endpoint.base_url} was sent inline with ${before.id} and is not stored.`,
+    );
     return null;
   }
   return {
@@ -171,7 +173,7 @@ function sameEval(run: RunView, before: RunView, { term }: TrainingContext): Eva
 /** Throws where the run is an eval. */
 export function trainingOf(run: RunView): TrainingView {
   if (run.training !== null) return run.training;
-  throw usageError(`${run.id} is an eval; go on with it by: rollcall eval --resume ${run.id}`);
+  throw usageError(`${run.id} is an eval; continue it with: rollcall eval --resume ${run.id}`);
 }
 
 /** Warms up at once, and comes back when it dies. */

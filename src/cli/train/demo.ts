@@ -47,7 +47,7 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     sayWhereItIs(platform, term);
     const outcome = settings === null ? null : await playDemo(settings, known, platform, term, stop);
     if (line.on("once")) return outcome?.run.status === "completed" ? EXIT.good : EXIT.bad;
-    if (!stop.aborted) term.print("Ctrl-C stops it; starting again goes on with the same data.");
+    if (!stop.aborted) term.print("Ctrl-C stops it; the next start uses the same data.");
     await untilStopped(platform.lost, stop);
     return EXIT.good;
   } finally {
@@ -74,9 +74,9 @@ function demoSettings(line: Line): TrainingSettings {
 }
 
 function sayWhereItIs({ store, directory }: Platform, { print }: Terminal): void {
-  if (store.lost) print("What was kept in memory is gone: this is a fresh start.");
+  if (store.lost) print("The data in memory is lost: this is a fresh start.");
   if (store.memory === null) return;
-  print(`State     in memory, ${store.memory}: a restart of the machine ends it; --keep moves it to ${directory}`);
+  print(`State     in memory, ${store.memory}: lost when the machine restarts; --keep moves it to ${directory}`);
 }
 
 /** Null when it was told to stop before the demo ended. */

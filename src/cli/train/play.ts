@@ -128,7 +128,7 @@ async function lastWeights(
     const now = trainingOf(await connection.client.runs.get(run.id, { signal }));
     if (servedOf(now) >= steps_trained) return now;
     if (performance.now() >= until) {
-      term.say(`The last weights are not served: after is of version ${servedOf(now)}.`);
+      term.say(`The last weights are not served: the eval after training uses version ${servedOf(now)}.`);
       return now;
     }
     await sleep(LOOK_EVERY_MS, undefined, { signal });
@@ -141,7 +141,7 @@ function servedOf({ applied, published }: TrainingView): number {
 }
 
 async function brokenPlatform({ lost }: Connection): Promise<never> {
-  throw unreachable("the platform is gone", await lost);
+  throw unreachable("the platform has stopped", await lost);
 }
 
 /** Never settles where the trainer ends well. */
@@ -155,7 +155,7 @@ function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
 
 async function cancelTraining({ run, before }: Begun, context: TrainingContext): Promise<Played> {
   const { client } = context.connection;
-  context.term.say("The time is up: cancelling the run.");
+  context.term.say("Timeout: cancelling the run.");
   await client.runs.cancel(run.id);
   const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
   const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
@@ -184,12 +184,12 @@ function howToGoOn(
   const again = `rollcall train${own} --resume ${run.id}${who}`;
   switch (kind) {
     case "remote":
-      return `run ${run.id} goes on; follow it with: ${again}${flags}`;
+      return `run ${run.id} continues; follow it with: ${again}${flags}`;
     case "running":
     case "embedded":
-      return `run ${run.id} is kept and goes on with: ${again}`;
+      return `run ${run.id} is saved; continue it with: ${again}`;
     case "ephemeral":
-      return `run ${run.id} went with its throw-away platform`;
+      return `run ${run.id} was deleted with its temporary platform`;
   }
 }
 
@@ -209,7 +209,7 @@ async function followTraining(
     const read = await ifUp(() => readTraining(client, runId, trained));
     if (read === null) {
       if (performance.now() - heard < SILENT_FOR_MS) continue;
-      throw unreachable("the platform does not answer any more", undefined);
+      throw unreachable("the platform no longer answers", undefined);
     }
     heard = performance.now();
     for (const step of read.steps) steps.set(step.step, step);

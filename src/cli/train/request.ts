@@ -43,7 +43,7 @@ export async function planTraining(
 function refuseWithoutPolicy({ policyUrl, url }: Connection): void {
   if (policyUrl !== null) return;
   throw usageError(
-    `--trainer: there is no policy to train beside ${url}: name the model with -m and its endpoint with -b, and a trainer of yours: pull or push:URL`,
+    `--trainer: ${url} has no bundled policy to train: set the model with -m, its endpoint with -b, and your own trainer: pull or push:URL`,
     "trainer",
   );
 }

@@ -96,7 +96,7 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
     `${countText(steps_trained)} steps`,
     `policy v${published}`,
     ...(last === undefined ? [] : [`reward ${last.reward.toFixed(3)} at the end`]),
-    `lag ${max_lag} at most, of ${max_off_policy_steps} allowed`,
+    `maximum lag ${max_lag}, of ${max_off_policy_steps} allowed`,
     ...(shares.length === 0 ? [] : [`trainer ${shares.join(" and ")}`]),
     `${countText(report.usage.total_tokens)} tokens`,
     durationText(seconds),
@@ -146,7 +146,7 @@ function policyText(training: TrainingView): string {
   return [
     `v${policy_version} samples, v${published} published`,
     `lead ${lead} of ${target_lead}`,
-    `lag ${training.max_lag} at most, of ${training.max_off_policy_steps} allowed`,
+    `maximum lag ${training.max_lag}, of ${training.max_off_policy_steps} allowed`,
   ].join("; ");
 }
 
@@ -155,7 +155,7 @@ function trainerText({ trainer }: TrainingView): string {
   const { id, kind, epoch, delivery, last_seen_at } = trainer;
   return [
     `${id} (${kind}), ${delivery}, epoch ${epoch}`,
-    ...(last_seen_at === null ? [] : [`last heard of ${timeText(last_seen_at)}`]),
+    ...(last_seen_at === null ? [] : [`last seen ${timeText(last_seen_at)}`]),
     ...Object.values(trainerShares(trainer)),
   ].join(", ");
 }

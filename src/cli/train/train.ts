@@ -49,7 +49,7 @@ export async function continueTraining(runId: string, training: Training): Promi
   const begin = resumeTraining.bind(null, runId);
   if (trainer.kind !== "embedded") return await playTraining(training, null, begin);
   if (policyUrl === null) {
-    throw usageError("--resume: its trainer is not here: name it with --trainer", "resume");
+    throw usageError("--resume: its trainer is not local: set --trainer", "resume");
   }
   const learning = learningOf(await client.runs.get(runId, { signal: ends.interrupt }));
   return await playTraining(training, embeddedTrainer(training, policyUrl, learning), begin);

@@ -55,7 +55,7 @@ function grant<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
   mustDeclare(need, needs);
   if (offer === undefined) {
     const how = need === "sql" ? ": give runRollout openSqlite" : "";
-    throw new EnvError(`${need} is declared but not offered here${how}`);
+    throw new EnvError(`${need} is declared but not available here${how}`);
   }
   return offer;
 }

@@ -95,9 +95,9 @@ function takeRoute<Member>(
   const [first, ...rest] = routeOf(info);
   const name = first ?? (members.size === 1 ? [...members.keys()][0] : undefined);
   const known = [...members.keys()].join(", ");
-  if (name === undefined) throw new RangeError(`info.env_id is missing: it is one of ${known}`);
+  if (name === undefined) throw new RangeError(`info.env_id is missing: use one of ${known}`);
   const member = members.get(name);
-  if (member === undefined) throw new RangeError(`no environment ${name}: it is one of ${known}`);
+  if (member === undefined) throw new RangeError(`no environment ${name}: use one of ${known}`);
   return { name, member, inner: { task: withoutRoute(task, rest), info: strip(info, rest) } };
 }
 
@@ -170,11 +170,11 @@ function inOrder(members: readonly Member[], index: number): MemberRow {
 }
 
 function failBeyondEnd(index: number): never {
-  throw new RangeError(`row ${index} is beyond the end`);
+  throw new RangeError(`row ${index} does not exist`);
 }
 
 function routeRow(name: string, row: unknown): JsonObject {
-  if (!isRow(row)) throw new TypeError(`a row of ${name} is no object`);
+  if (!isRow(row)) throw new TypeError(`a row of ${name} is not an object`);
   return addRoute(name, row);
 }
 

@@ -260,7 +260,7 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
 
   envResponse(messages: Messages, state: LiveState<Task, S, Live>): Awaitable<Messages | string> {
     if (this.#hooks.envResponse === undefined) {
-      throw new EnvError(`${this.constructor.name} has no envResponse: give the option or override it`);
+      throw new EnvError(`${this.constructor.name} has no envResponse: pass the option or override the method`);
     }
     return this.#hooks.envResponse(messages, state);
   }
@@ -289,6 +289,6 @@ export class SingleTurnEnv<Task> extends MultiTurnEnv<Task> {
   }
 
   override envResponse(): Messages {
-    throw new EnvError("a SingleTurnEnv makes no reply");
+    throw new EnvError("a SingleTurnEnv has no reply");
   }
 }

@@ -100,7 +100,7 @@ export function openState(rollout: Rollout, live: unknown, context: HookContext)
 /** The context of a state that `openState` made. Throws EnvError for any other object, a copy included. */
 export function contextOf(state: object): HookContext {
   const context = contexts.get(state);
-  if (context === undefined) throw new EnvError("pass on the state itself, not a copy of it");
+  if (context === undefined) throw new EnvError("return the state itself, not a copy");
   return context;
 }
 
@@ -125,7 +125,7 @@ export function ownState(state: HookState): JsonObject {
   const text = JSON.stringify(Object.fromEntries(members));
   if (exceedsUtf8(text, LIMITS.stateBytes)) {
     const size = utf8Bytes(text);
-    throw new EnvError(`the state is ${size} bytes as JSON; at most ${LIMITS.stateBytes} are stored`);
+    throw new EnvError(`the state is ${size} bytes as JSON; the maximum is ${LIMITS.stateBytes}`);
   }
   return JSON.parse(text) as JsonObject;
 }

@@ -61,7 +61,7 @@ export class MCPEnv<Task, S extends OwnState<S> = object> extends ToolEnv<Task, 
 
   override async setupState(state: RolloutFields<Task>, can: Capabilities): Promise<S> {
     const own = await super.setupState(state, can);
-    if ("mcp" in own) throw new EnvError("state.mcp is MCPEnv's own; setupState must not return it");
+    if ("mcp" in own) throw new EnvError("state.mcp is reserved for MCPEnv; setupState must not return it");
     const connections = new Connections(this.#servers, can, {});
     try {
       const mcp = await connections.list(this.toolDefinitions.map((tool) => tool.function.name));

@@ -24,7 +24,7 @@ export function contentOf(result: McpResult): Content {
   const beside = text.trim() === "" ? besideContent(result) : null;
   const hasImages = texts.length < parts.length;
   if (result["isError"] === true) {
-    throw new ToolCallError(beside ?? (text || `the tool failed${hasImages ? ", and answered with an image" : ""}`));
+    throw new ToolCallError(beside ?? (text || `the tool failed${hasImages ? " and returned an image" : ""}`));
   }
   if (hasImages) return beside === null ? parts : [...parts, asText(beside)];
   return beside ?? (text || "no result");
@@ -90,7 +90,7 @@ function imageOf(mimeType: unknown, data: string): ContentPart {
 }
 
 function typeSaid(mimeType: unknown): string {
-  return typeof mimeType === "string" && mimeType !== "" ? mimeType : "of no media type";
+  return typeof mimeType === "string" && mimeType !== "" ? mimeType : "without a media type";
 }
 
 function asText(text: string): ContentPart {

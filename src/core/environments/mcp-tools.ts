@@ -64,7 +64,7 @@ export function offerTools(listed: readonly ListedTools[], taken: readonly strin
   const left_out = read.flatMap((one) => ("why" in one ? [one] : []));
   if (usable.length === 0 && left_out.length > 0) {
     const reasons = left_out.map(({ server, tool, why }) => `${server}: ${tool}: ${why}`).join("; ");
-    throw new InfraError(shortText(`no tool of the MCP servers can be offered: ${reasons}`, LIMITS.errorCharacters));
+    throw new InfraError(shortText(`no tool of the MCP servers can be used: ${reasons}`, LIMITS.errorCharacters));
   }
   const names = nameTools(usable, taken);
   const tools = usable.map((tool, index) => ({ name: names[index] ?? tool.tool, ...tool }));

@@ -166,7 +166,7 @@ class ReplyListener {
     try {
       const value = jsonOf(text);
       const most = LIMITS.valuesPerMessage;
-      if (holdsMore(value, most)) throw new Error(`a message of more than ${most} values`);
+      if (holdsMore(value, most)) throw new Error(`a message has more than ${most} values`);
       // Servers of 2025-03-26 may send several in a list.
       for (const message of Array.isArray(value) ? value : [value]) this.#sort(message);
     } catch (thrown) {
@@ -193,7 +193,7 @@ function answerTo({ id, method }: MessageRequest, message: unknown): JSONRPCMess
   if (!isNamed && !(failed && (named === undefined || named === null))) return null;
   if (failed) return { jsonrpc: "2.0", id, error: errorOf(error) };
   if (isRecord(result)) return { jsonrpc: "2.0", id, result };
-  throw new Error(`the answer to ${method} holds neither a result nor an error`);
+  throw new Error(`the answer to ${method} has neither a result nor an error`);
 }
 
 function errorOf(error: unknown): { code: number; message: string; data?: unknown } {
@@ -217,6 +217,6 @@ function jsonOf(text: string): unknown {
     return parseKeepingNumbers(text);
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
-    throw new Error(`the reply is no JSON: ${text.length} characters`);
+    throw new Error(`the reply is not JSON: ${text.length} characters`);
   }
 }

@@ -35,7 +35,7 @@ export interface SqlEntry extends SqlPlace {
   readonly steps?: number;
 }
 
-/** What calls came to, since the rollout was last stored: only those can be asked again. */
+/** The results of calls, since the rollout was last stored: only those can be asked again. */
 export interface SqlJournal {
   find(place: SqlPlace): SqlEntry | null;
   add(entry: SqlEntry): void;
@@ -135,7 +135,7 @@ export class RolloutSql implements SqlRunner {
     const rows: SqlRow[] = [];
     for (const row of this.#database.rows(text, params)) {
       if (rows.length === LIMITS.sqlRows) {
-        throw new EnvError(`the query gives over ${LIMITS.sqlRows} rows: add a limit to it`);
+        throw new EnvError(`the query returns over ${LIMITS.sqlRows} rows: add a limit`);
       }
       rows.push(jsonRow(row));
     }
@@ -178,7 +178,7 @@ class Meter {
 
 function tooMuch(what: string, steps: number, most: number): SqlWorkError {
   return new SqlWorkError(
-    `too much work: ${what} would take about ${about(steps)} steps, and may take ${about(most)}: visit fewer rows, join fewer tables at once, store a part of the result in a table first, handle shorter texts`,
+    `too much work: ${what} would take about ${about(steps)} steps, and the limit is ${about(most)}: read fewer rows, join fewer tables, store intermediate results in a table, or use shorter texts`,
   );
 }
 
@@ -187,7 +187,7 @@ function replay(known: SqlEntry, query: string, params: readonly SqlValue[]): Sq
   const same = known.query === query && JSON.stringify(known.params) === JSON.stringify(params);
   if (same) return known.outcome;
   throw new EnvError(
-    `sql call ${known.call} asked something else after a restart: a hook must do the same again, ` +
+    `sql call ${known.call} differs after a restart: a hook must repeat the same calls, ` +
       "with can.random and can.now as its only chance and clock",
   );
 }

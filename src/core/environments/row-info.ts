@@ -29,13 +29,13 @@ export function readInfo(info: Json | undefined): Json {
 export function readRoutedInfo(info: Json | undefined): JsonObject {
   const read = readInfo(info);
   if (isRecord(read)) return read;
-  throw new InfoError("info", "info must be an object: in a group of environments it says whose the row is");
+  throw new InfoError("info", "info must be an object: in a group of environments it names the environment of the row");
 }
 
 function parseInfo(text: string): Json {
   try {
     return JSON.parse(text);
   } catch (thrown) {
-    throw new InfoError("info", `info is text but no JSON: ${messageOf(thrown)}`);
+    throw new InfoError("info", `info is text but not JSON: ${messageOf(thrown)}`);
   }
 }

@@ -33,7 +33,7 @@ const MACHINE_STOPS = [
 export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<St>): StopCondition<St>[] {
   const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
   if (fixed !== undefined) {
-    throw new TypeError(`stops.${fixed} cannot be changed: such a rollout has nothing to go on with`);
+    throw new TypeError(`stops.${fixed} cannot be changed: such a rollout cannot continue`);
   }
   const machine = MACHINE_STOPS.map((stop) => ({ ...stop, when: () => false }));
   const stops = overridden("stops", ofClass, given).map(([name, stop]) => toStopCondition(name, stop));
@@ -61,7 +61,7 @@ function overridden<Entry>(
 ): [string, Entry][] {
   const stray = Object.keys(given).find((name) => given[name] === null && !ofClass[name]);
   if (stray !== undefined) {
-    throw new TypeError(`${option}.${stray}: there is nothing of this name to take away`);
+    throw new TypeError(`${option}.${stray}: nothing of this name can be removed`);
   }
   return Object.entries({ ...ofClass, ...given }).flatMap(([name, entry]) => {
     requireName(option, name);

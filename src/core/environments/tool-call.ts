@@ -126,7 +126,7 @@ export async function runTool(
 export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unknown>>): void {
   const missing = tool.hidden.find((name) => args[name] === undefined);
   if (missing === undefined) return;
-  throw new EnvError(`updateToolArgs gave no value for the hidden argument ${missing} of ${tool.name}`);
+  throw new EnvError(`updateToolArgs returned no value for the hidden argument ${missing} of ${tool.name}`);
 }
 
 function resultContent(name: string, result: unknown): Content {

@@ -21,7 +21,7 @@ export function tool<P extends z.ZodObject, H extends Record<string, Injected<un
 ): AnyTool {
   const hidden = Object.keys(spec.hidden ?? {});
   const both = hidden.find((name) => Object.hasOwn(spec.parameters.shape, name));
-  if (both !== undefined) throw new TypeError(`tool ${spec.name}: ${both} is hidden and a parameter`);
+  if (both !== undefined) throw new TypeError(`tool ${spec.name}: ${both} is both hidden and a parameter`);
   return {
     name: spec.name,
     description: spec.description,

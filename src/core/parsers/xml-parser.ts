@@ -58,7 +58,7 @@ export class XMLParser extends Parser {
         const given = names.find((name) => Object.hasOwn(values, name));
         const value = given === undefined ? null : (values[given] ?? null);
         if (value === null) {
-          throw new Error(`no value for the field ${names[0]}; give one of: ${names.join(", ")}`);
+          throw new Error(`no value for the field ${names[0]}; set one of: ${names.join(", ")}`);
         }
         return element(names[0], String(value));
       })

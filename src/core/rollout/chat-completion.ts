@@ -45,7 +45,7 @@ const FewLevels = z
     error: `holds more than ${LIMITS.valuesPerReply} values`,
     abort: true,
   })
-  .refine((value) => findOddity(value as Json, "") === null, { error: "is nested too deep", abort: true });
+  .refine((value) => findOddity(value as Json, "") === null, { error: "is nested too deeply", abort: true });
 
 const CalledFunction = z.looseObject({ name: z.string(), arguments: z.unknown().optional() });
 const WireCall = z
@@ -93,7 +93,9 @@ export function readChatCompletion(
   const parsed = WireResponse.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw new InvalidModelResponseError(`the reply is no chat completion: ${issue?.path.join(".")}: ${issue?.message}`);
+    throw new InvalidModelResponseError(
+      `the reply is not a chat completion: ${issue?.path.join(".")}: ${issue?.message}`,
+    );
   }
   const { choices, usage: wireUsage, ...reply } = parsed.data;
   const choice = choices?.[0];
@@ -169,7 +171,7 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
   // A call of another kind of tool cannot be answered and is dropped; it was made all the same.
   const empty = characters === 0 && !reasoning && calls.length === 0;
   if (empty && !mayBeEmpty) {
-    throw new EmptyModelResponseError("the reply holds no text, no tool call and no reasoning");
+    throw new EmptyModelResponseError("the reply has no text, tool call or reasoning");
   }
   const called = tool_calls.reduce((sum, call) => sum + call.function.name.length + call.function.arguments.length, 0);
   let room = LIMITS.completionBytes - characters - reasoning.length - called;
@@ -294,7 +296,7 @@ function fieldsText(object: Readonly<Record<string, unknown>>, isRead: (name: st
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
 
-/** One that holds too much, or is nested too deep, is left out. */
+/** One that holds too much, or is nested too deeply, is left out. */
 function fieldsOf(
   object: Readonly<Record<string, unknown>>,
   isRead: (name: string) => boolean,

@@ -215,7 +215,7 @@ export class Harness {
       }
     }
     if (rollout.final_env_response !== null) {
-      throw new EnvError("the environment made its final reply, but no stop condition ends the rollout");
+      throw new EnvError("the environment gave its final reply, but no stop condition ends the rollout");
     }
     try {
       return await this.#nextPrompt(rollout, state);

@@ -27,7 +27,7 @@ export function migrateRollout(
 ): StoredRollout {
   if (stored.schema > schema) {
     throw new RolloutError(
-      `this rollout was stored with schema ${stored.schema}, and this release knows ${schema}: deploy the newer release again`,
+      `this rollout was stored with schema ${stored.schema}, but this release supports ${schema}: deploy the newer release again`,
     );
   }
   return steps

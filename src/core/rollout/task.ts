@@ -31,11 +31,11 @@ export class RowError extends Error {
 
 /** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
 export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: unknown, index: number): Task & TaskRow {
-  const task = aboutRow(index, "the schema failed to read it", () => {
+  const task = aboutRow(index, "its schema threw an error", () => {
     const parsed = schema.safeParse(row);
     if (!parsed.success) throw refusal(parsed.error.issues[0], row, index);
     const stray = findNonJson(parsed.data, "");
-    if (stray !== null) throw new RowError(index, stray.path, `JSON cannot hold ${stray.found}`);
+    if (stray !== null) throw new RowError(index, stray.path, `JSON cannot represent ${stray.found}`);
     return cloneJson(parsed.data);
   });
   if (!isTaskRow(task)) throw new RowError(index, "", "a row must be an object");
@@ -52,7 +52,7 @@ export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): T
 
 function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: number): unknown {
   const random = seededRandom("row", seed, index);
-  return aboutRow(index, "the dataset failed to make it", () => make(index, random));
+  return aboutRow(index, "the dataset failed to produce it", () => make(index, random));
 }
 
 /**
@@ -78,7 +78,7 @@ export function exampleAt(
     throw new RangeError(`position ${position} of ${length ?? "an endless dataset"}`);
   }
   if (!shuffle) return position;
-  if (length === null) throw new RangeError("a dataset without end cannot be shuffled");
+  if (length === null) throw new RangeError("an endless dataset cannot be shuffled");
   return permute(position, length, seed);
 }
 
@@ -102,7 +102,7 @@ export function buildTask(environment: PromptMaker, row: TaskRow, index: number)
   checkTools(info, index);
   return {
     ...identify(row, index),
-    prompt: aboutRow(index, "the environment failed to make its prompt", () =>
+    prompt: aboutRow(index, "the environment failed to build its prompt", () =>
       promptOf(played.environment, played.task, index),
     ),
     answer: asText(row["answer"]),
@@ -184,7 +184,7 @@ function refusal(issue: z.core.$ZodIssue | undefined, value: unknown, index: num
   const path = issue?.path ?? [];
   const name = `${column}${path.map(segment).join("")}`;
   const missing = issue?.code === "invalid_type" && valueAt(value, path) === undefined;
-  const what = missing ? "is required" : (issue?.message ?? "is refused");
+  const what = missing ? "is required" : (issue?.message ?? "is not allowed");
   const label = name.replace(/^\./, "");
   if (label === "") return new RowError(index, "", what);
   return new RowError(index, name, missing ? `${label} ${what}` : `${label}: ${what}`);
@@ -217,7 +217,7 @@ const RowTools = z.array(
 export function rowTools(info: Json): readonly ToolDefinition[] | null {
   if (!isRecord(info)) return null;
   if (info["oai_tools"] !== undefined) {
-    throw new TypeError("info.oai_tools is verifiers' old name: call it tool_defs");
+    throw new TypeError("info.oai_tools is the old name in verifiers: use tool_defs");
   }
   if (info["tool_defs"] === undefined || info["tool_defs"] === null) return null;
   const parsed = RowTools.safeParse(info["tool_defs"]);

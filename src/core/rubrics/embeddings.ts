@@ -29,12 +29,12 @@ const WireEmbeddings = z.object({
 export function readEmbeddings(body: unknown, texts: number): Embeddings {
   const parsed = WireEmbeddings.safeParse(body);
   if (!parsed.success) {
-    throw new InvalidModelResponseError("the reply is no list of embeddings");
+    throw new InvalidModelResponseError("the reply is not a list of embeddings");
   }
   const { data, usage } = parsed.data;
   const sorted = data.toSorted((a, b) => a.index - b.index);
   if (sorted.length !== texts || sorted.some(({ index }, at) => index !== at)) {
-    throw new InvalidModelResponseError(`the reply does not hold ${texts} embeddings, one a text`);
+    throw new InvalidModelResponseError(`the reply does not have ${texts} embeddings, one per text`);
   }
   return {
     vectors: sorted.map(({ embedding }) => embedding),

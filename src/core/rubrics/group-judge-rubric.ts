@@ -185,7 +185,7 @@ function spread(scores: readonly number[]): number {
 
 function checkOptions({ name, passes, maxPasses }: { name: string; passes: number; maxPasses: number }): void {
   if (!Number.isInteger(passes) || passes < FEWEST_PASSES) {
-    throw new RangeError(`passes of the group judge ${name} is ${passes}: one call decides nothing, take 2 or more`);
+    throw new RangeError(`passes of the group judge ${name} is ${passes}: it must be at least 2`);
   }
   if (!Number.isInteger(maxPasses) || maxPasses < passes) {
     throw new RangeError(`maxPasses of the group judge ${name} is ${maxPasses}, below its passes (${passes})`);

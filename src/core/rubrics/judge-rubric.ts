@@ -101,11 +101,11 @@ function checkOptions<Task, S>(options: JudgeOptions<Task, S>): void {
   }
   const folded = new Set(Object.keys(choices).map((label) => label.trim().toLowerCase()));
   if (folded.size < scores.length) {
-    throw new RangeError(`two choices of the judge of ${name} differ in nothing a reply would show`);
+    throw new RangeError(`two choices of the judge of ${name} cannot be told apart in a reply`);
   }
   for (const [option, value] of Object.entries({ passes, maxCharacters })) {
     if (!Number.isInteger(value) || value < 1) {
-      throw new RangeError(`${option} of the judge of ${name} is ${value}, not a whole number from 1`);
+      throw new RangeError(`${option} of the judge of ${name} is ${value}: it must be a whole number of at least 1`);
     }
   }
 }

@@ -127,15 +127,15 @@ export class AskCollector implements Judges {
     const { judge = "default" } = options;
     const { known, named, hash, most } = this.#options;
     if (!named.includes(judge)) {
-      const message = `the run names no judge "${judge}": list it in the rubric's judges`;
+      const message = `the run has no judge "${judge}": list it in the rubric's judges`;
       throw new UnjudgedError(message, false);
     }
     const ask = askOf(rollout_id, judge, prompt, options, hash);
     const verdict = known.get(ask.key);
     if (verdict === undefined) {
       if (known.size + this.#pending.size >= most && !this.#pending.has(ask.key)) {
-        const advice = "a function that asks must ask the same when it runs again";
-        throw new UnjudgedError(`more than ${most} verdicts were asked for; ${advice}`, false);
+        const advice = "a reward function must ask the same questions when it runs again";
+        throw new UnjudgedError(`more than ${most} judgements were requested; ${advice}`, false);
       }
       this.#keep(ask);
       throw new UnjudgedError(`the judge "${judge}" has not answered yet`, true);
@@ -159,7 +159,7 @@ export const NO_JUDGES: Judges = {
   pending: [],
   of: () =>
     judgeThat((_prompt, { judge = "default" }) => {
-      const message = `the judge "${judge}" gave no verdict: none was asked`;
+      const message = `the judge "${judge}" gave no judgement: judges are not called here`;
       return Promise.reject(new UnjudgedError(message, false));
     }),
 };
@@ -196,7 +196,7 @@ function askOf(
   const messages = askedMessages(prompt, menu);
   const characters = charactersOf(messages);
   if (characters > LIMITS.askCharacters) {
-    const most = `a judge is asked at most ${LIMITS.askCharacters} characters at once`;
+    const most = `the limit is ${LIMITS.askCharacters}`;
     throw new UnjudgedError(`the question to the judge "${judge}" has ${characters} characters; ${most}`, false);
   }
   // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read

@@ -205,7 +205,7 @@ function routesOf(environment: Scorable, members: readonly Trajectory[]): (Route
     });
     const scorers = new Set(routes.flatMap((route) => route?.scorer ?? []));
     if (scorers.size <= 1) return routes;
-    return new RangeError("the members of a unit are rows of different environments");
+    return new RangeError("the members of a scoring group are rows of different environments");
   } catch (thrown) {
     if (isError(thrown, RangeError)) return thrown;
     throw thrown;

@@ -85,7 +85,7 @@ export async function scoreContexts(
     for (const fn of rubric.functions) {
       const outcomes = await ask(fn, rubric, contexts, budgeted);
       for (const [at, context] of contexts.entries()) {
-        const outcome = outcomes[at] ?? failure(new NoScoreError("scorer", "gave no score"));
+        const outcome = outcomes[at] ?? failure(new NoScoreError("scorer", "returned no score"));
         context.functionScores.push({ ...outcome, name: fn.name, weight: fn.weight, rubric: index });
       }
     }

@@ -71,7 +71,7 @@ export function readVerdict(menu: Menu, reply: string): ReadVerdict {
   }
   const text = withoutThoughts(reply).replaceAll(exampleOf(menu), "");
   const key = keyOf(menu);
-  const none = noVerdict(`the reply holds no JSON object with "${key}"`);
+  const none = noVerdict(`the reply has no JSON object with "${key}"`);
   const said = readObjects(menu, text, key) ?? (menu.kind === "scores" ? null : readOtherwise(menu, text));
   return said ?? none;
 }
@@ -79,14 +79,14 @@ export function readVerdict(menu: Menu, reply: string): ReadVerdict {
 /** The verdict of the objects that carry the key; null where there are none. */
 function readObjects(menu: Formal, text: string, key: string): ReadVerdict | null {
   const found = jsonObjectsWith(key, text);
-  if (found === null) return noVerdict("the reply is too long to be read");
+  if (found === null) return noVerdict("the reply is too long to parse");
   const given = found.objects.filter(({ value }) => !isEcho(menu, value[key]));
   if (given.some(({ repeated }) => repeated)) return noVerdict(`the reply says "${key}" twice`);
-  if (found.doubtful) return noVerdict(`an object with "${key}" cannot be read`);
+  if (found.doubtful) return noVerdict(`an object with "${key}" cannot be parsed`);
   const said = agreed(given.flatMap(({ value }) => readValue(menu, value, key)));
   if (said?.ok !== true || menu.kind === "scores" || typeof said.value === "object") return said;
   const isOther = isContradicted(said.value, found, (text) => singleValue(menu, text));
-  return isOther ? noVerdict("the prose around the object says another verdict") : said;
+  return isOther ? noVerdict("the text around the object states another judgement") : said;
 }
 
 /** One verdict, where all of them are the same. */
@@ -95,7 +95,7 @@ function agreed(read: readonly ReadVerdict[]): ReadVerdict | null {
   if (first === undefined || !first.ok) return first ?? null;
   const same = JSON.stringify(first.value);
   const differs = others.some((other) => !other.ok || JSON.stringify(other.value) !== same);
-  return differs ? noVerdict("the reply holds more than one verdict") : first;
+  return differs ? noVerdict("the reply has more than one judgement") : first;
 }
 
 const OTHER_KEY = new RegExp(`(?<![\\p{L}\\d])(${NAME})["'”’\`]?\\s{0,9}:`, "giu");
@@ -140,7 +140,7 @@ function readValue(menu: Formal, object: Readonly<Record<string, unknown>>, key:
   const spellings = Object.keys(object).filter((name) => name !== key && /^(?:final[_ ]?)?verdict$/i.test(name));
   return [key, ...spellings].map((name): ReadVerdict => {
     const value = onTheMenu(menu, object[name]);
-    if (value === null) return noVerdict(`off the menu: ${JSON.stringify(object[name]).slice(0, 80)}`);
+    if (value === null) return noVerdict(`not an allowed value: ${JSON.stringify(object[name]).slice(0, 80)}`);
     const { reason } = object;
     const said = typeof reason === "string" ? reason.slice(0, REASON_CHARACTERS) : null;
     return { ok: true, value, reason: said };

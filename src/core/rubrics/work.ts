@@ -66,7 +66,7 @@ export class Work {
   protected refusal(doing: string): WorkBudgetError {
     const { of, steps } = this.#budget;
     return new WorkBudgetError(
-      `${doing} would take more than the ${withThousands(steps)} steps of work that ${of} may take: make it smaller`,
+      `${doing} would exceed the limit of ${withThousands(steps)} steps of work for ${of}: make it smaller`,
     );
   }
 }
@@ -109,7 +109,7 @@ export async function pauseWork(args: Budgeted): Promise<void> {
 }
 
 export function unitWork(steps: number = WORK_LIMITS.unitSteps): Work {
-  return new Work({ of: "the scores of one unit together", steps });
+  return new Work({ of: "the scores of one scoring group", steps });
 }
 
 /** Counts work about to be done for one score, with the arguments its function was given. Throws `WorkBudgetError`. */

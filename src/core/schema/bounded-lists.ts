@@ -10,23 +10,23 @@ const MOST_ID = 2 ** 31 - 1;
 /** At most so many items, each of which `schema` then reads. */
 export function listOf<Item extends z.ZodType>(schema: Item, most: number) {
   const few = z.custom<unknown[]>((value) => Array.isArray(value) && value.length <= most, {
-    error: `is no list of at most ${most}`,
+    error: `is not a list of at most ${most}`,
   });
   return few.pipe(z.array(schema));
 }
 
 /** Of tokens: they are kept in 32 bits, where any other number would become another token's. */
 export const Ids = z.custom<readonly number[]>((value) => isListOf(value, isTokenId), {
-  error: "is no list of ids",
+  error: "is not a list of ids",
 });
 
 export const Numbers = z.custom<readonly number[]>((value) => isListOf(value, Number.isFinite), {
-  error: "is no list of numbers",
+  error: "is not a list of numbers",
 });
 
 /** Entries as vLLM and OpenAI send them for sampled tokens. */
 export const Logprobs = z.custom<readonly { readonly logprob: number }[]>((value) => isListOf(value, hasLogprob), {
-  error: "is no list of logprobs",
+  error: "is not a list of logprobs",
 });
 
 /** Whether a JSON value holds more than `most` values, itself included; no more of it is looked at than that. */

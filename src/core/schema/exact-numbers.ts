@@ -42,10 +42,10 @@ export function standIns(schema: Json, value: Json, work: Work): StandIns {
   note(schema, found, TypeError);
   const ofSchema = holdsRaw(schema);
   if (asksMultiple(schema)) {
-    throw new (ofSchema ? TypeError : IncomparableValueError)("multipleOf is not followed for numbers past 2^53");
+    throw new (ofSchema ? TypeError : IncomparableValueError)("multipleOf is not supported for numbers above 2^53");
   }
   note(value, found, IncomparableValueError);
-  work.spend(found.size * STEPS, "comparing numbers past 2^53");
+  work.spend(found.size * STEPS, "comparing numbers above 2^53");
   const sorted = [...found].sort(([, a], [, b]) => compareDigits(a.digits, b.digits));
   const doubles = new Map<string, number>();
   const names = new Map<string, string>();

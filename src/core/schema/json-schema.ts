@@ -149,7 +149,7 @@ function usable<T>(run: () => T): T {
     return run();
   } catch (thrown) {
     if (thrown instanceof WorkBudgetError || thrown instanceof IncomparableValueError) throw thrown;
-    const endless = "it refers to itself without end, or the value has too many faults";
+    const endless = "it refers to itself endlessly, or the value has too many errors";
     throw unusable(thrown instanceof RangeError ? endless : String(thrown), thrown);
   }
 }

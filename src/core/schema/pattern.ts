@@ -64,11 +64,11 @@ function spendCompiling(source: string, work: Work): void {
   const { characters, instructions } = PATTERN_LIMITS;
   if (source.length > characters) {
     const has = `has ${withThousands(source.length)} characters`;
-    throw new WorkBudgetError(`the pattern ${has}, of which it may have ${withThousands(characters)}`);
+    throw new WorkBudgetError(`the pattern ${has}, and the limit is ${withThousands(characters)}`);
   }
   const size = instructionsOf(source);
   if (size > instructions) {
-    const advice = "repeat less, or less often";
+    const advice = "use fewer or smaller repetitions";
     throw new WorkBudgetError(`the pattern has more than ${withThousands(instructions)} instructions: ${advice}`);
   }
   const count = (what: RegExp) => source.match(what)?.length ?? 0;
@@ -121,6 +121,6 @@ function compile(source: string, flags: number): RE2JS {
     return RE2JS.compile(source, flags);
   } catch (thrown) {
     if (!(thrown instanceof RE2JSException)) throw thrown;
-    throw new PatternError(`is no RE2 pattern (no look-around, no back-references): ${thrown.message}`);
+    throw new PatternError(`is not an RE2 pattern (no look-around, no back-references): ${thrown.message}`);
   }
 }

@@ -49,7 +49,7 @@ export function usableSchema(given: unknown, bytes: number): JsonObject {
   const names = namesIn(schema);
   for (const [node, path] of nodesOf(schema)) {
     if (target(schema, names, node) !== null) continue;
-    throw new TypeError(`${at(path)} refers to ${String(node["$ref"]).slice(0, 100)}, which is not in it`);
+    throw new TypeError(`${at(path)} refers to ${String(node["$ref"]).slice(0, 100)}, which does not exist`);
   }
   refuseEndless(schema, names);
   return schema;
@@ -86,7 +86,7 @@ function readKeyword(kind: Kind, value: Json, path: string): Json {
       return listOf(value, path);
     case "type":
       if ((Array.isArray(value) ? value : [value]).every((item) => TYPES.includes(item))) return value;
-      throw new TypeError(`${at(path)} is no type: ${JSON.stringify(value).slice(0, 40)}`);
+      throw new TypeError(`${at(path)} is not a type: ${JSON.stringify(value).slice(0, 40)}`);
     case "reference":
       if (typeof value === "string") return value;
       throw new TypeError(`${at(path)} is ${nounOf(value)}, not a reference`);
@@ -163,7 +163,7 @@ function refuseEndless(root: JsonObject, names: Names): void {
   const open = new Set<Json>();
   const visit = (schema: Json): void => {
     if (!isRecord(schema) || done.has(schema as Json)) return;
-    if (open.has(schema as Json)) throw new TypeError("it refers to itself without end");
+    if (open.has(schema as Json)) throw new TypeError("it refers to itself endlessly");
     const node = schema as JsonObject;
     open.add(node);
     const next = [target(root, names, node), ...IN_PLACE.flatMap((keyword) => node[keyword])];

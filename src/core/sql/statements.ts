@@ -75,15 +75,15 @@ export function requireOffered({ tokens }: Statement): void {
   const plan = asks && /^query$/i.test(tokens[1] ?? "");
   const [first = "", second = "", third = ""] = tokens.slice(plan ? 3 : Number(asks));
   for (const words of [first, `${first} ${second}`]) {
-    if (NOT_OFFERED.test(words)) throw new EnvError(`${words} is not offered here`);
+    if (NOT_OFFERED.test(words)) throw new EnvError(`${words} is not supported here`);
   }
   if (/^create virtual table$/i.test(`${first} ${second} ${third}`)) {
     throw new EnvError(
-      "virtual tables are not offered here: their work cannot be counted (json_each and json_tree can be asked)",
+      "virtual tables are not supported here: their cost cannot be estimated (json_each and json_tree are supported)",
     );
   }
   if (/^create table$/i.test(`${first} ${second}`) && computes(tokens)) {
-    throw new EnvError("computed columns are not offered here: their work cannot be counted, since every read does it");
+    throw new EnvError("computed columns are not supported here: their cost cannot be estimated");
   }
   if (/^alter table$/i.test(`${first} ${second}`) && adds(tokens)) {
     throw new EnvError("a column with a check, or a generated one, cannot be added here: create the table with it");
@@ -102,7 +102,7 @@ function adds(tokens: readonly string[]): boolean {
 }
 
 export function requireShort(query: string, params: readonly unknown[]): void {
-  if (query.includes("\0")) throw new EnvError("the query has a character of code 0");
+  if (query.includes("\0")) throw new EnvError("the query contains a NUL character");
   if (exceedsUtf8(query, LIMITS.sqlQueryBytes)) {
     throw new EnvError(`the query is over ${LIMITS.sqlQueryBytes} bytes: pass data as parameters`);
   }

@@ -93,7 +93,7 @@ class Estimate {
     const { steps, size } = this.#query(queryOf(tokens), scopeOf(NO_TEXT, new Map(), []));
     for (const name of this.#addedTo) {
       if (this.#readIn.has(name))
-        throw new SqlWorkError(`triggers add rows to ${name}, which they read: that cannot be counted`);
+        throw new SqlWorkError(`triggers add rows to ${name}, which they read: their cost cannot be estimated`);
     }
     return steps + READ * size + this.#planned;
   }
@@ -101,7 +101,7 @@ class Estimate {
   #query(query: Query, scope: Scope): Cost {
     const known = scope.known.get(query);
     if (known !== undefined) return known;
-    if (scope.open.size > LIMITS.sqlDepth) throw new SqlWorkError("views and parts of a with are nested too deep");
+    if (scope.open.size > LIMITS.sqlDepth) throw new SqlWorkError("views and with clauses are nested too deeply");
     let sum: Cost = { visits: 0, rows: 0, weight: 0, steps: 0, size: 0, tables: 0, text: NO_TEXT };
     for (const part of query.parts) {
       scope.open.set(query, sum.text);
@@ -162,7 +162,7 @@ class Estimate {
       const before = scope.open.get(part);
       if (before === undefined) sources.add(this.#query(part, scope));
       else if (parts.length > 1)
-        throw new SqlWorkError(`${name} is the name of more than one view or part of a with: rename one`);
+        throw new SqlWorkError(`${name} is the name of more than one view or with clause: rename one`);
       else sources.addRows(this.#limitOf(part), changes(handling) ? LONGEST : before);
     }
     const view = this.#catalog.view(name);
@@ -192,7 +192,7 @@ class Estimate {
     const isPlain = /^(|,|offset)$/i.test(between) && more.length === 0 && !numbers.includes(null);
     if (isPlain) return numbers.reduce<number>((sum, number) => sum + Number(number), 0);
     throw new SqlWorkError(
-      "the statement may never end: give a recursive query a limit inside its `with`, a number or a parameter, or take json_each",
+      "the statement may never end: add a limit (a number or a parameter) inside the recursive `with`, or use json_each",
     );
   }
 
@@ -244,7 +244,7 @@ class Estimate {
   #trigger(tokens: readonly string[], scope: Scope): number {
     this.#triggers += 1;
     if (this.#triggers > MOST_TRIGGERS)
-      throw new SqlWorkError("the statement sets off too many triggers to be counted");
+      throw new SqlWorkError("the statement fires too many triggers to estimate its cost");
     const query = queryOf(tokens);
     // It may make the same text longer each time.
     const grows = changes(handlingOf(tokens, () => 0)) && tokens.some((token) => /^(select|update)$/i.test(token));

@@ -61,7 +61,7 @@ function hasMoved(logprob: number, again: number | undefined): boolean {
   return again === undefined || Math.abs(again - logprob) > APART;
 }
 
-const START_LINE = "docs/vllm.md has the whole start line";
+const START_LINE = "docs/vllm.md has the full command line";
 
 /**
  * Why no run may train on what the probe saw, in words that end with what to do; null where nothing speaks against it.
@@ -70,24 +70,24 @@ export function whyUntrainable(seen: EndpointCapabilities): string | null {
   const { chat, error, token_ids, logprobs, exactness } = seen;
   if (chat && !(token_ids && logprobs)) {
     const lacking = [...(token_ids ? [] : ["token ids"]), ...(logprobs ? [] : ["logprobs"])];
-    return `training needs token ids and logprobs (vLLM gives both), and the probe got no ${lacking.join(" and no ")}`;
+    return `training needs token ids and logprobs (vLLM returns both), but the probe got no ${lacking.join(" and no ")}`;
   }
   if (exactness == null) {
-    return `it could not be asked what its logprobs are of (${error ?? "no answer"}): start the server before the run`;
+    return `its logprobs could not be checked (${error ?? "no answer"}): start the server before the run`;
   }
   return inexactness(exactness);
 }
 
 function inexactness(exact: EngineExactness): string | null {
   if (exact.refused !== null) {
-    return `it refuses a field that training sends (${exact.refused}): where the field changes nothing there, take it back with null, as in "sampling": {"extra_body": {"cache_salt": null}}`;
+    return `it rejects a field that training sends (${exact.refused}): if the server does not need the field, set it to null, as in "sampling": {"extra_body": {"cache_salt": null}}`;
   }
-  if (!exact.one_logprob_a_token) return "it gives another number of logprobs than of token ids";
+  if (!exact.one_logprob_a_token) return "it returns different numbers of logprobs and token ids";
   if (exact.logprobs_mode === "raw") {
-    return `its logprobs leave temperature and penalties out: start vLLM with --logprobs-mode processed_logprobs; ${START_LINE}`;
+    return `its logprobs do not include temperature and penalties: start vLLM with --logprobs-mode processed_logprobs; ${START_LINE}`;
   }
   if (exact.penalties === false) {
-    return `it takes no notice of repetition_penalty, so that of the model's generation config would stay: start vLLM with --generation-config vllm; ${START_LINE}. Where there is none, take the field back: "sampling": {"extra_body": {"repetition_penalty": null}}`;
+    return `it ignores repetition_penalty, so the model's generation config would apply: start vLLM with --generation-config vllm; ${START_LINE}. If there is none, set the field to null: "sampling": {"extra_body": {"repetition_penalty": null}}`;
   }
   return null;
 }

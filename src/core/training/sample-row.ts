@@ -33,7 +33,7 @@ function arrayOf<Kind extends Dtype>(dtype: Kind) {
       // Copied: bytes of a message begin anywhere, and an array only at a multiple of its element's size.
       return new TypedArray(new Uint8Array(given.data).buffer) as ArrayOf<Kind>;
     }
-    addIssue({ code: "custom", message: `is no array of ${length} ${dtype}` });
+    addIssue({ code: "custom", message: `is not an array of ${length} ${dtype}` });
     return z.NEVER;
   });
 }
@@ -192,7 +192,7 @@ function readRows(bytes: Uint8Array, encoding: SampleEncoding): unknown[] {
     const lines = asciiText(bytes).split("\n");
     return lines.filter((line) => line !== "").map((line): unknown => JSON.parse(line));
   } catch (error) {
-    throw new SampleDecodeError(`these bytes are no ${encoding}: ${String(error)}`, {
+    throw new SampleDecodeError(`these bytes are not ${encoding}: ${String(error)}`, {
       cause: error,
     });
   }

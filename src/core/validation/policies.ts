@@ -66,7 +66,7 @@ function asModel(gold: readonly Reply[] | TestModel): TestModel {
   // It comes from the author's module, where nothing may have checked its type.
   if (Array.isArray(gold)) return ({ turn }) => gold[turn] ?? gold.at(-1) ?? "";
   throw new TypeError(
-    `goldPolicy returned ${Object.prototype.toString.call(gold)}: return a list of replies, or a function that gives one`,
+    `goldPolicy returned ${Object.prototype.toString.call(gold)}: return a list of replies, or a function that returns one`,
   );
 }
 

@@ -113,7 +113,7 @@ const TOLERANCE = 1e-9;
 function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
   if (unmet.length > 0) return bad("needs", unmet);
   const listed = [...environment.needs, ...environment.rubric.judges.map((judge) => `the judge ${judge}`)];
-  return ok("needs", listed.length === 0 ? "it needs nothing" : `it needs ${listed.join(", ")}`);
+  return ok("needs", listed.length === 0 ? "no needs" : `needs ${listed.join(", ")}`);
 }
 
 function checkRows({ examples, faults }: ReadRows): Check {
@@ -124,7 +124,7 @@ function checkRows({ examples, faults }: ReadRows): Check {
 
 function checkReset(differences: readonly string[]): Check {
   if (differences.length === 0) return ok("reset", "the same seed gives the same rows and states");
-  const advice = "draw from the `random` that the dataset and can.random() give, not Math.random";
+  const advice = "use the `random` of the dataset and can.random(), not Math.random";
   return bad("reset", differences, `${advice} or Date`);
 }
 
@@ -136,20 +136,20 @@ function checkRollouts(plays: readonly Play[]): Check {
     return [play.fault, ...said].flatMap((fault) => (fault === null ? [] : at(play, fault)));
   });
   if (faults.length > 0) return bad("rollouts", faults);
-  return ok("rollouts", `${plays.length} played to their end, and no hook failed`);
+  return ok("rollouts", `${plays.length} rollouts ended, and no hook failed`);
 }
 
 function checkRestarts(plays: readonly Play[]): Check {
   const lost = plays.flatMap((play) => (play.restarted === null ? [] : at(play, play.restarted)));
   if (lost.length > 0) {
-    const advice = "keep what must last in the state, and open handles in openLive";
+    const advice = "keep persistent values in the state, and open handles in openLive";
     return bad("restarts", lost, advice);
   }
   const unsteady = plays.flatMap((play) => (play.unsteady === null ? [] : at(play, play.unsteady)));
   if (unsteady.length > 0) {
     const advice =
-      "each time it is played it differs, so nothing is known about restarts; " +
-      "keep what must last in the state, and draw from can.random()";
+      "every play differs, so restarts cannot be checked; " +
+      "keep persistent values in the state, and use can.random()";
     return warning("restarts", unsteady, advice);
   }
   return ok("restarts", "a restart after every step changes nothing");
@@ -182,15 +182,15 @@ function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIs
   if (most - least > TOLERANCE) return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
   const found = `every play scores ${text(most)}`;
   if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
-    const advice = "export goldPolicy(task) to show that something scores more";
+    const advice = "export goldPolicy(task) to show that a higher score is possible";
     return warning("variety", [found], advice);
   }
   const functions = rubric.rubrics.flatMap((one) => one.functions);
   if (functions.some((fn) => fn.group && fn.weight !== 0)) {
-    const advice = "group rewards compare rollouts of one task, and here each is alone";
+    const advice = "group rewards compare rollouts of one task, but here each task has one rollout";
     return warning("variety", [found], advice);
   }
-  return bad("variety", [found], "the rubric must tell good play from bad");
+  return bad("variety", [found], "the rubric must distinguish good rollouts from bad ones");
 }
 
 /** `exported`: the gold plays are the author's own policy. */
@@ -201,18 +201,18 @@ function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolea
     return reward === null ? [] : [{ play, reward }];
   });
   if (gold.length === 0) {
-    return skipped("gold", "no row has an answer; export goldPolicy(task) to play one that is right");
+    return skipped("gold", "no row has an answer; export goldPolicy(task) to play a correct rollout");
   }
   if (scored.length === 0) return skipped("gold", "no gold play has a reward");
   const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
   if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
   const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
   if (goldIsSure) {
-    const unless = "or export goldPolicy(task) that says it as the rubric wants it";
+    const unless = "or export goldPolicy(task) that answers in the form the rubric expects";
     const advice = "correct the rubric, or the row's answer";
     return bad("gold", found, exported ? advice : `${advice}, ${unless}`);
   }
-  const advice = "the answer was merely said: export goldPolicy(task) that plays the right way";
+  const advice = "only the answer was sent: export goldPolicy(task) that plays the whole rollout";
   return warning("gold", found, advice);
 }
 
@@ -223,7 +223,7 @@ function checkTools({ players }: AnyEnvironment): Check {
   const names = toolDefinitions.map((tool) => tool.function.name).join(", ");
   if (bare.length === 0) return ok("tools", `described: ${names}`);
   const found = bare.map((tool) => `${tool.function.name} has no description`);
-  return warning("tools", found, "the model knows nothing else about a tool");
+  return warning("tools", found, "the model needs it to use the tool");
 }
 
 /** Only listed when something is wrong: most environments hold nothing. */

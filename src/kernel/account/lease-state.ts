@@ -117,13 +117,13 @@ function grantOf(others: ShareState, asked: ShareAsk, pool: Pool, lease_until: n
 function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
-    return { state, reason: `waits for its share of the ${limit} messages that its organisation may have in a queue` };
+    return { state, reason: `waiting for a share of the organisation's ${limit} queued messages` };
   }
   if (pool === "judgements") {
-    return { state, reason: `judges wait: their organisation may have ${limit} units judged at once` };
+    return { state, reason: `judges wait: the organisation's limit is ${limit} scoring groups at once` };
   }
-  const others = permits < limit ? ", and other runs of it have them" : "";
-  return { state, reason: `the organisation may have ${limit} rollouts at once${others}` };
+  const others = permits < limit ? ", used by its other runs" : "";
+  return { state, reason: `the organisation's limit is ${limit} rollouts at once${others}` };
 }
 
 /** Runs that hold more than their share, or less while some of it is free, or do not know that others lack it. */

@@ -98,7 +98,7 @@ export async function withinPause<T>(
 ): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const cancel = after(ms, () => {
-    reject(new PausedBodyError(`it paused for ${LIMITS.bodyPauseMs / 1000} s before its end`));
+    reject(new PausedBodyError(`no bytes for ${LIMITS.bodyPauseMs / 1000} s before its end`));
   });
   try {
     return await Promise.race([piece, promise]);

@@ -86,7 +86,7 @@ export type CallOutcome<Response = ModelResponse> =
       readonly lost?: boolean;
       /** What an unusable reply took, as its endpoint counted it. */
       readonly usage?: Usage;
-      /** A reply came that was sampled and says nothing of what it took. */
+      /** A reply came that was sampled and says nothing about what it took. */
       readonly unmetered?: boolean;
       /** What of the request the endpoint refuses: a call without it may be answered. */
       readonly refuses?: string;
@@ -254,7 +254,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   if (refusal === "key_refused") return { ...failure(new AuthenticationError(message), false, null), status };
   if (refusal === "forbidden") return { ...failure(new PermissionDeniedError(message), false, null), status };
   if (status >= 300 && status < 400) {
-    const moved = `${status}: the endpoint leads elsewhere; give the address it leads to`;
+    const moved = `${status}: the endpoint redirects; use the address it redirects to`;
     return failure(new ModelError(moved), false, null);
   }
   const mayPass = status === 408 || status === 409 || status === 429 || status >= 500;
@@ -269,7 +269,7 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 }
 
 // The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of
-// a key that the server repeats: what is said here are facts about the reply, never its words.
+// a key that the server repeats: these are facts about the reply, never its words.
 
 /** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
 async function replyJson(response: Response, { api_key, signal }: Destination, room?: ReplyRoom): Promise<unknown> {
@@ -287,13 +287,13 @@ async function replyJson(response: Response, { api_key, signal }: Destination, r
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];
-      const as = withoutKey(type ?? "of no content type", api_key);
+      const as = withoutKey(type ?? "without a content type", api_key);
       throw new InvalidModelResponseError(
-        `the reply is no JSON: status ${response.status}, ${as}, ${characters} characters`,
+        `the reply is not JSON: status ${response.status}, ${as}, ${characters} characters`,
       );
     }
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw new InvalidModelResponseError("the reply is nested too deep to be read");
+    throw new InvalidModelResponseError("the reply is nested too deeply");
   }
 }
 

@@ -29,17 +29,17 @@ export function refusedAddress(
   privateToo: boolean,
   hosts: readonly string[] | null,
 ): string | null {
-  if (protocol !== "http:" && protocol !== "https:") return `${protocol} is not offered`;
-  if (username !== "" || password !== "") return "an address holds no name and no password: send a key";
+  if (protocol !== "http:" && protocol !== "https:") return `${protocol} is not supported`;
+  if (username !== "" || password !== "") return "an address must not contain a user name or password: send a key";
   if (!privateToo && !isPublicHost(hostname)) {
     return (
-      `${hostname} is not a public address: the platform calls it from its own network; ` +
-      "a deployment whose endpoints are private sets ALLOW_PRIVATE_ENDPOINTS"
+      `${hostname} is not a public address, and the platform's own network is private; ` +
+      "to allow private addresses, set ALLOW_PRIVATE_ENDPOINTS"
     );
   }
-  if (!privateToo && protocol === "http:") return `${hostname} is called by https only: anybody on the way reads http`;
+  if (!privateToo && protocol === "http:") return `${hostname} must be called over https: http is not encrypted`;
   if (hosts === null || isAmong(hosts, hostname)) return null;
-  return `${hostname} is not among the hosts that the organisation allows (allowed_hosts)`;
+  return `${hostname} is not one of the organisation's allowed hosts (allowed_hosts)`;
 }
 
 /** A network as calls may use it. `network`: a `fetch`, the runtime's or a binding's. */

@@ -100,7 +100,7 @@ async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise
   found.probed_model = modelOf(probe, found.models);
   if (found.probed_model === null) {
     const messageIn = listed.status === 200 ? "lists no models" : `${listed.status} for GET /models`;
-    throw new ProbeFailure(`${messageIn}: name one in "model" to have it asked`);
+    throw new ProbeFailure(`${messageIn}: set "model" to the one to probe`);
   }
   const { one_logprob_a_token, refuses, ...supports } = await complete(probe, found.probed_model, signal);
   found.supports = supports;
@@ -165,7 +165,7 @@ function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Omit<Complet
   if (answer.status !== 200) throw refusalOf(answer, probe);
   const extras = completionExtras(answer.body);
   if (extras === null) {
-    throw new ProbeFailure("answers, but with no chat completion: does base_url end in /v1?");
+    throw new ProbeFailure("the answer is not a chat completion: does base_url end in /v1?");
   }
   return { chat: true, ...extras, tools };
 }
@@ -173,12 +173,12 @@ function supportsOf(answer: Answer, { tools }: Rung, probe: Probe): Omit<Complet
 function refusalOf({ status, said }: Answer, { api_key }: Probe): ProbeFailure {
   const after = said === "" ? "" : `: ${said}`;
   if (status === 401 || status === 403) {
-    const why = api_key === null ? "a key is needed" : "the key was refused";
+    const why = api_key === null ? "an API key is required" : "the API key was rejected";
     return new ProbeFailure(`${status}: ${why}${after}`);
   }
   if (status === 404) return new ProbeFailure(`404 for POST /chat/completions${after}`);
   if (status >= 300 && status < 400) {
-    return new ProbeFailure(`${status}: leads elsewhere; give the address it leads to`);
+    return new ProbeFailure(`${status}: it redirects; use the address it redirects to`);
   }
   return new ProbeFailure(`${status}${after}`);
 }
@@ -241,10 +241,10 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
     const words = response.ok ? "" : text;
     return { status: response.status, body: parsed, said: saidIn(parsed, target.api_key), words };
   } catch (thrown) {
-    if (thrown instanceof LongBodyError) throw new ProbeFailure("answers with more than 4 MiB");
+    if (thrown instanceof LongBodyError) throw new ProbeFailure("the answer is over 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);
     // The runtime says no more than this of a name that no resolver knows.
-    const told = reason.startsWith("internal error") ? "no such server, or no way to it" : reason;
+    const told = reason.startsWith("internal error") ? "the host is unknown or unreachable" : reason;
     throw new ProbeFailure(`not reachable: ${told}`);
   }
 }

@@ -34,7 +34,7 @@ const KEY_REFUSED_WITH_400: readonly RegExp[] = [
   /"(?:message|error)"\s*:\s*"(?:Incorrect|Invalid) API[ -]key provided/i,
 ];
 
-/** Policies about who may call. They say nothing of the prompt, and are taken out before a text is searched. */
+/** Policies about who may call. They say nothing about the prompt, and are taken out before a text is searched. */
 const ACCESS_POLICY = new RegExp(
   String.raw`\b(?:iam|identity-based|resource(?:-based)?|session|service control|endpoint|organi[sz]ation(?:['’]?s)?|` +
     "org|access(?: control)?|conditional access|bucket|kms|key|trust|vpc|network|firewall|data|privacy|retention|" +

@@ -25,7 +25,7 @@ const KINDS: readonly { readonly names: RegExp; readonly why: string }[] = [
         "(new|output|completion|generat(ed|ion)|response)(tok|len)|tok(en)?s?(limit|max|to(generate|sample))",
       ].join("|"),
     ),
-    why: "it may take the place of sampling.max_tokens, which is the limit that is counted: use that",
+    why: "it may override sampling.max_tokens, by which the cost is limited: use that",
   },
   {
     names: new RegExp(
@@ -35,17 +35,17 @@ const KINDS: readonly { readonly names: RegExp; readonly why: string }[] = [
         "(sequence|sample|completion|choice|candidate|generation|response)s?(count|num)",
       ].join("|"),
     ),
-    why: "it may ask for more replies than are counted: use sampling.extra_body.n, or rollouts_per_example",
+    why: "it may request replies that are not counted: use sampling.extra_body.n or rollouts_per_example",
   },
   {
     names:
       /^(fallback|base|target|override)?models?(id|name|list)?$|^(?!allow).*fallbacks$|^(engine|deployment)(id|name)?$|^(preset|route)$|adapter|^lora/,
-    why: "it may call another model, whose tokens have another price: use model",
+    why: "it may call another model at other prices: use model",
   },
   {
     names:
       /^(?!disable).*search|^(tools|plugins|prediction|chattemplate|datasources|cachedcontent|previousresponseid|fileids)$|^(mmprocessor|mediaio)kwargs$/,
-    why: "nobody knows what it adds to a call: leave it out",
+    why: "its effect on the cost is unknown: remove it",
   },
 ];
 

@@ -52,7 +52,7 @@ async function linesFrom(env: Env, file: RowsFile, first: number, limit: number)
 /** Whoever finds the rows gone has read of the dataset just before it was deleted. */
 export function refusalOfRows(thrown: unknown, idOrName: string, param: string): Result<never> {
   if (!(thrown instanceof RowsMissing)) throw thrown;
-  return refuse("not_found", `the rows of dataset ${idOrName} are gone`, param);
+  return refuse("not_found", `the rows of dataset ${idOrName} are missing`, param);
 }
 
 /** A dataset by id or name. Refuses with `param` as the field at fault. */

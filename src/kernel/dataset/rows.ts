@@ -34,7 +34,7 @@ export class RowsMissing extends Error {
   override readonly name = "RowsMissing";
 
   constructor(key: string) {
-    super(`the rows of the dataset are gone: ${key}`);
+    super(`the rows of the dataset are missing: ${key}`);
   }
 }
 

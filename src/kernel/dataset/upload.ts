@@ -54,7 +54,7 @@ type Uploaded = Result<{ dataset: DatasetView; replayed: boolean }>;
 type Body = ReadableStream<Uint8Array> | null;
 
 const OPERATION = "createDataset";
-const TOO_MANY = `datasets are being uploaded here, ${LIMITS.uploadsAtOnce} at most for all: send it again`;
+const TOO_MANY = `too many uploads at once (the limit is ${LIMITS.uploadsAtOnce}): try again later`;
 
 /** Whoever sends nothing for longer has been given up. */
 const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
@@ -132,7 +132,7 @@ class Reception {
     const { idempotencyKey, allowed } = this.#options;
     if (allowed !== undefined && !(await allowed())) {
       await this.#subrequests.fetch(() => this.#env.STORE.delete(Object.values(this.#keys)));
-      return refuse("unauthorized", "this key lost its right while the rows came", null);
+      return refuse("unauthorized", "this key lost its permission during the upload", null);
     }
     const dataset = this.#rowOf(received.value);
     const key = idempotencyKey === null ? null : this.#remembered(idempotencyKey, received.value);
@@ -179,7 +179,7 @@ class Reception {
     try {
       for (const line of read()) {
         const text = textOf(line.bytes);
-        if (text === null) return invalidJson(line, "it is not UTF-8 text");
+        if (text === null) return invalidJson(line, "the file is not UTF-8 text");
         const counts = countJson(text);
         await turns.spend(this.#scope.orgId, stepsOfJson(text, counts));
         const refusal =
@@ -259,7 +259,7 @@ async function takenName(env: Env, scope: Scope, { name }: DatasetUpload): Promi
 }
 
 function nameTaken(name: string | null): Result<never> {
-  return refuse("conflict", `there is a dataset called ${name}: delete it or take another`, "name");
+  return refuse("conflict", `a dataset called ${name} already exists: delete it or use another name`, "name");
 }
 
 async function madeBefore(env: Env, scope: Scope, { idempotencyKey }: UploadOptions): Promise<Remembered | null> {
@@ -278,7 +278,7 @@ async function replay(
   if (!isSameRequest(made.request_hash, { requestHash, requestHashesBefore })) return keyReused();
   const dataset = await findDataset(env.DB, scope, { id: made.resource_id });
   if (dataset === null) {
-    const message = `what this Idempotency-Key made, ${made.resource_id}, was deleted: take another key`;
+    const message = `${made.resource_id}, created with this Idempotency-Key, was deleted: use another key`;
     return refuse("conflict", message, "Idempotency-Key");
   }
   return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: true } };

@@ -250,7 +250,7 @@ export const judgeVerdicts = sqliteTable(
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
 
 /**
- * What ended runs came to, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
+ * The results of ended runs, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
  * watches reads a few rows and not every run. Unlike a run it is never deleted.
  */
 export const totals = sqliteTable(

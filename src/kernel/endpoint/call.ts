@@ -57,7 +57,7 @@ const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
 /** `fresh`: as it is stored now, whatever this isolate remembers. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
 
-/** `address`: that its run is charged by. An endpoint that leads elsewhere by now is not called. */
+/** `address`: that its run is charged by. An endpoint that redirects by now is not called. */
 export function endpointOpener(
   env: Env,
   scope: Scope,
@@ -69,8 +69,8 @@ export function endpointOpener(
     const endpoint = await openEndpoint(env, scope, endpoint_id, now());
     if (address === undefined || placeOf(endpoint.base_url) === placeOf(address)) return endpoint;
     throw new EndpointMoved(
-      `endpoint ${endpoint_id} has another address than when the run was created, by which its tokens are charged: ` +
-        "begin another run",
+      `endpoint ${endpoint_id} changed its address after the run was created, so the run's prices no longer apply: ` +
+        "start another run",
     );
   };
 }
@@ -236,7 +236,7 @@ async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key, ...r
     const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
     return { base_url, api_key, refuses };
   } catch (cause) {
-    throw new EndpointUnusable(`the key of endpoint ${id} does not open`, { cause });
+    throw new EndpointUnusable(`the key of endpoint ${id} cannot be decrypted`, { cause });
   }
 }
 

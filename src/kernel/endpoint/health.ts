@@ -124,7 +124,10 @@ export function flowOfHealth(health: Health, now: number): RunView["flow"] {
   if (outage !== null) return { state: outage.state, reason: outage.reason };
   const window = windowOf(health, now);
   if (window === Number.POSITIVE_INFINITY) return null;
-  return { state: "rate_limited", reason: `the endpoint replies 429: ${window} rollouts at once` };
+  return {
+    state: "rate_limited",
+    reason: `the endpoint replies 429: the run is limited to ${window} rollouts at once`,
+  };
 }
 
 /** Whether replies of 429 say that there is too much at once. */

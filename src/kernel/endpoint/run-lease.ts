@@ -184,7 +184,7 @@ export function leaseFlow(lease: LeaseState, running: number, now: number): RunV
   if (grant.flow !== null || !paced || grant.permits <= running) return grant.flow;
   return {
     state: "rate_limited",
-    reason: `rpm of its endpoint leaves this run ${grant.rate} requests a minute`,
+    reason: `the endpoint's rpm limit gives this run ${grant.rate} requests a minute`,
   };
 }
 
@@ -198,7 +198,7 @@ function countMet(before: Outcomes, met: Met, now: number): Outcomes {
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
   const times = told(addLatencies(before.latencies, met.latencies));
   const counted = { ...from, ...times, calls: from.calls + calls, limited: from.limited + limited };
-  // What another try would not mend says nothing of the endpoint's health: it has answered.
+  // What another try would not mend says nothing about the endpoint's health: it has answered.
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
   if (failed) return { ...counted, streak: before.streak + 1, error: error.message };
   return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };

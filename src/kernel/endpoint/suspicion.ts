@@ -36,7 +36,7 @@ export const UNSUSPECTED: Suspicion = {
 const ROLLOUTS_TO_SUSPECT = FAILURES_TO_OPEN;
 const PROBES_TO_FIND = 3;
 const FIRST_PAUSE_MS = 500;
-/** What was said longer ago says nothing of now. */
+/** What was said longer ago says nothing about now. */
 const SAID_MS = 60_000;
 /** Less than the retries of a call take. */
 const TRUSTED_MS = 1000;

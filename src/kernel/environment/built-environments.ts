@@ -75,7 +75,7 @@ export class BuiltEnvironments {
 export async function inTime<T>(made: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new EnvError(`its build did not settle within ${ms / 1000} s`));
+    reject(new EnvError(`its build did not finish within ${ms / 1000} s`));
   }, ms);
   try {
     return await Promise.race([made, late]);

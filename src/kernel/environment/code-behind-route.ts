@@ -39,7 +39,7 @@ export async function behindRoute<T>(
 }
 
 function stopsPlatform(id: string): string {
-  return `the platform died, or hung until it was ended, again and again while ${id} was built: it is not tried again`;
+  return `building ${id} crashed or hung the platform several times: it is not tried again`;
 }
 
 /** Each an object of the store without a body. */

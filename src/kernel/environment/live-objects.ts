@@ -40,7 +40,7 @@ export function liveShare(env: Env, run: Owned, running: number, each = 1): numb
 /** Why a run has no more rollouts at once than these: the machine's limit, not the run's or its endpoint's. */
 export function ceilingReason(env: Env, rollouts: number): string {
   const { LIVE_OBJECT_CEILING: ceiling } = env;
-  return `the limit on open files of this machine allows ${ceiling} live objects, and this run ${rollouts} rollouts at once: raise it (ulimit -n) and start the platform again`;
+  return `this machine's limit on open files allows ${ceiling} live objects, but this run needs ${rollouts}: raise the limit (ulimit -n) and restart the platform`;
 }
 
 /** Notes how many a run has now; a run with none left, and none to come, counts no more. */

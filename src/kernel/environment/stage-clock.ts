@@ -165,7 +165,7 @@ export class StageClock {
       }
       this.signal.aborted = true;
       this.hangUp();
-      reject(new StageTimeoutError(`${what} did not settle within ${ms / 1000} s`, whole));
+      reject(new StageTimeoutError(`${what} did not finish within ${ms / 1000} s`, whole));
     };
     let timer = setTimeout(pass, ms);
     try {
@@ -213,5 +213,5 @@ export function refuseExit(): void {
 }
 
 function refuse(name: string): never {
-  throw new Error(`process.${name} was called: an environment has no process of its own to end`);
+  throw new Error(`process.${name} was called: an environment must not end the process`);
 }

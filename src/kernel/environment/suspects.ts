@@ -183,7 +183,7 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** What its work came to must not be lost for it: one that stays named has at most a death too many to its name. */
+  /** The result of its work must not be lost for it: one that stays named has at most a death too many to its name. */
   async #clear(ended: boolean): Promise<void> {
     try {
       await retry(() => this.#run().clear(this.#key, ended));
@@ -243,7 +243,7 @@ export function deathsOf(known: NamedEntry | null, by: { readonly boot: string; 
 
 /** Why a suspect was given up; `during`: what it did each time, as a sentence. */
 export function stoppedPlatform(during: string): string {
-  return `the platform died, or hung until it was ended, ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
+  return `the platform crashed or hung ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
 }
 
 /** Suspects of a run (src/kernel/run/suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */

@@ -13,11 +13,11 @@ import { idempotencyKeyOf, parseAs, queryOf, readJson } from "./input.ts";
 import { type ApiContext, pathParam } from "./operation.ts";
 
 export const IDEMPOTENCY_HEADER = {
-  "Idempotency-Key": "the same key and body again gives what the first made, and makes nothing",
+  "Idempotency-Key": "a repeat with the same key and body returns what the first request created",
 };
 export const CREATED_HEADERS = {
-  location: "where it is read",
-  "idempotent-replayed": "true when the key named what was already there",
+  location: "where to read it",
+  "idempotent-replayed": "true when this is a replay of an earlier request",
 };
 
 export function readQuery<Schema extends z.ZodType>({ req }: ApiContext, schema: Schema): z.output<Schema> {
@@ -83,7 +83,7 @@ export async function readCreation<Schema extends z.ZodType>(
   return { request, options: { ...repeats, now: context.var.now(), origin, payer } };
 }
 
-/** What was made, and where it is read. */
+/** What was made, and where to read it. */
 export function creationReply(
   context: ApiContext,
   { folder, status }: { readonly folder: string; readonly status: 201 | 202 },

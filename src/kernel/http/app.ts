@@ -47,9 +47,9 @@ const doorOperations: readonly Operation[] = [
     id: "getHealth",
     route: "GET /healthz",
     permission: "anybody",
-    summary: "Tell whether the platform answers",
+    summary: "Check that the platform is up",
     reply: {
-      description: "It does; 503 with `storage_full` where the disk of a local platform is full",
+      description: "It is up; 503 with `storage_full` if the disk of a local platform is full",
       schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
     },
     handle: health,
@@ -58,7 +58,7 @@ const doorOperations: readonly Operation[] = [
     id: "getOpenApi",
     route: "GET /openapi.json",
     permission: "anybody",
-    summary: "Read this reference as a document for tools",
+    summary: "Read this reference as an OpenAPI document",
     reply: { description: "OpenAPI 3.1", schema: AnyObject, example: { openapi: "3.1.0" } },
     costMs: PAGE_COST_MS,
     handle: (context) => context.body(openApiText(context), 200, { "content-type": "application/json" }),
@@ -67,9 +67,9 @@ const doorOperations: readonly Operation[] = [
     id: "getDocs",
     route: "GET /docs",
     permission: "anybody",
-    summary: "Read the reference as a page for people",
+    summary: "Read this reference as an HTML page",
     reply: {
-      description: "HTML that needs no other file",
+      description: "Self-contained HTML",
       contentType: "text/html",
       schema: null,
       example: "<!doctype html>…",
@@ -211,11 +211,11 @@ function unreadableRun(path: string): Refusal | null {
 function unknownRoute(operations: readonly Operation[], path: string): Refusal {
   const allowed = operations.map(placeOf).flatMap((place) => (patternOf(place.path).test(path) ? [place.method] : []));
   if (allowed.length === 0) {
-    return new Refusal({ code: "not_found", message: `there is nothing at ${path}`, param: null });
+    return new Refusal({ code: "not_found", message: `no such path: ${path}`, param: null });
   }
   const allow = allowed.join(", ");
   return new Refusal(
-    { code: "invalid_request", message: `${path} takes ${allow}`, param: null },
+    { code: "invalid_request", message: `${path} allows ${allow}`, param: null },
     { status: 405, headers: { allow } },
   );
 }

@@ -21,7 +21,7 @@ const LONGEST_WAIT_S = 60;
 const ManifestQuery = z.strictObject({
   max_wait_s: wholeNumber(0, LONGEST_WAIT_S)
     .default(0)
-    .describe("how long the request may wait for a batch that is not there yet")
+    .describe("how long to wait for a batch that is not ready yet")
     .meta({ example: 30 }),
   ...FORMAT_QUERY,
 });
@@ -29,7 +29,7 @@ const ObjectQuery = z.strictObject({
   format: z
     .enum(["msgpack", "jsonl"])
     .optional()
-    .describe("in another encoding than the stored one, whole: the digest is not of these bytes")
+    .describe("an encoding other than the stored one, for the whole object; the digest does not match these bytes")
     .meta({ example: "jsonl" }),
 });
 
@@ -39,9 +39,9 @@ export const batchOperations: readonly Operation[] = [
     route: `GET ${ONE}`,
     permission: ["trainer", "runs:read"],
     trainer: true,
-    summary: "Read what a batch is made of, or its rows in a trainer's own format",
+    summary: "Read a batch's manifest, or its rows in a trainer's own format",
     description:
-      "As soon as it is cut, leased or not: a trainer may read the next batch while it trains one. Of the latest generation, where the run went back: `batch_void` until it has cut the step anew. A manifest never changes; whether it is still the batch of its step says its digest beside that of the lease.\n\nWith `format` it is the batch's rows together with what they are worth, as that trainer takes them: `docs/training-data.md` tells each. A format whose trainer takes advantages (`prime-rl`, `trl`, `tinker`) is refused where the run computes none. At most 16,777,216 tokens, 4,194,304 in one object.",
+      "Available as soon as the batch is built, leased or not: a trainer may read the next batch while it trains one. After a reset it is the batch of the latest generation, and `batch_void` until that is built. A manifest never changes; compare its digest with the lease's to see whether it is still the batch of its step.\n\nWith `format` it is the batch's rows with their advantages, in that trainer's format (`docs/training-data.md`). A format that needs advantages (`prime-rl`, `trl`, `tinker`) is refused if the run computes none. At most 16,777,216 tokens, 4,194,304 in one object.",
     query: ManifestQuery,
     reply: {
       description: "The manifest, or rows",
@@ -72,11 +72,11 @@ export const batchOperations: readonly Operation[] = [
     summary: "Read one object of a batch: rows of rl.sample/1, gzipped",
     query: ObjectQuery,
     headers: {
-      Range: "the part of the bytes to give",
-      "If-None-Match": "the digest in quotes, of what you have",
+      Range: "the range of bytes to return",
+      "If-None-Match": "the digest of what you have, in quotes",
     },
     reply: {
-      description: "The bytes as they are stored; their SHA-256 is in the path",
+      description: "The bytes as stored; their SHA-256 is in the path",
       contentType: "application/gzip",
       schema: null,
       example: "…",
@@ -91,8 +91,8 @@ export const batchOperations: readonly Operation[] = [
     route: `GET ${ONE}/credits`,
     permission: ["trainer", "runs:read"],
     trainer: true,
-    summary: "Read what each sample of a batch is worth, a line each",
-    description: "In the order of the manifest's rows. A row without a line does not train.",
+    summary: "Read the credits of a batch, one line per sample",
+    description: "In the order of the manifest's rows. A row without a line is not trained on.",
     reply: {
       description: "Lines of rl.credit/1",
       contentType: "application/jsonl",
@@ -150,12 +150,12 @@ type Asked = Omit<z.output<typeof ManifestQuery>, "max_wait_s">;
 function formatQueryOf({ format, seq_len, ...share }: Asked): FormatQuery | null {
   const { ranks = 1, rank = 0 } = share;
   if (format === "prime-rl") {
-    if (seq_len === undefined) throw refused("seq_len", "prime-rl packs rows: say into how many tokens");
-    if (rank >= ranks) throw refused("ranks", `there is no rank ${rank} of ${ranks}: they count from 0`);
+    if (seq_len === undefined) throw refused("seq_len", "prime-rl packs rows: seq_len (in tokens) is required");
+    if (rank >= ranks) throw refused("ranks", `rank ${rank} does not exist: ranks go from 0 to ${ranks - 1}`);
     return { format, seq_len, ...share };
   }
   const isPacked = seq_len !== undefined || Object.values(share).some((value) => value !== undefined);
-  if (isPacked) throw refused("format", "seq_len, ranks, rank and pad_to_multiple_of are of format=prime-rl");
+  if (isPacked) throw refused("format", "seq_len, ranks, rank and pad_to_multiple_of need format=prime-rl");
   return format === undefined ? null : { format };
 }
 

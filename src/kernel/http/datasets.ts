@@ -17,15 +17,15 @@ import type { ApiContext, Operation } from "./operation.ts";
 import { listReply, PageQuery } from "./page.ts";
 
 const UploadQuery = z.strictObject({
-  name: ResourceName.optional().describe("to name it by; unique in the project").meta({ example: "gsm8k-test" }),
+  name: ResourceName.optional().describe("unique in the project").meta({ example: "gsm8k-test" }),
   environment: NonEmpty.optional()
-    .describe("id, or id@version: every row must be a task of it")
+    .describe("id, or id@version; every row is checked against its schema")
     .meta({ example: "gsm8k@1" }),
   environment_args: z.string().optional().describe("the environment's arguments, as JSON").meta({ example: "{}" }),
 });
 
 const RowQuery = z.strictObject({
-  after: wholeNumber(0).optional().describe("index of the last row of the page before").meta({ example: 99 }),
+  after: wholeNumber(0).optional().describe("index of the last row of the previous page").meta({ example: 99 }),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
@@ -36,17 +36,17 @@ export const datasetOperations: readonly Operation[] = [
     permission: "datasets:write",
     summary: "Upload rows, as JSON lines",
     description:
-      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Lines of white space are no rows. The file is checked while it is read, and the first row that is refused ends the upload with nothing kept.",
+      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Blank lines are skipped. Rows are checked as they are read; the first invalid row ends the upload, and nothing is kept.",
     query: UploadQuery,
-    headers: { "Idempotency-Key": "the same key, query and file again give the same dataset" },
+    headers: { "Idempotency-Key": "a repeat with the same key, query and file returns the same dataset" },
     body: { schema: AnyObject, example: EXAMPLE.row, contentType: "application/jsonl" },
     reply: {
       status: 201,
-      description: "The dataset, which never changes",
+      description: "The dataset; it never changes",
       schema: DatasetView,
       headers: {
-        location: "where the dataset is read",
-        "idempotent-replayed": "true when the key named a dataset that was already there",
+        location: "where to read the dataset",
+        "idempotent-replayed": "true when this is a replay of an earlier request",
       },
     },
     errors: ["invalid_row", "not_found", "conflict", "idempotency_conflict", "rate_limited"],
@@ -68,7 +68,7 @@ export const datasetOperations: readonly Operation[] = [
     id: "getDataset",
     route: "GET /v1/datasets/{id}",
     permission: "datasets:read",
-    summary: "Read what a dataset is, by id or name",
+    summary: "Read a dataset, by id or name",
     reply: { description: "The dataset", schema: DatasetView },
     handle: (context) => answer(context, context.var.services.readDataset),
   },
@@ -79,7 +79,7 @@ export const datasetOperations: readonly Operation[] = [
     summary: "Read a dataset's rows, one JSON object a line",
     query: RowQuery,
     reply: {
-      description: "One page of rows, of about 8 MiB at most; follow the link until there is none",
+      description: "One page of rows, at most about 8 MiB; follow the link until there is none",
       contentType: "application/jsonl",
       schema: DatasetRow,
       headers: { link: 'the next page, rel="next"; absent on the last' },
@@ -92,7 +92,7 @@ export const datasetOperations: readonly Operation[] = [
     permission: "datasets:write",
     summary: "Delete a dataset that no unfinished run names",
     reply: {
-      description: "It is gone; what runs have kept of its rows stays",
+      description: "Deleted; runs keep their copies of its rows",
       schema: Deleted,
       example: { object: "dataset", id: EXAMPLE.dataset },
     },
@@ -149,7 +149,7 @@ function argsOf(environment: string | undefined, text: string | undefined): Json
   if (text === undefined) return {};
   const param = "environment_args";
   if (environment !== undefined) return objectOf(text, param);
-  const message = `${param}: say which environment they are for`;
+  const message = `${param}: needs environment`;
   throw new Refusal({ code: "invalid_request", message, param });
 }
 

@@ -18,9 +18,9 @@ export const endpointOperations: readonly Operation[] = [
     find: ({ env, var: { scope } }, nameOrId) => findEndpoint(env.DB, scope, nameOrId),
     show: (_, endpoints) => endpoints.map(endpointViewOf),
     create: {
-      summary: "Name an endpoint for runs to use; it is asked once what it supports",
+      summary: "Create an endpoint for runs to use, and probe it",
       description:
-        "The probe takes at most 10 seconds and refuses nothing: what went wrong stands in `capabilities.error`.",
+        "The probe takes at most 10 seconds. If it fails, the endpoint is still created, with the error in `capabilities.error`.",
       body: { schema: EndpointRequest },
       reply: { description: "The endpoint, without its key" },
       errors: ["url_not_allowed"],
@@ -28,24 +28,24 @@ export const endpointOperations: readonly Operation[] = [
         services.createEndpoint(env, scope, request, options),
     },
     list: {
-      summary: "List endpoints; those given with a run are not among them",
+      summary: "List endpoints, except those defined inside a run",
       reply: { description: "One page of endpoints", schema: EndpointList },
       run: ({ env, var: { scope } }, page) => listEndpoints(env.DB, scope, page),
     },
     get: { summary: "Read an endpoint, by id or name", reply: { description: "The endpoint, without its key" } },
     update: {
-      summary: "Change an endpoint, by id or name: only what is named",
+      summary: "Change an endpoint, by id or name: only the given fields",
       description:
-        "Runs under way use another key or address after 5 seconds at the latest. An address on another server needs the key again, or null for none: a stored key goes nowhere but to the server it was given for. Another key or address is probed anew.",
+        "Running runs use a new key or address within 5 seconds. An address on another server needs the key again, or null for none: a stored key is only sent to the server it was given for. A new key or address is probed.",
       body: { schema: EndpointPatch, example: { api_key: "sk-gh78ij90kl12" } },
-      reply: { description: "The endpoint as it is now", example: { api_key_last4: "kl12" } },
+      reply: { description: "The changed endpoint", example: { api_key_last4: "kl12" } },
       errors: ["url_not_allowed", "conflict"],
       run: ({ env, var: { scope, services, now } }, endpoint, patch) =>
         services.changeEndpoint(env, scope, endpoint, patch, now()),
     },
     delete: {
       summary: "Delete an endpoint that no run uses any more, by id or name",
-      description: "Its key is gone for good and its name is free. Runs that used it still show it.",
+      description: "Its key is erased and its name can be reused. Runs that used it still show it.",
       errors: ["conflict"],
       run: ({ env, var: { scope, services, now } }, endpoint) => services.deleteEndpoint(env, scope, endpoint, now()),
     },
@@ -54,10 +54,10 @@ export const endpointOperations: readonly Operation[] = [
     id: "probeEndpoint",
     route: `POST ${PATH}/{id}/probe`,
     permission: "endpoints:write",
-    summary: "Ask an endpoint again what it supports",
-    headers: { "Idempotency-Key": "accepted and not needed: asking changes nothing there" },
+    summary: "Probe an endpoint again",
+    headers: { "Idempotency-Key": "accepted but not needed: a probe changes nothing at the endpoint" },
     reply: {
-      description: "The endpoint with what was found; what went wrong is capabilities.error",
+      description: "The endpoint with the result; a failure is in capabilities.error",
       schema: EndpointView,
     },
     errors: ["conflict"],

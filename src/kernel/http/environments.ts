@@ -9,7 +9,7 @@ export const environmentOperations: readonly Operation[] = [
     id: "listEnvironments",
     route: "GET /v1/environments",
     permission: "environments:read",
-    summary: "List the environments, all of them on one page",
+    summary: "List all environments, on one page",
     reply: { description: "Every environment a run may name", schema: EnvironmentList },
     handle: async (context) => {
       const data = await context.var.services.listEnvironments(context.env);

@@ -26,7 +26,7 @@ const STREAM_MS = 5 * 60_000;
 const LOOK_MS = 2500;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
-const TOO_MANY = "too many streams of events are open here: ask again";
+const TOO_MANY = "too many event streams are open: try again later";
 
 /** Shared by organisation. A quiet stream is heard of every `QUIET_MS`. */
 const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
@@ -34,7 +34,7 @@ const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
 export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
   after: EventId.default(0).describe(
-    "id of the last event seen, or the run's last_event to begin at the present; the Last-Event-ID header counts before it",
+    "id of the last event seen, or the run's last_event to start from now; the Last-Event-ID header takes precedence",
   ),
 });
 
@@ -64,14 +64,14 @@ export const eventOperations: readonly Operation[] = [
     id: "streamEvents",
     route: "GET /v1/runs/{id}/events",
     permission: "runs:read",
-    summary: "Follow a run",
+    summary: "Stream the events of a run",
     query: EventQuery,
     headers: { "Last-Event-ID": "id of the last event seen" },
     reply: {
       description: "Server-sent events, ending with run.completed, run.failed or run.cancelled",
       contentType: "text/event-stream",
       schema: RunEvent,
-      empty: "Nothing will ever follow: the run has ended and the last event was already seen",
+      empty: "No more events: the run has ended, and you have seen the last event",
     },
     handle: streamEvents,
   },

@@ -55,7 +55,7 @@ export class Guard {
       await context.res.body?.cancel();
       // Nothing of the reply goes out, its headers neither.
       context.res = undefined;
-      throw unauthorized("this key lost its right while the request was waiting");
+      throw unauthorized("this key lost its permission while the request was waiting");
     };
   }
 
@@ -102,13 +102,13 @@ function allow(context: ApiContext, caller: Caller, { permission, trainer, whole
   const permitted = needed.some((one) => permits(caller.permissions, one));
   if (permitted && !(whole === true && caller.projectId !== null)) return;
   const lacks = `this key lacks the scope ${needed.join(" or ")}`;
-  const message = permitted ? "this key is for one project, and this takes a key of the whole organisation" : lacks;
+  const message = permitted ? "this key is for one project: this request needs a key of the whole organisation" : lacks;
   throw new Refusal({ code: "forbidden", message, param: null });
 }
 
 function allowTrainer(context: ApiContext, runId: string, trainer: boolean): void {
   if (!trainer) {
-    const message = "a trainer's token is for the trainer of its run: send an API key";
+    const message = "a trainer token is valid only for the trainer of its run: send an API key";
     throw new Refusal({ code: "forbidden", message, param: null });
   }
   const id = pathParam(context, "id");

@@ -43,7 +43,7 @@ export function queryOf(url: string): Record<string, string | Record<string, str
       continue;
     }
     // Read as a number it would be 0: a page after nothing is not the page after row 0.
-    if (value === "") throw refusedParameter(name, "give it a value, or leave it out");
+    if (value === "") throw refusedParameter(name, "must not be empty: set a value or leave it out");
     plain[name] = value;
   }
   return { ...plain, ...groups };
@@ -108,7 +108,7 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
 async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
   const { stillAllowed }: Partial<ApiContext["var"]> = context.var;
   if (stillAllowed === undefined || (await stillAllowed())) return;
-  const message = "this key lost its right while the body came";
+  const message = "this key lost its permission while the body was received";
   throw new Refusal({ code: "unauthorized", message, param: null });
 }
 
@@ -171,7 +171,7 @@ function refuseOddities(value: Json, name: string): void {
 }
 
 function notAName(param: string): Refusal {
-  return new Refusal({ code: "unknown_field", message: `${param}: is not a name`, param });
+  return new Refusal({ code: "unknown_field", message: `${param}: is not a valid name`, param });
 }
 
 /** The request's `Idempotency-Key`, or null without one. */
@@ -268,7 +268,7 @@ export function brokenBody({ message, slow }: BrokenBodyError): Refusal {
 }
 
 function tooManyBodies(): Refusal {
-  const message = "too many bodies are on their way here: send it again";
+  const message = "too many request bodies are being received: try again later";
   return new Refusal({ code: "rate_limited", message, param: null });
 }
 

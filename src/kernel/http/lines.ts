@@ -47,7 +47,7 @@ export async function linesReply(context: ApiContext, make: () => Promise<Lines>
 }
 
 function tooMany(): Refusal {
-  const message = "too many pages are being read here: ask again";
+  const message = "too many pages are being read: try again later";
   return new Refusal({ code: "rate_limited", message, param: null });
 }
 

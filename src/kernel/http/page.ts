@@ -11,9 +11,9 @@ import type { ApiContext } from "./operation.ts";
 export const IdCursor = z.string().regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" });
 
 export const PageQuery = z.strictObject({
-  after: IdCursor.optional().describe("id of the last object of the page before"),
+  after: IdCursor.optional().describe("id of the last object of the previous page"),
   limit: PageLimit,
-  order: z.enum(["asc", "desc"]).default("desc").describe("by time of creation"),
+  order: z.enum(["asc", "desc"]).default("desc").describe("by creation time"),
 });
 
 /** A page of what is stored of a kind, as its query asks; `find` gives the row that the page comes after. */

@@ -29,7 +29,7 @@ export async function pageReply(context: ApiContext, status: 200 | 404 = 200): P
 
 async function readShell({ ASSETS }: Env): Promise<string> {
   const reply = await ASSETS.fetch("https://assets/index.html");
-  if (!reply.ok) throw new Error(`the page was not built: its index.html is ${reply.status}`);
+  if (!reply.ok) throw new Error(`the page was not built: reading its index.html gave ${reply.status}`);
   return await reply.text();
 }
 

@@ -9,10 +9,10 @@ export const resealOperations: readonly Operation[] = [
     route: "POST /v1/reseal",
     permission: "operator",
     reach: "organization",
-    summary: "Seal what is kept sealed under the current ROLLCALL_SECRET",
+    summary: "Re-encrypt sealed values under the current ROLLCALL_SECRET",
     description:
-      "Up to 100 values a call, of all organisations: ask again with `after` until `next` is null. One that does not " +
-      "open is named and passed over. Once `remaining` is 0, nothing sealed needs `ROLLCALL_SECRETS_BEFORE` any more. " +
+      "Up to 100 values a call, of all organisations: repeat with `after` until `next` is null. A value that cannot " +
+      "be decrypted is named and skipped. Once `remaining` is 0, `ROLLCALL_SECRETS_BEFORE` is no longer needed. " +
       "No value leaves the deployment.",
     query: ResealQuery,
     reply: { description: "What this call did, and what is left to do", schema: Resealed },

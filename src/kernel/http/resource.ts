@@ -101,7 +101,7 @@ export function resourceOperations<Row extends Position, Request extends z.ZodTy
     },
     {
       ...{ id: `delete${name}`, route: `DELETE ${path}/{id}`, ...write, ...remove },
-      reply: { description: "It is gone", schema: Deleted, example: { object: objectOf(noun), id: example } },
+      reply: { description: "Deleted", schema: Deleted, example: { object: objectOf(noun), id: example } },
       handle: handle.remove,
     },
   ];

@@ -15,7 +15,7 @@ const EXPORT_COST_MS = 20;
 
 const ResultQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
-  after: wholeNumber(0).default(0).describe("as the link to this page has it"),
+  after: wholeNumber(0).default(0).describe("taken from the link to this page"),
   limit: wholeNumber(1, LIMITS.resultsPerPage).default(100),
 });
 
@@ -49,7 +49,7 @@ export const resultOperations: readonly Operation[] = [
     permission: "rollouts:read",
     summary: "Export a run's rollouts as rows for training, one JSON object a line",
     description:
-      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts whose rewards differ, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl, those without a score too unless a filter asks for one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls cannot be written so is left out, and `x-left-out` says how many and why. Of each slot the latest attempt counts. All pages are of the moment at which the first was asked for; one may hold nothing and still have a link to the next.",
+      "`sft`: the whole conversation of each scored rollout. `dpo`: pairs of one task's rollouts with different rewards, the best with the worst, the second best with the second worst. `verifiers`: the lines of its results.jsonl; rollouts without a score are included unless a filter needs one. In `sft` and `dpo` the arguments of a tool call are an object; a rollout whose calls do not fit that is left out, and `x-left-out` says how many and why. The latest attempt of each slot counts. All pages show the state at the time of the first request; a page may be empty and still have a link to the next.",
     query: ExportQuery,
     reply: {
       description: "One page of rows; follow the link until there is none",
@@ -58,7 +58,7 @@ export const resultOperations: readonly Operation[] = [
       headers: {
         link: 'the next page, rel="next"; absent on the last',
         "x-left-out":
-          "what this page left out, as JSON `{rows, reasons: {name: rows}, rollouts: [id]}`; absent where that is nothing",
+          "what this page left out, as JSON `{rows, reasons: {name: rows}, rollouts: [id]}`; absent if nothing",
       },
     },
     errors: ["in_progress", "rate_limited"],
@@ -70,9 +70,9 @@ export const resultOperations: readonly Operation[] = [
     permission: "runs:read",
     summary: "Compare a run with a baseline, task by task",
     description:
-      "Tasks are matched by the content of their rows, whatever their order; each counts once, by the mean of its scored rollouts. Runs that still go on are compared by what they have scored. `conflict`: no task is scored in both.",
+      "Tasks are matched by the content of their rows, in any order; each counts once, by the mean of its scored rollouts. Runs that have not ended are compared by what they have scored so far. `conflict`: no task is scored in both.",
     query: CompareQuery,
-    reply: { description: "The paired difference, and one page of the tasks asked for", schema: RunComparison },
+    reply: { description: "The paired difference, and one page of tasks", schema: RunComparison },
     errors: ["conflict"],
     handle: (context) => answer(context, context.var.services.compareRuns, readQuery(context, CompareQuery)),
   },
@@ -80,10 +80,10 @@ export const resultOperations: readonly Operation[] = [
     id: "listMetrics",
     route: "GET /v1/runs/{id}/metrics",
     permission: "runs:read",
-    summary: "Read a training run's series by step; an eval has none",
+    summary: "Read the metrics of a training run by step; an eval has none",
     query: MetricsQuery,
     reply: {
-      description: "One page of steps, the first one first; `last_id` is the next `after_step`",
+      description: "One page of steps, earliest first; `last_id` is the next `after_step`",
       schema: StepMetricsList,
     },
     handle: readSteps,

@@ -27,9 +27,9 @@ export const rolloutListOperations: readonly Operation[] = [
     permission: "rollouts:read",
     summary: "List a run's rollouts, in flight and ended: filtered, sorted, page by page",
     description:
-      "`filter` is the language of docs/filter.md, as in `reward<0.5 error:provider -truncated:true`. A list goes on behind a rollout's place in the order: one that gets its number meanwhile may be missed, or come twice. The first list that sorts by a number, or names an error, a stop, a task or an example, makes an index of that run.",
+      "`filter` uses the language of docs/filter.md, as in `reward<0.5 error:provider -truncated:true`. A page starts after a rollout's position in the order: a rollout whose value changes between pages may be missed or listed twice. The first list that sorts by a number, or filters by error, stop, task or example, builds an index of that run.",
     query: RolloutQuery,
-    reply: { description: "One page of them; `last_id` is the next `after`", schema: RolloutSummaryList },
+    reply: { description: "One page; `last_id` is the next `after`", schema: RolloutSummaryList },
     handle: (context) => answer(context, context.var.services.listRollouts, readQuery(context, RolloutQuery)),
   },
   {
@@ -37,9 +37,9 @@ export const rolloutListOperations: readonly Operation[] = [
     route: "GET /v1/runs/{id}/groups",
     costMs: LIST_COST_MS,
     permission: "rollouts:read",
-    summary: "List a run's groups with what their rollouts came to",
+    summary: "List a run's groups with the results of their rollouts",
     query: GroupQuery,
-    reply: { description: "One page of them; `last_id` is the next `after`", schema: GroupSummaryList },
+    reply: { description: "One page; `last_id` is the next `after`", schema: GroupSummaryList },
     handle: (context) => answer(context, context.var.services.listGroups, readQuery(context, GroupQuery)),
   },
   {
@@ -58,7 +58,7 @@ export const rolloutListOperations: readonly Operation[] = [
     route: "GET /v1/runs/{id}/histogram",
     costMs: LIST_COST_MS,
     permission: "rollouts:read",
-    summary: "Count a run's rollouts by a number of theirs, in bins",
+    summary: "Count a run's rollouts in bins of one of their numbers",
     query: HistogramQuery,
     reply: { description: "The bins, and how many rollouts are in none", schema: Histogram },
     handle: (context) => answer(context, context.var.services.readHistogram, readQuery(context, HistogramQuery)),

@@ -31,7 +31,7 @@ const CREATE_ERRORS = [
   ...(["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const),
   ...(["max_tokens_required", "prices_required"] as const),
 ] as const;
-const NOT_NEEDED = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
+const NOT_NEEDED = { "Idempotency-Key": "accepted but not needed: the request is idempotent" };
 
 const RunQuery = z.strictObject({
   kind: z.enum(RUN_KINDS).optional(),
@@ -43,7 +43,7 @@ const RunQuery = z.strictObject({
     .describe("id, or id@version; version 1 includes 1.0.2")
     .meta({ example: "gsm8k@1" }),
   metadata: Metadata.optional()
-    .describe("metadata[key]=value, once per pair that must be there")
+    .describe("metadata[key]=value, once per pair that must match")
     .meta({ example: { branch: "main" } }),
   ...PageQuery.shape,
 });
@@ -62,11 +62,11 @@ export const runOperations: readonly Operation[] = [
     summary: "Start a run",
     headers: IDEMPOTENCY_HEADER,
     description:
-      "`kind: eval` (the default) plays and scores so many tasks; `kind: training` goes on handing scored batches to a trainer. The reply to the latter holds the trainer's token and push secret, once.",
+      "`kind: eval` (the default) plays and scores a number of tasks; `kind: training` hands scored batches to a trainer until it is done. Only the reply to this request holds the trainer's token and push secret.",
     body: { schema: CreateRun },
     reply: {
       status: 202,
-      description: "Accepted; the run goes on by itself",
+      description: "Accepted; the run has started",
       schema: CreatedRun,
       example: {
         ...{ kind: "training", name: null, status: "queued", environment: { id: "calculator" } },
@@ -82,12 +82,12 @@ export const runOperations: readonly Operation[] = [
     id: "previewRun",
     route: "POST /v1/runs/preview",
     permission: "runs:write",
-    summary: "Tell what a run would probably cost; nothing is begun",
+    summary: "Estimate the cost of a run without starting it",
     description:
-      "The body is that of `POST /v1/runs`, and what would be refused there is refused here. What is expected comes from runs of the project that have ended, so it is null before the first.",
+      "The body is that of `POST /v1/runs`, and is checked in the same way. The estimate comes from ended runs of the project, so it is null before the first.",
     headers: NOT_NEEDED,
     body: { schema: CreateRun },
-    reply: { description: "What is expected", schema: RunPreview },
+    reply: { description: "The estimate", schema: RunPreview },
     errors: CREATE_ERRORS,
     handle: previewOne,
   },
@@ -95,7 +95,7 @@ export const runOperations: readonly Operation[] = [
     id: "listRuns",
     route: "GET /v1/runs",
     permission: "runs:read",
-    summary: "List runs; what they count may lag a few seconds behind",
+    summary: "List runs; their counts may lag a few seconds behind",
     query: RunQuery,
     reply: { description: "One page of runs", schema: RunList },
     handle: listRunPage,
@@ -114,8 +114,8 @@ export const runOperations: readonly Operation[] = [
     urgent: true,
     route: "POST /v1/runs/{id}/cancel",
     permission: "runs:write",
-    summary: "End a run early; asking again changes nothing",
-    headers: { "Idempotency-Key": "accepted and not needed: cancelling twice is cancelling once" },
+    summary: "Cancel a run; repeating changes nothing",
+    headers: { "Idempotency-Key": "accepted but not needed: cancelling is idempotent" },
     reply: {
       description: "The run; calls in flight are aborted and still report their usage",
       schema: RunView,
@@ -127,17 +127,17 @@ export const runOperations: readonly Operation[] = [
     id: "updateRun",
     route: "PATCH /v1/runs/{id}",
     permission: "runs:write",
-    summary: "Change a run while it goes on: how many rollouts at once, its name, its metadata",
+    summary: "Change a run while it runs: max_concurrent, name or metadata",
     body: { schema: RunPatch.meta({ id: "RunPatch" }) },
-    reply: theRun("The run with what was changed; max_concurrent counts from now on", { max_concurrent: 64 }),
+    reply: theRun("The changed run; max_concurrent applies from now on", { max_concurrent: 64 }),
     handle: async (context) => answer(context, context.var.services.changeRun, await readBody(context, RunPatch)),
   },
   {
     id: "pauseRun",
     route: "POST /v1/runs/{id}/pause",
     permission: "runs:write",
-    summary: "Dispatch nothing more until the run is resumed",
-    description: "What runs finishes. An ended run stays as it is.",
+    summary: "Pause a run: dispatch nothing until it is resumed",
+    description: "Rollouts in flight finish. An ended run stays as it is.",
     headers: NOT_NEEDED,
     reply: theRun("The run", { status: "paused", flow: { state: "paused", reason: "user" } }),
     handle: (context) => answer(context, context.var.services.pauseRun),
@@ -146,7 +146,7 @@ export const runOperations: readonly Operation[] = [
     id: "resumeRun",
     route: "POST /v1/runs/{id}/resume",
     permission: "runs:write",
-    summary: "Go on with a paused run",
+    summary: "Resume a paused run",
     headers: NOT_NEEDED,
     reply: theRun("The run"),
     handle: (context) => answer(context, context.var.services.resumeRun),
@@ -156,12 +156,12 @@ export const runOperations: readonly Operation[] = [
     route: "POST /v1/runs/{id}/retry",
     costMs: RUN_COST_MS,
     permission: "runs:write",
-    summary: "Try again what failed or has no score",
+    summary: "Retry the rollouts that failed or have no score",
     description:
-      "Each gets another attempt in its slot, a rollout of its own; the one before keeps how it ended and counts no more in the report. An ended run goes on, with what it had not dispatched; a cancelled one stays so.",
+      "Each gets a new attempt in its slot, as a new rollout; the earlier attempt keeps its outcome but no longer counts in the report. An ended run continues, with the rollouts that it had not dispatched; a cancelled run cannot.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: RetryRequest.meta({ id: "RetryRequest" }) },
-    reply: theRun("The run; planned has grown by the attempts to come"),
+    reply: theRun("The run; planned now includes the new attempts"),
     errors: ["conflict", "in_progress", "idempotency_conflict"],
     handle: async (context) => {
       const { request, options } = await readCreation(context, RetryRequest);
@@ -173,11 +173,11 @@ export const runOperations: readonly Operation[] = [
     route: "POST /v1/runs/{id}/release-lost-calls",
     permission: "billing:write",
     whole: true,
-    summary: "Release what a run's cap holds for lost calls: an owner says that they cost nothing",
+    summary: "Release what a run's cap reserves for lost calls: an owner confirms that they cost nothing",
     description:
-      "For a key of the whole organisation. What is held for rollouts and judges that have ended counts against `max_cost_micros` no more; what is under way keeps what it was let out. The audit log says who released how much. A run that its cap ended may be retried afterwards. If it turns out later what such a call took, that counts as spent, even beyond the cap, and nothing more begins.",
+      "Needs a key of the whole organisation. Reservations for rollouts and judges that have ended no longer count against `max_cost_micros`; those for work in flight stay. The audit log records who released how much. A run that ended at its cap can be retried afterwards. If the cost of such a call becomes known later, it counts as spent, even beyond the cap, and nothing more is started.",
     headers: NOT_NEEDED,
-    reply: theRun("The run; with nothing held it stays as it is"),
+    reply: theRun("The run; unchanged if nothing was reserved"),
     handle: releaseOne,
   },
   {
@@ -185,14 +185,14 @@ export const runOperations: readonly Operation[] = [
     route: "POST /v1/runs/{id}/rescore",
     costMs: RUN_COST_MS,
     permission: "runs:write",
-    summary: "Score what an ended run left behind with another rubric, in a run of its own",
+    summary: "Score the rollouts of an ended run with another rubric, in a new run",
     description:
-      "Its rollouts take over the stored trajectories, one for each place of the run: the policy is not called, judges are. What had failed there ends here as it did.",
+      "The new run copies the stored trajectories, one per slot: the policy is not called, judges are. Rollouts that failed there fail here in the same way.",
     headers: IDEMPOTENCY_HEADER,
     body: { schema: RescoreRequest.meta({ id: "RescoreRequest" }) },
     reply: {
       status: 202,
-      description: "The new run; it goes on by itself",
+      description: "The new run, already started",
       schema: RunView,
       example: { status: "queued", name: "stricter", rescored_from: EXAMPLE.run },
       headers: CREATED_HEADERS,
@@ -205,9 +205,9 @@ export const runOperations: readonly Operation[] = [
     route: "GET /v1/runs/{id}/audit",
     costMs: AUDIT_COST_MS,
     permission: "runs:read",
-    summary: "Compare what four records say of a run, and name what differs",
-    description: "The run's counters, its rows counted anew, its row in the database, and the stored trajectories.",
-    reply: { description: "What each says; `holds` is true when nothing differs", schema: RunAudit },
+    summary: "Check the four records of a run against each other",
+    description: "The run's counters, a recount of its rows, its row in the database, and the stored trajectories.",
+    reply: { description: "What each says, and the differences; `holds` is true if there are none", schema: RunAudit },
     handle: (context) => answer(context, context.var.services.auditRun, context.var.now()),
   },
 ];

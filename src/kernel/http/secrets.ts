@@ -15,7 +15,7 @@ export const secretOperations = resourceOperations({
   find: ({ env, var: { scope } }, nameOrId) => findSecret(env.DB, scope, nameOrId),
   show: (_, secrets) => secrets.map(secretViewOf),
   create: {
-    summary: "Store a value for environments that need secret:NAME",
+    summary: "Create a secret for environments that need secret:NAME",
     body: { schema: SecretRequest, example: { name: "SEARCH_KEY", value: "ab12cd34ef56" } },
     reply: WITHOUT_VALUE,
     run: ({ env, var: { scope, services } }, request, options) => services.createSecret(env, scope, request, options),
@@ -25,10 +25,10 @@ export const secretOperations = resourceOperations({
     reply: { description: "One page of secrets, without their values", schema: SecretList },
     run: ({ env, var: { scope } }, page) => listSecrets(env.DB, scope, page),
   },
-  get: { summary: "Read when a secret was set, by id or name", reply: WITHOUT_VALUE },
+  get: { summary: "Read a secret's metadata, by id or name", reply: WITHOUT_VALUE },
   update: {
-    summary: "Set another value, by id or name",
-    description: "Rollouts under way know it after 5 seconds at the latest.",
+    summary: "Change the value of a secret, by id or name",
+    description: "Rollouts in flight use it within 5 seconds.",
     body: { schema: SecretPatch, example: { value: "gh78ij90kl12" } },
     reply: WITHOUT_VALUE,
     run: ({ env, var: { scope, services, now } }, secret, { value }) =>
@@ -36,7 +36,7 @@ export const secretOperations = resourceOperations({
   },
   delete: {
     summary: "Delete a secret, by id or name",
-    description: "A rollout that asks for it from then on (after 5 seconds at the latest) fails: environment.",
+    description: "Within 5 seconds, a rollout that asks for it fails: environment.",
     run: async ({ env, var: { scope } }, { id }) => ({ ok: true, value: await deleteSecret(env.DB, scope, id) }),
   },
 });

@@ -25,12 +25,12 @@ import { type ApiContext, type Operation, pathParam } from "./operation.ts";
 
 const ONE = "/v1/leases/{id}";
 const FOLDER = "/v1/runs/{id}/weight-versions";
-const AGAIN = { "Idempotency-Key": "accepted and not needed: asking twice is asking once" };
-const NO_HARM = { "Idempotency-Key": "accepted and not needed: asking twice does no harm" };
+const AGAIN = { "Idempotency-Key": "accepted but not needed: the request is idempotent" };
+const NO_HARM = { "Idempotency-Key": "accepted but not needed: a repeat does no harm" };
 const Kept = z.object({ expires_at: z.int().meta({ example: 1_795_303_800 }) });
 /** In seconds; a day at most. */
 const RotateTokenQuery = z.strictObject({
-  overlap_s: wholeNumber(0, 86_400).default(3600).describe("how long the token before this one still works"),
+  overlap_s: wholeNumber(0, 86_400).default(3600).describe("how long the previous token still works"),
 });
 const GivenBack = z.object({ state: z.enum(["ready", "dead"]) });
 
@@ -41,12 +41,12 @@ export const trainerOperations: readonly Operation[] = [
     route: "POST /v1/runs/{id}/trainer/register",
     permission: "trainer",
     trainer: true,
-    summary: "Begin to train a run, or come back with a checkpoint",
+    summary: "Register a trainer, for the first time or with a checkpoint",
     description:
-      "Each registration has an epoch of its own, and calls with an earlier one get `epoch_fenced`. `last_acked` counts as acknowledged, should its ack have been lost. With weights older than those published it is a `conflict` that names `published`, until `reset_to` says that everything sampled since is to be void.",
+      "Each registration gets a new epoch, and calls with an earlier one get `epoch_fenced`. `last_acked` counts as acknowledged even if its ack was lost. With weights older than those published, the answer is a `conflict` that names `published`, unless `reset_to` voids everything sampled since.",
     headers: NO_HARM,
     body: { schema: RegisterRequest },
-    reply: { description: "The epoch every later call names, and the step to ask for", schema: Registered },
+    reply: { description: "The epoch that later calls must send, and the next step", schema: Registered },
     errors: ["version_ahead", "conflict", "run_finished"],
     handle: (context) =>
       askTrainer(context, RegisterRequest, (trainer, { protocol: _, ...asked }) => trainer.register(asked)),
@@ -57,16 +57,16 @@ export const trainerOperations: readonly Operation[] = [
     route: "POST /v1/runs/{id}/trainer/lease",
     permission: "trainer",
     trainer: true,
-    summary: "Take the next batch; the request waits until there is one",
+    summary: "Lease the next batch; the request waits until there is one",
     description:
-      "Batches come in the order of their steps, one at a time. Asked again by the same trainer while it has the lease, it is the same lease.",
+      "Batches come in the order of their steps, one at a time. A trainer that already has a lease gets the same lease.",
     headers: NO_HARM,
     body: { schema: LeaseRequest },
     reply: {
       description: "The batch, until the lease ends",
       schema: Leased,
       empty:
-        "There is none yet: `x-queue-state` says why (`waiting_for_rollouts`, `paused`, `draining`), `retry-after` when to ask again",
+        "There is none yet: `x-queue-state` says why (`waiting_for_rollouts`, `paused`, `draining`), `retry-after` when to retry",
     },
     errors: ["epoch_fenced", "step_mismatch", "conflict", "run_finished"],
     handle: leaseOne,
@@ -76,13 +76,13 @@ export const trainerOperations: readonly Operation[] = [
     urgent: true,
     route: "POST /v1/runs/{id}/trainer/token",
     permission: "runs:write",
-    summary: "Make another token for the run's trainer",
+    summary: "Create a new token for the run's trainer",
     description:
-      "The one before works for another hour, or as `overlap_s` says: 0 ends it within 5 s. Those before that end at once. Asked twice, it makes two.",
+      "The previous token works for another hour, or for `overlap_s`; 0 ends it within 5 s. Older ones end at once. Each request creates a token.",
     query: RotateTokenQuery,
-    headers: { "Idempotency-Key": "accepted and not looked at: a token is shown once" },
+    headers: { "Idempotency-Key": "accepted but ignored: a token is shown once" },
     reply: {
-      description: "The token, shown this once; what offers are signed by stays as it is",
+      description: "The token, shown only here; the secret that signs offers does not change",
       schema: TrainerSecrets,
     },
     handle: (context) => {
@@ -96,10 +96,10 @@ export const trainerOperations: readonly Operation[] = [
     route: `POST ${ONE}/heartbeat`,
     permission: "trainer",
     trainer: true,
-    summary: "Keep a lease: the trainer is at work on its batch",
+    summary: "Extend a lease (heartbeat)",
     headers: AGAIN,
     body: { schema: HeartbeatRequest },
-    reply: { description: "When it ends without another heartbeat", schema: Kept },
+    reply: { description: "When the lease ends without another heartbeat", schema: Kept },
     errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "run_finished"],
     handle: (context) =>
       askLease(context, HeartbeatRequest, (trainer, lease, asked) => trainer.heartbeat(lease, asked)),
@@ -110,12 +110,12 @@ export const trainerOperations: readonly Operation[] = [
     route: `POST ${ONE}/ack`,
     permission: "trainer",
     trainer: true,
-    summary: "Say that the batch is trained, and in the checkpoint",
+    summary: "Acknowledge a batch: it is trained and in the checkpoint",
     description:
-      "Said again under the same lease, it is answered the same. A lease that has ended meanwhile still counts, unless its batch was handed out again. `metrics` stand in the run's series under `trainer/`; a bare NaN or Infinity is null there, and named in `not_finite`.",
+      "A repeat under the same lease gets the same answer. A lease that has expired still counts, unless its batch was leased again. `metrics` appear in the run's series under `trainer/`; a bare NaN or Infinity becomes null, and is named in `not_finite`.",
     headers: AGAIN,
     body: { schema: AckRequest },
-    reply: { description: "The step to ask for next", schema: Acked },
+    reply: { description: "The next step", schema: Acked },
     errors: ["epoch_fenced", "lease_lost", "wrong_lease_token", "wrong_batch", "conflict"],
     handle: ackOne,
   },
@@ -125,12 +125,12 @@ export const trainerOperations: readonly Operation[] = [
     route: `POST ${ONE}/nack`,
     permission: "trainer",
     trainer: true,
-    summary: "Give a batch back untrained",
+    summary: "Return a batch untrained",
     description:
-      "It is handed out again, with `attempt` one higher (`shutdown` costs none). After `max_attempts`, or when not `retryable`, it is dead and the run pauses with the reason.",
+      "It is leased again, with `attempt` one higher (not after `shutdown`). After `max_attempts`, or if not `retryable`, the batch is dead and the run pauses with the reason.",
     headers: AGAIN,
     body: { schema: NackRequest },
-    reply: { description: "What became of the batch", schema: GivenBack },
+    reply: { description: "The state of the batch", schema: GivenBack },
     errors: ["epoch_fenced", "lease_lost", "wrong_lease_token"],
     handle: (context) => askLease(context, NackRequest, (trainer, lease, asked) => trainer.nack(lease, asked)),
   },
@@ -144,12 +144,12 @@ export const weightOperations: readonly Operation[] = [
     route: `POST ${FOLDER}`,
     permission: ["trainer", "engine"],
     trainer: true,
-    summary: "Tell what became of a weight version",
+    summary: "Report the state of a weight version",
     description:
-      "`published`: it is there, and whatever waited for it goes on. `applied`: a replica serves it, and new groups are sampled by the least version applied. Both come after the acknowledgement of their batch, or of a pushed one before the answer to its offer. `pending` and `failed` are only kept. Versions grow within an epoch; saying the same again changes nothing.",
+      "`published`: the weights are available, and rollouts that waited for them continue. `applied`: a replica serves it; new groups are sampled by the lowest version applied. Report both after the acknowledgement of their batch, or for a pushed batch before the answer to its offer. `pending` and `failed` are only recorded. Versions increase within an epoch; a repeat changes nothing.",
     headers: AGAIN,
     body: { schema: WeightVersionReport },
-    reply: { description: "The versions after it", schema: WeightVersions },
+    reply: { description: "The versions after the report", schema: WeightVersions },
     errors: ["epoch_fenced", "version_ahead", "conflict"],
     handle: reportWeights,
   },
@@ -158,7 +158,7 @@ export const weightOperations: readonly Operation[] = [
     route: `GET ${FOLDER}`,
     permission: ["trainer", "engine", "runs:read"],
     trainer: true,
-    summary: "Read which weight versions there are, and which replica serves which",
+    summary: "Read the weight versions, and which replica serves which",
     reply: { description: "The versions", schema: WeightVersions },
     handle: (context) => answer(context, context.var.services.readWeightVersions),
   },
@@ -195,13 +195,12 @@ async function allowEngine(
 ): Promise<void> {
   const served = state === "applied" || state === "failed";
   if (!served || replica === undefined) {
-    const message =
-      "a key without the scope trainer reports what a replica serves: state applied or failed, and replica";
+    const message = "a key without the scope trainer may only report the state applied or failed, with replica";
     throw new Refusal({ code: "forbidden", message, param: served ? "replica" : "state" });
   }
   const { published } = await ask(context, context.var.services.readWeightVersions);
   if (version <= published) return;
-  const message = `version ${version} is not published yet: the trainer says so first`;
+  const message = `version ${version} is not published yet: the trainer has to report that first`;
   throw new Refusal({ code: "version_ahead", message, param: "version" });
 }
 

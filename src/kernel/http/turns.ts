@@ -8,14 +8,14 @@ import { type Operation, pathParam } from "./operation.ts";
 
 /** No rollout has so many turns. */
 const MOST_TURNS = 1_000_000_000;
-const After = wholeNumber(0, MOST_TURNS).optional().describe("turns behind this one; default: from the first");
+const After = wholeNumber(0, MOST_TURNS).optional().describe("turns after this one; default: from the first");
 
 const TurnsQuery = z.strictObject({
   after: After,
   before: wholeNumber(0, MOST_TURNS)
     .optional()
     .describe(
-      "turns before this one; without `after` the last of them, and `has_more` says whether there are any before these",
+      "turns before this one; without `after` the last ones, and `has_more` says whether there are earlier ones",
     )
     .meta({ example: 40 }),
   limit: wholeNumber(1, LIMITS.turnsPerPage).default(20),
@@ -25,15 +25,13 @@ const OutlineQuery = z.strictObject({
   limit: wholeNumber(1, LIMITS.outlinePerPage).default(1000),
 });
 const TokensQuery = z.strictObject({
-  after: wholeNumber(0, LIMITS.tokensPerCall).default(0).describe("sampled ids that are passed over"),
-  prompt_after: wholeNumber(0, LIMITS.tokensPerCall)
-    .default(0)
-    .describe("ids of the prompt's suffix that are passed over"),
+  after: wholeNumber(0, LIMITS.tokensPerCall).default(0).describe("sampled ids to skip"),
+  prompt_after: wholeNumber(0, LIMITS.tokensPerCall).default(0).describe("ids of the prompt's suffix to skip"),
   limit: wholeNumber(1, LIMITS.tokensPerPage).default(2000).describe("of each"),
 });
 
 const CUT =
-  "Of each text there are the first 10,000 UTF-16 units and the `length` of the whole, of each list in a turn the first 100; `GET …/turns/{turn}` has all of one.";
+  "Texts are cut to the first 10,000 UTF-16 units, with the full `length`, and lists in a turn to the first 100; `GET …/turns/{turn}` returns one turn in full.";
 
 export const turnOperations: readonly Operation[] = [
   {
@@ -42,7 +40,7 @@ export const turnOperations: readonly Operation[] = [
     permission: "rollouts:read",
     summary: "Read a rollout without its texts: outcome, scores, errors, usage, how many turns",
     reply: {
-      description: "All of the rollout but prompt, completion, turns and state",
+      description: "The rollout without prompt, completion, turns and state",
       schema: RolloutHead,
     },
     handle: (context) => answer(context, context.var.services.readRolloutHead),
@@ -51,10 +49,10 @@ export const turnOperations: readonly Operation[] = [
     id: "listTurns",
     route: "GET /v1/rollouts/{id}/turns",
     permission: "rollouts:read",
-    summary: "Read a rollout's turns by pages, from the first or from the last",
-    description: `${CUT} A page has no more than 4 MiB of storage, but one turn at least. \`?before=\` with a number that is large enough gives the last page. Before the rollout is done, you read what is stored of it so far.`,
+    summary: "Read a rollout's turns in pages, from the first or the last",
+    description: `${CUT} A page holds at most 4 MiB of stored turns, but at least one turn. \`?before=\` with a large enough number returns the last page. Before the rollout is done, the answer is what is stored so far.`,
     query: TurnsQuery,
-    reply: { description: "One page of turns, the first one first", schema: TurnPage },
+    reply: { description: "One page of turns, earliest first", schema: TurnPage },
     handle: (context) => {
       const { after = null, before = null, limit } = readQuery(context, TurnsQuery);
       return answer(context, context.var.services.readTurns, { after, before, limit });
@@ -64,7 +62,7 @@ export const turnOperations: readonly Operation[] = [
     id: "getTurn",
     route: "GET /v1/rollouts/{id}/turns/{turn}",
     permission: "rollouts:read",
-    summary: "Read one turn whole, with the environment's state after it",
+    summary: "Read one turn in full, with the environment's state after it",
     reply: { description: "The turn, by its number from 0", schema: WholeTurn },
     handle: (context) => answer(context, context.var.services.readTurn, pathParam(context, "turn")),
   },
@@ -74,7 +72,7 @@ export const turnOperations: readonly Operation[] = [
     permission: "rollouts:read",
     summary: "Read the tokens of one turn: sampled ids, logprobs, mask, version of the weights",
     description:
-      "Ids and logprobs are the engine's, verbatim. The platform knows no engine's vocabulary, so there are no texts. `mask` is what training would make of the turn by what is known now: all of a rollout trains or nothing does, and `untrainable` says why nothing. `conflict`: the engine sent no token ids.",
+      "Ids and logprobs are the engine's, unchanged. The platform does not know the engine's vocabulary, so there are no texts. `mask` is the loss mask that training would use, as far as is known now: a rollout trains as a whole or not at all, and `untrainable` says why not. `conflict`: the engine sent no token ids.",
     query: TokensQuery,
     reply: { description: "One page of its tokens", schema: TurnTokenPage },
     errors: ["conflict"],
@@ -88,9 +86,9 @@ export const turnOperations: readonly Operation[] = [
     route: "GET /v1/rollouts/{id}/outline",
     permission: "rollouts:read",
     summary: "Read a rollout's turns without their texts: when, how long, which tools",
-    description: "A page has what 8 MiB of stored turns come to, but one turn at least.",
+    description: "A page covers at most 8 MiB of stored turns, but at least one turn.",
     query: OutlineQuery,
-    reply: { description: "One page of turns, the first one first", schema: Outline },
+    reply: { description: "One page of turns, earliest first", schema: Outline },
     handle: (context) => {
       const { after = null, limit } = readQuery(context, OutlineQuery);
       return answer(context, context.var.services.readOutline, { after, limit });

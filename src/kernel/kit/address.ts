@@ -75,7 +75,7 @@ function unescaped(step: string): string {
 /** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
 export function refusedUrl(env: Env, hosts: AllowedHosts, address: string): string | null {
   const url = URL.parse(address);
-  return url === null ? `${address} is no URL` : refusedAddress(url, privateToo(env), hosts);
+  return url === null ? `${address} is not a URL` : refusedAddress(url, privateToo(env), hosts);
 }
 
 /** How every call of this deployment leaves it. `network`: sent by another, in tests. */

@@ -69,7 +69,7 @@ export async function* receivedChunks(
     yield* chunksOf(body, (piece) => progress.next(piece));
   } catch (thrown) {
     const slow = thrown instanceof PausedBodyError;
-    const tooFew = `brought fewer than ${LIMITS.bodyProgressBytes} bytes in ${LIMITS.bodyPauseMs / 1000} s`;
+    const tooFew = `was too slow (under ${LIMITS.bodyProgressBytes} bytes in ${LIMITS.bodyPauseMs / 1000} s)`;
     const message = `the body ${slow ? tooFew : "broke off before its end"}: send it again`;
     throw new BrokenBodyError(message, slow, thrown);
   }

@@ -60,7 +60,7 @@ async function fetchOnce(
     const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
     return { status, headers, text: async () => text };
   } catch (thrown) {
-    if (hungUp?.aborted) throw new InfraError(`nobody waits for ${url} any more`);
+    if (hungUp?.aborted) throw new InfraError(`the request to ${url} was aborted`);
     if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
     throw faultOf(thrown, url);
   } finally {
@@ -80,14 +80,14 @@ function notAllowed(why: string): EnvError {
   return new EnvError(`fetch: url_not_allowed: ${why}`);
 }
 
-/** A reply that leads elsewhere is none: nobody has checked, or named, where it leads. */
+/** A reply that redirects is none: nobody has checked, or named, where it leads. */
 async function refuseRedirect(reply: Response, url: string): Promise<void> {
   const to = reply.headers.get("location");
   if (!REDIRECTS.includes(reply.status) || to === null) return;
   await reply.body?.cancel();
   throw new EnvError(
-    `${nameOf(url)} answered ${reply.status} and leads to ${nameOf(to, url)}: no redirect is followed. ` +
-      "Call that address itself, and name it where this one is named (an argument, needs)",
+    `${nameOf(url)} answered ${reply.status} and redirects to ${nameOf(to, url)}: redirects are not followed. ` +
+      "Use that address instead, also where this one is declared (an argument, needs)",
   );
 }
 

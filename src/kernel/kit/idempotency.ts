@@ -76,7 +76,7 @@ export async function replay<T>(
   if (!isSameRequest(known.request_hash, options)) return keyReused();
   const value = await find(known.resource_id);
   if (value !== null) return { ok: true, value };
-  return refuse("conflict", "what this Idempotency-Key made was deleted since", null);
+  return refuse("conflict", "what this Idempotency-Key created was deleted: use another key", null);
 }
 
 type Hashes = Pick<CreateOptions, "requestHash" | "requestHashesBefore">;

@@ -200,7 +200,7 @@ export class UnreadPage {
 
   /** The next piece; null after the last. Throws where others were given the room of the rest. */
   next(): Uint8Array | null {
-    if (this.#dropped) throw new Error("others needed the room of this page: ask for it again");
+    if (this.#dropped) throw new Error("memory for this page ran out: request it again");
     const piece = this.#pieces[this.#sent];
     if (piece === undefined) {
       this.drop();

@@ -57,6 +57,6 @@ export function secretFrom(values: ReadonlyMap<string, string>): (name: string) 
   return (name) => {
     const value = values.get(name);
     if (value !== undefined) return value;
-    throw new EnvError(`the secret ${name} does not open any more: set it again under /v1/secrets`);
+    throw new EnvError(`the secret ${name} can no longer be decrypted: set it again under /v1/secrets`);
   };
 }

@@ -31,7 +31,7 @@ function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: S
   const before = ROLLCALL_SECRETS_BEFORE.split(/[\s,]+/).filter((text) => text !== "");
   if (before.length > MOST_BEFORE || !before.every((secret) => SECRET.test(secret))) {
     throw new Error(
-      `ROLLCALL_SECRETS_BEFORE must be at most ${MOST_BEFORE} secrets of 64 hex digits, with commas between them: ` +
+      `ROLLCALL_SECRETS_BEFORE must be at most ${MOST_BEFORE} secrets of 64 hex digits, separated by commas: ` +
         "wrangler secret put ROLLCALL_SECRETS_BEFORE",
     );
   }
@@ -67,7 +67,7 @@ function secretOfRun(env: SecretsEnv, runId: string): string {
   const secret = secretsOf(env).find((one) => parseId(runId, idMac(one))?.kind === "run");
   if (secret !== undefined) return secret;
   throw new Error(
-    `${runId} was made under a ROLLCALL_SECRET that this deployment does not hold: put it into ROLLCALL_SECRETS_BEFORE`,
+    `${runId} was created under a ROLLCALL_SECRET that this deployment does not have: add that to ROLLCALL_SECRETS_BEFORE`,
   );
 }
 
@@ -95,8 +95,8 @@ export async function unseal(env: SecretsEnv, sealed: string, context: string): 
   const secret = secretsOf(env).find((one) => sealKeyId(one) === keyId);
   if (secret === undefined || iv === undefined || text === undefined) {
     throw new Error(
-      `it was sealed under a ROLLCALL_SECRET (key ${keyId}) that this deployment does not hold: ` +
-        "put that into ROLLCALL_SECRETS_BEFORE, or set the value again",
+      `it was sealed under a ROLLCALL_SECRET (key ${keyId}) that this deployment does not have: ` +
+        "add that to ROLLCALL_SECRETS_BEFORE, or set the value again",
     );
   }
   const opened = await crypto.subtle.decrypt(

@@ -27,5 +27,5 @@ export function signedHeaders(
 function signerOf(secret: string): Webhook {
   const key = signingKey(secret);
   if (key.length > 0) return new Webhook(key, { format: "raw" });
-  throw new Error("a signing secret is text, or whsec_ and base64: set it again");
+  throw new Error("a signing secret must be text, or whsec_ and base64: set it again");
 }

@@ -26,8 +26,7 @@ const NOTED_MS = 30_000;
 const PROBE_BYTES = 64 * 1024;
 const PROBE_KEY = "org/platform/healthz";
 
-export const STORAGE_FULL =
-  "the disk of this platform is full: nothing is lost, and what runs goes on when there is room";
+export const STORAGE_FULL = "the disk of this platform is full: nothing is lost, and runs continue once there is space";
 
 let noted: number | null = null;
 
@@ -99,11 +98,11 @@ function passes(thrown: Error): boolean {
 
 /** Its object does not open: what is in D1 is all there is. */
 export function damagedMessage(id: string): string {
-  return `the object of ${id} does not open: its storage is damaged`;
+  return `the object of ${id} cannot be opened: its storage is damaged`;
 }
 
 export function goneMessage(id: string): string {
-  return `the object of ${id} holds nothing: its storage was deleted, and with it the rollouts of this run`;
+  return `the object of ${id} is empty: its storage was deleted, with the rollouts of this run`;
 }
 
 /**

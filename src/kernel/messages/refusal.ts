@@ -22,7 +22,7 @@ export function projectGone(): Result<never> {
 /** A key of one project changes nothing that is of others too. */
 export function refuseOneProject({ projectId }: Pick<Caller, "projectId">): Result<never> | null {
   if (projectId === null) return null;
-  return refuse("forbidden", "this key is for one project, and this is about the whole organisation", null);
+  return refuse("forbidden", "this key is for one project: this change needs a key of the whole organisation", null);
 }
 
 /** The same Idempotency-Key with another body. */
@@ -31,4 +31,4 @@ export function keyReused(): Result<never> {
 }
 
 /** To whoever was let in a moment ago and may do this no more. */
-export const LOST_RIGHT = "you may do this no more: your role or your key was changed meanwhile";
+export const LOST_RIGHT = "you no longer have permission: your role or key was changed meanwhile";

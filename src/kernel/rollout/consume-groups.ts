@@ -157,9 +157,9 @@ async function orderOf(
 ): Promise<RolloutSpec | RolloutReport> {
   const { group, slot, attempt, rollout_id, host } = member;
   const { id, version } = spec.environment;
-  if (host === null) throw new TypeError(`${rollout_id} has no object that could play it`);
+  if (host === null) throw new TypeError(`${rollout_id} has no object to run it`);
   if (environment === null) {
-    const gone = new EnvError(`${id}@${version} is not in this deployment with the pinned code`);
+    const gone = new EnvError(`this deployment does not have ${id}@${version} with the run's pinned code`);
     return failedAtStart(member, "environment_changed", gone, "environment_changed");
   }
   if (stored instanceof RowsMissing) {

@@ -71,9 +71,9 @@ const ENDS = new Apart();
 const ASK_MS = 5000;
 
 const DOING = {
-  setup: "its environment set it up",
-  reply: "its environment replied",
-  close: "its environment closed it",
+  setup: "its environment was setting it up",
+  reply: "its environment was replying",
+  close: "its environment was closing it",
 } as const;
 
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
@@ -149,7 +149,7 @@ export class RolloutDriver {
   #resume(rollout: Rollout): Rollout {
     const begun = this.#parts.store.unrepeatable();
     if (rollout.phase !== "reply" || begun?.turn !== rollout.turns.length) return rollout;
-    const message = `cut off while running ${begun.tool}, which must not run twice`;
+    const message = `interrupted while running ${begun.tool}, which must not run twice`;
     const error = serializeError(new InfraError(message));
     return advance(rollout, { type: "failed", failure: "tool_outcome_unknown", error });
   }
@@ -290,7 +290,7 @@ export class RolloutDriver {
     return null;
   }
 
-  /** What a hook came to. Only what this process did not begin can be a suspect. */
+  /** The result of a hook. Only what this process did not begin can be a suspect. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const { store } = this.#parts;
     // Whatever else computes, and may end the process meanwhile.
@@ -301,7 +301,7 @@ export class RolloutDriver {
   }
 }
 
-/** What a hook came to. One that waits for anything has the answer before it on disk meanwhile. */
+/** The result of a hook. One that waits for anything has the answer before it on disk meanwhile. */
 async function keptMeanwhile<T>(store: RolloutStore, work: () => Promise<T>): Promise<T> {
   const working = work();
   if (!(await settlesAtOnce(working))) store.keepAnswer();
@@ -310,7 +310,7 @@ async function keptMeanwhile<T>(store: RolloutStore, work: () => Promise<T>): Pr
 
 /** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */
 export function givenUp(rollout: Rollout, during: string, at: number): Rollout {
-  const message = stoppedPlatform(`${during}, ${rollout.turns.length} turns in`);
+  const message = stoppedPlatform(`${during}, after ${rollout.turns.length} turns`);
   const error = serializeError(new EnvError(message));
   return endedWithoutHooks(rollout, { failure: "environment", error }, at);
 }

@@ -44,10 +44,10 @@ export function faultOf(thrown: unknown, { faults }: FailedTries): RolloutFault 
   }
   const refusal = refusalOf(thrown);
   if (refusal !== null) {
-    return { kind: "platform", why: `what it left could not be stored: ${refusal}` };
+    return { kind: "platform", why: `its result could not be stored: ${refusal}` };
   }
   if (faults < MOST_FAULTS) return { kind: "waits" };
-  const why = `the platform failed at it ${faults} times: ${messageOf(thrown)}`;
+  const why = `the platform failed ${faults} times: ${messageOf(thrown)}`;
   return { kind: "platform", why };
 }
 

@@ -341,7 +341,7 @@ export class HostedRollout {
   #changed(spec: RolloutSpec, stored: Rollout | null): Rollout {
     const { id, version } = spec.environment;
     const error = serializeError(
-      new EnvError(`${id}@${version} is not in this deployment with the code the run pinned`),
+      new EnvError(`this deployment does not have ${id}@${version} with the run's pinned code`),
     );
     return this.#ended(spec, stored, "environment_changed", error);
   }

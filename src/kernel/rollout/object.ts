@@ -202,7 +202,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return !this.#unreadable.has(id);
   }
 
-  /** One that cannot be read says nothing of itself; its id names the run. */
+  /** One that cannot be read says nothing about itself; its id names the run. */
   #idsOf(rollout_id: string): LogIds {
     const read = readId(this.env, rollout_id);
     return { rollout_id, ...(read?.kind === "rollout" && { run_id: read.runId }) };

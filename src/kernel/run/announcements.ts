@@ -20,7 +20,7 @@ export const ANNOUNCEMENTS_SCHEMA = [
   "create table announcements (id integer primary key, event text not null, data text not null, at integer not null)",
 ];
 
-/** Told with what the run came to. */
+/** Called with the run's result. */
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"];
 /** In one call; what is left goes with the next. */
 const AT_ONCE = 100;
@@ -118,7 +118,7 @@ export class RunTelling {
     };
   }
 
-  /** What it came to at its end; nulls where it went on before anybody was told. */
+  /** Its result at its end; nulls where it went on before anybody was told. */
   #outcome(spec: RunSpec, endedAt: number): JsonObject {
     const { settled_at, counts, report } = this.#view(spec);
     if (settled_at !== endedAt) return { counts: null, reward: null };

@@ -22,7 +22,7 @@ import { pendingOf, settle, trainsOn } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
 /** Why a run waits whose cap is let out to others. */
-const SHORT = "what is left of max_cost_micros is let out to rollouts and judges that are under way";
+const SHORT = "the rest of max_cost_micros is reserved for rollouts and judges in flight";
 
 /** `onWait`: called where one of them is to wait. */
 export function takeAsks(
@@ -65,7 +65,7 @@ export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean,
 
 /**
  * As many of these rollouts as may begin: none while others wait for what is left. Each is to have what several turns take,
- * so that what is begun comes to an end; a few begin with less, while nobody knows what they take or little is left.
+ * so that started work ends; a few begin with less, while nobody knows what they take or little is left.
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;

@@ -229,7 +229,7 @@ export class Dispatcher {
       this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
     } else {
       const gone = heard.state === "unreadable" ? UNREADABLE : "its object could not be reached";
-      const message = heard.state === "unknown" ? "cancelled before it began" : gone;
+      const message = heard.state === "unknown" ? "cancelled before it started" : gone;
       this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
     }
   }

@@ -55,7 +55,7 @@ export function taskOf(key: string | null, group: number): string {
 export function refusedBy({ refusals }: Pick<RunHead, "refusals">): string | null {
   const found = Object.values(refusals).find(({ tasks }) => tasks.length >= TASKS_TO_END);
   if (found === undefined) return null;
-  return `${TASKS_TO_END} tasks were refused with 403 and no call was answered: ${found.said}`;
+  return `${TASKS_TO_END} tasks were refused with 403, and no call succeeded: ${found.said}`;
 }
 
 /** Rollouts that may begin while a run is about to end by 403: those without which a group that has begun is not whole. */

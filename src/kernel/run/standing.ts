@@ -73,7 +73,7 @@ function verdictOf(
   const scored = head.retries_dispatched === 0 ? head.scored : store.scoredSlots();
   // Divided, not multiplied: 0.56 × 25 is a little more than 14, and 14 / 25 is 0.56.
   if (scored / slots >= spec.min_scored) return { status: "completed", error: null };
-  const message = `${scored} of ${slots} rollouts were scored${cut}; min_scored asks for ${spec.min_scored}`;
+  const message = `${scored} of ${slots} rollouts were scored${cut}; min_scored is ${spec.min_scored}`;
   return { status: "failed", error: { code: "too_few_scored", message } };
 }
 

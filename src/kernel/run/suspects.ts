@@ -78,7 +78,7 @@ export class RunSuspects {
     const [first = 0, slot = 0, attempt = 0] = numbers.map(Number);
     if (kind === "start") {
       const row = this.#store.rollout({ group: first, slot, attempt });
-      const message = stoppedPlatform("its task was made");
+      const message = stoppedPlatform("its task was being built");
       const ending = {
         from: "running",
         outcome: "failed",
@@ -88,7 +88,7 @@ export class RunSuspects {
       if (row !== null) giveUp(this.#store, spec, row, ending, now);
     }
     if (kind === "unit") {
-      const message = stoppedPlatform("it was scored");
+      const message = stoppedPlatform("it was being scored");
       const ending = { from: "scoring", outcome: "unscored", reason: "scorer", message } as const;
       for (const row of waitingRows(this.#store, spec, first)) giveUp(this.#store, spec, row, ending, now);
     }
@@ -103,7 +103,7 @@ function isStopped(store: RunStore): boolean {
 function countGivenUp(store: RunStore, { environment: { id, version } }: RunSpec): void {
   const head = store.head();
   const given_up = head.given_up + 1;
-  const message = `${given_up} of its rollouts stopped the whole platform again and again, so no other is played: mend ${id}@${version}`;
+  const message = `${given_up} of its rollouts crashed or hung the platform several times, so no more are started: fix ${id}@${version}`;
   const stop = { kind: "fail", code: STOPS_PLATFORM, message } as const;
   const goesOn = given_up < MOST_GIVEN_UP || head.stop !== null;
   store.saveHead({ ...head, given_up, row_current: false, ...(!goesOn && { stop }) });

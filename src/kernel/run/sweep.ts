@@ -60,7 +60,7 @@ const UNSCORED = {
   from: "scoring",
   outcome: "unscored",
   reason: "scorer",
-  message: `scoring did not come back in ${MOST_SCORING_TRIES} tries`,
+  message: `scoring did not finish in ${MOST_SCORING_TRIES} attempts`,
 } as const;
 
 /**
@@ -108,7 +108,7 @@ export function heardFrom(
     }
     case "answered":
       // It holds our acknowledgement and we hold no answer: our storage is the older one. It cannot be asked again.
-      return lost(store, spec, row, "its answer was acknowledged and is not here", now);
+      return lost(store, spec, row, "its answer was acknowledged but is missing", now);
   }
 }
 

@@ -23,7 +23,7 @@ export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): Rollout
 }
 
 /**
- * The first of the units that wait still, with their members: as many as may be held at once, and one at least.
+ * The first of the units that wait still, with their members: up to the limit, at least one.
  * `suspectUpTo`: the last rollout that is a suspect.
  */
 export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[], suspectUpTo: number): Unit[] {

@@ -91,7 +91,7 @@ function atOnce({ environment: { needs } }: Scoring): number | undefined {
   return fetches ? LIMITS.parallelFetches : undefined;
 }
 
-/** What a unit came to: its members' scores, and of a training run what they give to train on. */
+/** The result of a unit: its members' scores, and of a training run what they give to train on. */
 interface ScoredUnit {
   readonly members: readonly ScoredMember[];
   readonly samples: GroupSamples | null;

@@ -76,7 +76,7 @@ export class HeldOut extends Error {
   override readonly name = "HeldOut";
 
   constructor(index: number) {
-    super(`row ${index} is held out of training, and so are ${TRIES - 1} others tried in its place`);
+    super(`row ${index} is held out of training, and so are the ${TRIES - 1} rows tried instead`);
   }
 }
 

@@ -149,7 +149,7 @@ async function within<T>(limitMs: number, what: string, work: Promise<T>, waited
     setTimeout(() => {
       const more = waited() - excused;
       if (more > 0) timer = arm(more, waited());
-      else reject(new StageTimeoutError(`${what} did not settle within ${limitMs / 1000} s`));
+      else reject(new StageTimeoutError(`${what} did not finish within ${limitMs / 1000} s`));
     }, ms);
   let timer = arm(limitMs, waited());
   try {

@@ -27,7 +27,7 @@ export async function askTrainer<T>(
   const found = await openRun(env, scope, runId);
   if (!found.ok) return found;
   const spec = trainerSpecOf(found.value.record.run.spec);
-  if (spec === null) return refuse("not_found", `${runId} is no training run`, "id");
+  if (spec === null) return refuse("not_found", `${runId} is not a training run`, "id");
   await trainer.create(spec);
   return inWords(await ask(trainer), runId);
 }
@@ -49,7 +49,7 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
       return { code: "not_found", message: `no run ${runId}`, param: "id" };
     case "epoch_fenced": {
       const { epoch } = refusal;
-      const message = `another trainer has registered: epoch ${epoch} goes on`;
+      const message = `another trainer has registered: the epoch is now ${epoch}`;
       return { code: "epoch_fenced", message, param: "epoch", details: { epoch } };
     }
     case "step_mismatch": {
@@ -59,11 +59,11 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
     }
     case "lease_lost": {
       const message =
-        "this lease has ended: lease again, or register with last_acked if the batch is in your checkpoint";
+        "this lease has expired: lease again, or register with last_acked if the batch is in your checkpoint";
       return { code: "lease_lost", message, param: null };
     }
     case "wrong_token": {
-      const message = "this is not the token of the lease: send the one that came with it";
+      const message = "this is not the token of the lease: send the one that came with the lease";
       return { code: "wrong_lease_token", message, param: "token" };
     }
     case "wrong_batch":
@@ -76,13 +76,13 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
       return { code: "conflict", message: refusal.message, param: null };
     case "needs_reset": {
       const { published } = refusal;
-      const message = `version ${published} is published: to go back behind it, say so with reset_to`;
+      const message = `version ${published} is published: to go back to an earlier one, set reset_to`;
       return { code: "conflict", message, param: "version", details: { published } };
     }
     case "run_finished":
       return {
         code: "run_finished",
-        message: "the run has ended: nothing more is to be trained",
+        message: "the run has ended: there is nothing left to train",
         param: null,
       };
     case "conflict":
@@ -103,7 +103,7 @@ export async function rotateTrainerToken(
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
   if (found.value.record.run.kind !== "training") {
-    return refuse("not_found", `${id} is no training run`, "id");
+    return refuse("not_found", `${id} is not a training run`, "id");
   }
   return { ok: true, value: { token: await issueToken(env, scope, id, now, now + overlapMs), push_secret: null } };
 }

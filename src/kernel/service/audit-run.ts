@@ -125,10 +125,10 @@ function auditRecords(records: RunRecords): AuditViolation[] {
     ...brokenLaw(counters),
     ...brokenLaw(run_rows),
     ...pairs.map((detail) => violation("counters_match_rows", `${detail} in the rows`)),
-    ...(last_end === ends ? [] : [violation("ends_are_numbered", `the last end is number ${last_end}, of ${ends}`)]),
+    ...(last_end === ends ? [] : [violation("ends_are_numbered", `the last of ${ends} ends has number ${last_end}`)]),
     ...(doubled_slots === 0
       ? []
-      : [violation("one_attempt_counts", `in ${doubled_slots} slots none counts, or more than one`)]),
+      : [violation("one_attempt_counts", `in ${doubled_slots} slots no attempt counts, or more than one`)]),
     ...gaps(records),
   ];
 }
@@ -148,12 +148,12 @@ function gaps({ segments, segmented }: RunRecords): AuditViolation[] {
   let covered = 0;
   for (const { first_seq, last_seq } of segments) {
     if (first_seq !== covered + 1) {
-      broken.push(violation("segments_cover_ends", `after end ${covered} a segment begins at ${first_seq}`));
+      broken.push(violation("segments_cover_ends", `the segment after end ${covered} starts at ${first_seq}`));
     }
     covered = last_seq;
   }
   if (covered === segmented) return broken;
-  const detail = `they reach end ${covered}, and the run counts ${segmented}`;
+  const detail = `they cover ${covered} ends, but the run counts ${segmented}`;
   return [...broken, violation("segments_cover_ends", detail)];
 }
 
@@ -183,7 +183,7 @@ function cut(violations: readonly AuditViolation[]): AuditViolation[] {
 
 function deadLetters(count: number): string[] {
   if (count === 0) return [];
-  return [`${count} messages ended in a dead-letter queue; the sweep does what they asked for`];
+  return [`${count} messages ended in a dead-letter queue; the run's alarm does their work`];
 }
 
 function violation(rule: AuditRule, detail: string): AuditViolation {
@@ -251,7 +251,7 @@ export async function auditObjects(
       rollouts: kept.reduce((sum, { first_seq, last_seq }) => sum + last_seq - first_seq + 1, 0),
       trajectories: large.filter((digest) => there.has(trajectoryKey(scope, runId, digest))).length,
     },
-    notes: stray === 0 ? [] : [`${stray} objects of the run are in R2 that it needs no more`],
+    notes: stray === 0 ? [] : [`${stray} objects of the run in R2 are no longer needed`],
     violations,
   };
 }
@@ -281,9 +281,9 @@ async function auditBatches(
 
 /** `hash`: of its content; null for an object that is not there. */
 function auditObject(key: string, hash: string | null): AuditViolation[] {
-  if (hash === null) return [{ rule: "r2_has_every_object", detail: `${key} is not there` }];
+  if (hash === null) return [{ rule: "r2_has_every_object", detail: `${key} is missing` }];
   if (key.includes(hash)) return [];
-  return [{ rule: "r2_object_matches", detail: `${key} holds what hashes to ${hash}` }];
+  return [{ rule: "r2_object_matches", detail: `the content of ${key} has the hash ${hash}` }];
 }
 
 /** One that was stored without its hash is read. */

@@ -31,7 +31,7 @@ export async function compareRuns(
   query: CompareQuery,
 ): Promise<Result<RunComparison>> {
   if (id === query.baseline) {
-    return refuse("invalid_request", "baseline: is the run itself: name another", "baseline");
+    return refuse("invalid_request", "baseline: is the run itself: choose another run", "baseline");
   }
   const run = await readRun(env, scope, id);
   if (!run.ok) return run;
@@ -177,7 +177,7 @@ class Tally {
   #nothingInCommon(run: RunView, baseline: RunView): string {
     const scored = (count: number, { id, environment }: RunView) => `${count} of ${id} (${environment.id})`;
     return (
-      "the runs share no task that both have scored, so there is nothing to compare: " +
+      "no task is scored in both runs, so there is nothing to compare: " +
       `${scored(this.#onlyRun, run)}, ${scored(this.#onlyBaseline, baseline)} are scored`
     );
   }

@@ -89,7 +89,7 @@ async function ask(
 function refusal(id: string, refused: RetryRefusal): Result<never> {
   switch (refused) {
     case "cancelled":
-      return refuse("conflict", `${id} was cancelled and stays so: start another run`, "id");
+      return refuse("conflict", `${id} was cancelled and cannot be retried: start another run`, "id");
     case "capped":
       return refuse(
         "conflict",
@@ -97,9 +97,9 @@ function refusal(id: string, refused: RetryRefusal): Result<never> {
         "id",
       );
     case "draining":
-      return refuse("in_progress", `${id} is ending: ask again when its rollouts are in`, "id");
+      return refuse("in_progress", `${id} is ending: try again when its rollouts have ended`, "id");
     case "training":
-      return refuse("conflict", `${id} trains: its groups go on without what failed`, "id");
+      return refuse("conflict", `${id} is a training run: its failed rollouts cannot be retried`, "id");
     case "unknown":
       return lostRun(id);
     case "key_reused":

@@ -46,7 +46,7 @@ export async function changeEndpoint(
   if (base_url === before.base_url && api_key === undefined) {
     return await stored(env, scope, before, changes);
   }
-  // What another server refuses says nothing of this one.
+  // What another server refuses says nothing about this one.
   const { refuses = base_url === before.base_url ? before.refuses : [] } = plain;
   const capabilities = await runProbe(env, scope, { ...before, ...sealed, base_url, refuses }, now);
   if (!capabilities.ok) return capabilities;
@@ -74,7 +74,7 @@ async function refuseMove(
   if (refused !== null) return refused;
   const sameServer = new URL(base_url).origin === new URL(before.base_url).origin;
   if (sameServer || before.sealed_key === null || api_key !== undefined) return null;
-  const message = "give the key again with the address of another server, or null for none";
+  const message = "a new server address needs api_key again, or null for none";
   return refuse("invalid_request", message, "api_key");
 }
 
@@ -117,7 +117,7 @@ async function runProbe(
     return { ok: true, value: await probeServer({ ...access, model: null, usual, now }) };
   } catch (thrown) {
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
-    return refuse("conflict", `${thrown.message}: give it again`, "api_key");
+    return refuse("conflict", `${thrown.message}: send it again`, "api_key");
   }
 }
 
@@ -148,7 +148,7 @@ async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
 /** Whether a key may go to an address was decided by what was read: it must not be applied to what came since. */
 async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoint): Promise<Result<never>> {
   if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
-  const message = `the address or the key of ${name} was changed at the same moment: ask again`;
+  const message = `the address or key of ${name} was changed by another request: try again`;
   return refuse("conflict", message, null);
 }
 
@@ -174,7 +174,7 @@ export function createEndpoint(env: Env, scope: Scope, request: EndpointRequest,
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `there is an endpoint called ${name} already`, "name");
+  return refuse("conflict", `an endpoint called ${name} already exists`, "name");
 }
 
 async function rowOf(

@@ -58,7 +58,7 @@ export async function exportRun(
     const left_out = made.flatMap((one) => ("row" in one ? [] : [one.left_out]));
     return { ok: true, value: { rows, left_out, next } };
   }
-  return refuse("in_progress", "the trajectories are being folded: ask again", null);
+  return refuse("in_progress", "the trajectories are being compacted: try again", null);
 }
 
 function originOf({ run }: RunRecord): Origin {

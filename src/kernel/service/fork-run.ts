@@ -41,13 +41,13 @@ export async function forkRollout(
   if (!resolved.ok) return resolved;
   const trajectory = await read();
   if (trajectory === null) {
-    return refuse("conflict", `${id} ended before it began: there is no turn to go on from`, "id");
+    return refuse("conflict", `${id} ended before its first turn: there is no turn to fork from`, "id");
   }
   const { turn } = request;
   const turns = forkableTurns(trajectory);
   if (turn >= turns) {
     const range = turns === 0 ? "it has none" : `turns 0 to ${turns - 1}`;
-    const message = `turn: a rollout can be forked where another turn follows: ${range}`;
+    const message = `turn: must be a turn that another turn can follow: ${range}`;
     return refuse("invalid_request", message, "turn");
   }
   const point = forkPoint(trajectory, turn);
@@ -85,10 +85,10 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
   const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(spec));
   if (environment instanceof Error) return refuse("conflict", environment.message, "id");
   if (environment === null) {
-    return refuse("conflict", `${named} is not in this deployment with the code the run pinned`, "id");
+    return refuse("conflict", `this deployment does not have ${named} with the run's pinned code`, "id");
   }
   if (!environment.forkable) {
-    return refuse("conflict", `${named} cannot be forked: its rollouts keep more than their state`, "id");
+    return refuse("conflict", `${named} cannot be forked: its rollouts hold more than their state`, "id");
   }
   const unmet = await refuseNeeds(env, scope, { named, needs: environment.needs, param: "id" });
   return unmet ?? { ok: true, value: { pin, args, environment } };

@@ -67,7 +67,7 @@ export function formatBatch(
 /** Null: it can be given so. */
 function whyNot({ estimator, objects, credits }: BatchManifest, { format }: FormatQuery): Result<never> | null {
   if (creditNeeded(format) === "advantage" && estimator.name === "none") {
-    const message = `the run computes no advantages, which ${format} takes: ask for one of its rewards`;
+    const message = `${format} needs advantages, but the run computes none: use a format with rewards`;
     return refuse("invalid_request", message, "format");
   }
   // prime-rl's lengths are read before its rows are.
@@ -79,7 +79,7 @@ function whyNot({ estimator, objects, credits }: BatchManifest, { format }: Form
     objects.every((object) => object.tokens <= LIMITS.formattedObjectTokens) &&
     credits.bytes <= LIMITS.formattedCreditBytes;
   if (fits) return null;
-  const message = `${objects.length} objects with ${tokens} tokens are more than one answer gives as ${format}: read them as they are stored`;
+  const message = `${objects.length} objects with ${tokens} tokens are too many for one ${format} answer: read the stored objects`;
   return refuse("too_large", message, "format");
 }
 
@@ -122,7 +122,7 @@ async function* storedRows(
   { env, scope, runId, allowed, subrequests }: RowSource,
   { sha256, format }: BatchManifest["objects"][number],
 ): AsyncGenerator<SampleRow> {
-  if (!(await allowed())) throw new Error("whoever reads it lost its right");
+  if (!(await allowed())) throw new Error("the reader lost its permission");
   const key = sampleKey(scope, runId, sha256);
   const object = await subrequests.fetch(() => env.STORE.get(key));
   if (object === null) throw new Error(`${key} is missing`);
@@ -150,7 +150,7 @@ async function pack(
     for await (const { row } of rows()) lengths.push(row.token_ids.length);
   } catch (error) {
     if (!(error instanceof RowTooLongError)) throw error;
-    return refuse("too_large", `${error.message}, and is given only as it is stored`, "format");
+    return refuse("too_large", `${error.message}: read the stored objects`, "format");
   }
   const packs = packRows(lengths, { seq_len, openTokens: Math.max(seq_len, LIMITS.packedTokens) });
   const mine = packsOfRank(packs, rank, ranks);

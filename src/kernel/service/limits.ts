@@ -33,12 +33,12 @@ export async function limitsOf(env: Env, orgId: string, now: number): Promise<Or
 export function refusedStorage({ limits, stored }: OrganizationStanding): Result<never> | null {
   const { storage_bytes: most } = limits;
   if (most === null || stored < most) return null;
-  const message = `storage_bytes: the organisation keeps ${stored} bytes and may keep ${most}: delete runs or datasets`;
+  const message = `storage_bytes: the organisation stores ${stored} bytes and its limit is ${most}: delete runs or datasets`;
   return refuse("rate_limited", message, null);
 }
 
 export function tooManyRuns({ runs_in_flight: most }: OrganizationLimits): Result<never> {
-  const message = `runs_in_flight: the organisation may have ${most} runs that have not ended, and has them: send it again when one has ended`;
+  const message = `runs_in_flight: the organisation already has ${most} runs in flight, the maximum: try again when one has ended`;
   return refuse("rate_limited", message, null);
 }
 
@@ -55,7 +55,7 @@ export async function withinUploads<T>(
   const { uploads_at_once: most } = standing.limits;
   const others = uploading.get(orgId) ?? 0;
   if (most !== null && others >= most) {
-    const message = `uploads_at_once: the organisation has ${others} uploads under way and may have ${most}: send it again`;
+    const message = `uploads_at_once: the organisation has ${others} uploads in progress, and its limit is ${most}: try again later`;
     return refuse("rate_limited", message, null);
   }
   uploading.set(orgId, others + 1);

@@ -73,7 +73,7 @@ function summaryOf(run_id: string, { at: _, ...row }: ListedRollout): RolloutSum
 /** What a schema has let through. */
 export function termsOf(filter: string | undefined): readonly FilterTerm[] {
   const parsed = parseFilter(filter ?? "");
-  if (!parsed.ok) throw new Error(`not a filter: ${parsed.error.message}`);
+  if (!parsed.ok) throw new Error(`not a valid filter: ${parsed.error.message}`);
   return parsed.terms;
 }
 
@@ -88,7 +88,7 @@ function cursorOf(id: string, sort: string, text: string): ListCursor | undefine
 }
 
 function notACursor(): Result<never> {
-  return refuse("invalid_request", "after: is not the last_id of a page of this list, of this run and order", "after");
+  return refuse("invalid_request", "after: is not the last_id of a page of this list (same run, same order)", "after");
 }
 
 /** A run that is looked at in slices of one size. */

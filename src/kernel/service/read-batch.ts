@@ -67,7 +67,7 @@ export const streamSamples = (
   withBatch(env, scope, runId, step, async ({ manifest_key }) => {
     const { objects } = await manifestOf(env, manifest_key);
     if (objects.length >= LIMITS.subrequests) {
-      const message = `${objects.length} objects are more than one answer can hold: read them one by one`;
+      const message = `${objects.length} objects are too many for one answer: read them one by one`;
       return refuse("too_large", message, null);
     }
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
@@ -142,10 +142,10 @@ export async function withBatch<T>(
   if (!found.ok) return found;
   const batch = found.value;
   if (batch === null) {
-    return refuse("not_found", `the batch of step ${step} is not there yet`, "step");
+    return refuse("not_found", `the batch of step ${step} is not ready yet`, "step");
   }
   if (batch.state !== "void") return await read(batch);
-  const message = `the batch of step ${step} is void: the run went back, and cuts that step anew`;
+  const message = `the batch of step ${step} is void: the run was reset, and will build it again`;
   return refuse("batch_void", message, "step");
 }
 
@@ -177,7 +177,7 @@ async function joinObjects(
       if (object === null) throw new Error(`${key} is missing`);
       const following = keys[at + 1];
       next = following === undefined ? null : get(following);
-      if (!(await allowed())) throw new Error("whoever reads it lost its right");
+      if (!(await allowed())) throw new Error("the reader lost its permission");
       await object.body.pipeTo(writable, { preventClose: true });
     }
     await writable.close();
@@ -202,7 +202,7 @@ async function recode(
   }
   const rows = object.size <= RECODED_BYTES ? await unzip(object.body) : null;
   if (rows === null) {
-    const message = `the object is too large to be encoded anew: read it as ${named.format}`;
+    const message = `the object is too large to convert: read it as ${named.format}`;
     return refuse("too_large", message, "format");
   }
   const other = format === "jsonl" ? "msgpack" : "jsonl";

@@ -18,7 +18,7 @@ export async function readHistogram(
   const run = await openList(env, scope, id);
   if (!run.ok) return run;
   const of = parseMeasure(query.of, HISTOGRAM_FIELDS);
-  if (of === null) return refuse("invalid_request", `of: ${query.of} is no number of a rollout`, "of");
+  if (of === null) return refuse("invalid_request", `of: ${query.of} is not a numeric field of a rollout`, "of");
   const terms = termsOf(query.filter);
   const scores = await knownScores(run.value, terms, of, "of");
   if (!scores.ok) return scores;

@@ -68,7 +68,7 @@ export async function readResults(
     }
     return { ok: true, value: { rows, next } };
   }
-  return refuse("in_progress", "the results are being folded: ask again", null);
+  return refuse("in_progress", "the results are being compacted: try again", null);
 }
 
 export async function readRollout(env: Env, scope: Scope, id: string): Promise<Result<RolloutView>> {

@@ -66,7 +66,7 @@ export async function readEvents(
   return found.ok ? lostRun(id) : found;
 }
 
-/** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not asked again for each. */
+/** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not queried again for each. */
 const followed = new Set<string>();
 const FOLLOWED_KEPT = 1000;
 
@@ -102,7 +102,7 @@ function withoutObject(stored: RunView): RunView {
   if (isEnded(stored)) return stored;
   const error = {
     code: "run_unreadable",
-    message: `${id} cannot go on: its object is not readable`,
+    message: `${id} cannot continue: its object is not readable`,
   };
   return { ...stored, status: "failed", flow: null, error };
 }

@@ -1,7 +1,7 @@
 /**
  * A run that scores what another one left behind: with another version of its environment, other arguments, other judges.
  *
- * Everything that can be wrong is said here, before anything is stored. Nothing is sampled: its rollouts take over the
+ * Everything that can be wrong is checked here, before anything is stored. Nothing is sampled: its rollouts take over the
  * trajectories of the source, one by one as they are dispatched, so only a source that has ended can be scored anew.
  */
 

@@ -26,7 +26,7 @@ export function createSecret(env: Env, scope: Scope, { name, value }: SecretRequ
 }
 
 function nameTaken(name: string): Result<never> {
-  return refuse("conflict", `there is a secret called ${name} already: PATCH /v1/secrets/${name} changes it`, "name");
+  return refuse("conflict", `a secret called ${name} already exists: change it with PATCH /v1/secrets/${name}`, "name");
 }
 
 /** Rollouts know the new value after five seconds at the latest. */

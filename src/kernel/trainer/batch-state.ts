@@ -151,10 +151,10 @@ function refuseLease(
   const next_step = state.acked_step + 1;
   if (want_step !== next_step) return { code: "step_mismatch", next_step };
   if (held?.by === "push") {
-    return { code: "lease_held", message: `batch ${next_step} was taken where it was offered` };
+    return { code: "lease_held", message: `batch ${next_step} was already accepted by push` };
   }
   if (terms.target.delivery !== "push" || push.stopped) return null;
-  const message = "batches of this run are offered to its trainer's url; nothing is leased";
+  const message = "batches of this run are pushed to its trainer's url, not leased";
   return { code: "conflict", message };
 }
 
@@ -228,7 +228,7 @@ export function ack(
   const pushed = state.lease?.by === "push";
   const after = acknowledge(state, batch, { ...asked, lease: serial }, now);
   const reply = batchAt(after, batch.step)?.ack?.reply;
-  if (reply === undefined) throw new Error(`batch ${batch.step} is gone`);
+  if (reply === undefined) throw new Error(`batch ${batch.step} no longer exists`);
   return grant(pushed ? { ...after, time: waitingSince(after.time, now) } : after, reply);
 }
 
@@ -246,18 +246,18 @@ function refuseAck(state: TrainerState, serial: number, asked: AckAsked, batch: 
     }
   }
   if (batch.sha256 !== asked.sha256) {
-    const message = `sha256: that of ${batch.batch_id} is ${batch.sha256}`;
+    const message = `sha256: does not match: the sha256 of ${batch.batch_id} is ${batch.sha256}`;
     return { code: "conflict", message, param: "sha256" };
   }
   if (asked.produced_version !== batch.step) {
-    const message = `produced_version: batch ${batch.step} makes version ${batch.step}`;
+    const message = `produced_version: must be ${batch.step} for batch ${batch.step}`;
     return { code: "conflict", message, param: "produced_version" };
   }
   return null;
 }
 
 function unknownBatch(id: string): TrainerRefusal {
-  const message = `there is no batch ${id}: send the batch_id of the lease's manifest`;
+  const message = `no batch ${id}: send the batch_id of the lease's manifest`;
   return { code: "wrong_batch", message };
 }
 

@@ -161,7 +161,7 @@ function spendTry(
  */
 export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBatch): Promise<OfferReply> {
   const { url } = spec.target;
-  if (url === undefined) return { kind: "absent", message: "the run has no address to push to" };
+  if (url === undefined) return { kind: "absent", message: "the run has no URL to push to" };
   const secret = await signedAndAllowed(env, spec);
   if ("message" in secret) return { kind: "absent", ...secret };
   const { batch, lease, now, network } = offered;
@@ -178,12 +178,12 @@ async function signedAndAllowed(
 ): Promise<{ readonly text: string; readonly hosts: AllowedHosts } | { readonly message: string }> {
   try {
     const sealed = await sealedPushSecret(env.DB, scope, run_id);
-    if (sealed === null) return { message: "the run has no secret to sign with" };
+    if (sealed === null) return { message: "the run has no signing secret" };
     const text = await openSealed(env, { kind: "push_secret", scope, id: run_id, sealed });
     return { text, hosts: await allowedHosts(env, scope) };
   } catch (thrown) {
     return {
-      message: `the secret to sign with cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+      message: `the signing secret cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
     };
   }
 }

@@ -63,14 +63,14 @@ function closeWithCheckpoint(
   if (last === null) return { state, claimed: 0 };
   const batch = state.batches.find(({ batch_id }) => batch_id === last.batch_id) ?? past;
   if (batch === null) return `last_acked: this run has no batch ${last.batch_id}`;
-  if (batch.sha256 !== last.sha256) return `last_acked: sha256 of ${batch.batch_id} is another`;
+  if (batch.sha256 !== last.sha256) return `last_acked: sha256 does not match ${batch.batch_id}`;
   if (batch.state === "void") {
-    return `last_acked: ${batch.batch_id} is void since the run went back to version ${state.reset_to}: register with that version`;
+    return `last_acked: ${batch.batch_id} is void, since the run was reset to version ${state.reset_to}: register with that version`;
   }
   const { acked_step } = state;
   if (batch.step <= acked_step) return { state, claimed: batch.step };
   if (batch.step > acked_step + 1) {
-    return `last_acked: batch ${acked_step + 1} comes before ${batch.batch_id}, and nobody has acknowledged it`;
+    return `last_acked: batch ${acked_step + 1} comes before ${batch.batch_id} and was not acknowledged`;
   }
   const lease = state.lease?.step === batch.step ? state.lease.serial : batch.fault?.lease;
   return { state: acknowledge(state, batch, { metrics: {}, lease }, now), claimed: batch.step };
@@ -84,7 +84,7 @@ function refuseVersion(
 ): TrainerRefusal | null {
   const { published, acked_step } = state;
   if (reset_to !== undefined && reset_to !== held) {
-    const message = `reset_to is ${reset_to} and version ${held}: a trainer goes back to the version it holds`;
+    const message = `reset_to is ${reset_to}, but version is ${held}: they must be the same`;
     return { code: "conflict", message, param: "reset_to" };
   }
   if (held > acked_step) {

@@ -58,7 +58,7 @@ export function report(
 /** It is no trainer: it is not seen, and a registration does not fence it off; weights that were taken back are not served. */
 function reportOfFleet(state: TrainerState, asked: Report, generation: number): Outcome<boolean> {
   if (generation !== state.generation) {
-    return refused(state, conflict(`generation ${generation} was taken back: it is ${state.generation} now`));
+    return refused(state, conflict(`generation ${generation} was voided: the current one is ${state.generation}`));
   }
   if (asked.version > state.published) return refused(state, conflict(`version ${asked.version} is not published`));
   const { state: said, rotation } = asked;
@@ -72,7 +72,11 @@ function reportOfFleet(state: TrainerState, asked: Report, generation: number): 
 
 function refuseUnnamed({ state, replica }: Report): TrainerRefusal | null {
   if (state !== "applied" || replica !== undefined) return null;
-  return { code: "conflict", message: "a fleet has several engines: say which replica applied it", param: "replica" };
+  return {
+    code: "conflict",
+    message: "a fleet has several engines: set replica to the one that applied it",
+    param: "replica",
+  };
 }
 
 /** What an acknowledgement that carries `published` says of the version its step made. */
@@ -150,7 +154,7 @@ function refuseReport(state: TrainerState, asked: Report): TrainerRefusal | null
     return { code: "version_ahead", message, next_step };
   }
   if (asked.state === "published" && version < published) {
-    return conflict(`version ${published} is published: going back takes a registration with reset_to`);
+    return conflict(`version ${published} is published: to go back, register with reset_to`);
   }
   const served = state.replicas[replicaOf(asked)] ?? 0;
   if (asked.state === "applied" && version < served && served <= published) {

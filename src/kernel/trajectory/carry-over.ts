@@ -144,7 +144,7 @@ function endOf({ record, trajectory, cancelled }: Source): {
   }
   if (outcome === "failed") return { failure: reason as FailureClass, cancelled: null, error: as };
   return trajectory === null
-    ? lost(`the trajectory of ${id} is not in the store any more`)
+    ? lost(`the trajectory of ${id} was deleted from the store`)
     : { failure: null, cancelled: null, error: null };
 }
 

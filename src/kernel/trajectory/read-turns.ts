@@ -148,6 +148,6 @@ export class TrajectoryMoved extends Error {
   override readonly name = "TrajectoryMoved";
 
   constructor(key: string) {
-    super(`${key} is not there any more`);
+    super(`${key} no longer exists`);
   }
 }

@@ -96,7 +96,7 @@ export function bareReport(report: RolloutReport, why: string): RolloutReport {
 
 /**
  * What a done rollout leaves, with the tools that the model was offered: none where it was never asked, or where the code
- * that offered them is gone. Where that code fails now, the rollout stays what it came to, and the fault is noted.
+ * that offered them is gone. Where that code fails now, the rollout keeps its outcome, and the fault is noted.
  */
 export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
   const offered = rollout.turns.length === 0 ? [] : await toolsOffered(spec, rollout);

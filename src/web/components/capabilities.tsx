@@ -6,7 +6,7 @@ import { countText, NOTHING, timeText } from "./format.ts";
 import { Shown } from "./shown.tsx";
 
 function flag(value: boolean | null | undefined): string {
-  if (value === null || value === undefined) return "could not be told";
+  if (value === null || value === undefined) return "unknown";
   return value ? "yes" : "no";
 }
 
@@ -23,7 +23,9 @@ export function Capabilities({ seen }: { readonly seen: EndpointCapabilities | R
       <Fact name="Models">
         <Shown text={seen.models.join(", ") || NOTHING} />
       </Fact>
-      <Fact name="Context">{seen.max_model_len === null ? "not said" : `${countText(seen.max_model_len)} tokens`}</Fact>
+      <Fact name="Context">
+        {seen.max_model_len === null ? "not reported" : `${countText(seen.max_model_len)} tokens`}
+      </Fact>
       <Fact name="Chat">{flag(seen.chat)}</Fact>
       <Fact name="Usage">{flag(seen.usage)}</Fact>
       <Fact name="Tools">{flag(seen.tools)}</Fact>
@@ -31,8 +33,8 @@ export function Capabilities({ seen }: { readonly seen: EndpointCapabilities | R
       <Fact name="Token ids">{flag(seen.token_ids)}</Fact>
       {exactness !== null && (
         <>
-          <Fact name="One logprob a token">{flag(exactness.one_logprob_a_token)}</Fact>
-          <Fact name="Logprobs are">{exactness.logprobs_mode ?? "could not be told"}</Fact>
+          <Fact name="One logprob per token">{flag(exactness.one_logprob_a_token)}</Fact>
+          <Fact name="Logprobs are">{exactness.logprobs_mode ?? "unknown"}</Fact>
           <Fact name="Neutral defaults">{flag(exactness.neutral_defaults)}</Fact>
           {exactness.refused !== null && (
             <Fact name="Refused">
@@ -43,7 +45,7 @@ export function Capabilities({ seen }: { readonly seen: EndpointCapabilities | R
       )}
       {"routes" in seen && (
         <>
-          <Fact name="Version">{seen.version ?? "not said"}</Fact>
+          <Fact name="Version">{seen.version ?? "not reported"}</Fact>
           <Fact name="Routes">{seen.routes.join(", ") || "none"}</Fact>
         </>
       )}

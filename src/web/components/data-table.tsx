@@ -138,7 +138,7 @@ function useRowKeys<Row>({ rows, onOpen, rowKeys = [] }: DataTableProps<Row>, { 
     if (row !== undefined) act(row);
   };
   const next = { label: "next row", run: () => choose(at + 1, true) };
-  const before = { label: "row before", run: () => choose(at - 1, true) };
+  const before = { label: "previous row", run: () => choose(at - 1, true) };
   useKeys([
     ...["j", "n"].map((keys) => ({ keys, ...next })),
     ...["k", "p"].map((keys) => ({ keys, ...before })),

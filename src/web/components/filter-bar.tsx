@@ -56,7 +56,7 @@ export function FilterBar(props: FilterBarProps) {
         )}
       </div>
       {wrong !== null && <Wrong id={`${id}-wrong`} text={text} error={wrong} />}
-      <div id={`${id}-list`} role="listbox" aria-label="What may come next" className="offered" hidden={!shows}>
+      <div id={`${id}-list`} role="listbox" aria-label="Suggestions" className="offered" hidden={!shows}>
         {shows &&
           offered.options.map((option, index) => (
             <div

@@ -49,15 +49,15 @@ const SAYS: Readonly<Record<string, string>> = {
   step: "training step that shipped it",
   outcome: "how it ended",
   status: "running, scoring, done",
-  error: "class, cause or reason",
+  error: "error class, cause or reason",
   stop: "why it stopped",
   task: "begins with",
   member: "environment of a group",
   id: "begins with",
   truncated: "cut off by a limit",
-  judged: "a judge spoke of it",
-  superseded: "a later attempt counts",
-  cancelling: "asked to stop",
+  judged: "it has judgements",
+  superseded: "replaced by a later attempt",
+  cancelling: "cancellation requested",
 };
 
 export function suggestionsAt(text: string, caret: number, known: KnownWords): Suggestions {

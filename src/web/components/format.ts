@@ -35,7 +35,7 @@ export function costText(cost: Cost): string {
   const known = [cost.policy_micros, cost.judge_micros, cost.charged_micros].filter((micros) => micros !== null);
   const all = known.reduce((total, micros) => total + micros, 0);
   if (known.length === 3) return dollarsText(all);
-  return all === 0 ? "not known" : `${dollarsText(all)} or more`;
+  return all === 0 ? "unknown" : `${dollarsText(all)} or more`;
 }
 
 export function percentText(share: number | null | undefined): string {

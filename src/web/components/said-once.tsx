@@ -8,11 +8,11 @@ interface SaidOnceProps {
 }
 
 export function SaidOnce({ what, value, onClose }: SaidOnceProps) {
-  if (value === null) return <p role="status">The {what} was said in an earlier answer, and is kept nowhere.</p>;
+  if (value === null) return <p role="status">The {what} was shown in an earlier reply and is not stored.</p>;
   return (
     <div className="note warn" role="status">
       <p>
-        <strong>The {what}, shown this once:</strong>
+        <strong>The {what}, shown only once:</strong>
       </p>
       <p>
         <code>{value}</code>
@@ -20,7 +20,7 @@ export function SaidOnce({ what, value, onClose }: SaidOnceProps) {
       <p className="row">
         <CopyButton text={value} what={what} />
         <button type="button" onClick={onClose}>
-          I have kept it
+          I have saved it
         </button>
       </p>
     </div>

@@ -37,7 +37,7 @@ export function usePalette(): readonly [open: boolean, setOpen: (open: boolean) 
 
 export function Palette({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {
   return (
-    <Dialog title="Go to or do" open={open} onClose={onClose}>
+    <Dialog title="Command palette" open={open} onClose={onClose}>
       <Commands open={open} onClose={onClose} />
     </Dialog>
   );
@@ -77,7 +77,7 @@ function Commands({ open, onClose }: { readonly open: boolean; readonly onClose:
         }}
         onKeyDown={onKey}
       />
-      <div id={list} role="listbox" aria-label="What was found" className="found">
+      <div id={list} role="listbox" aria-label="Results" className="found">
         {found.map((command, index) => (
           <div
             key={command.name}
@@ -92,7 +92,7 @@ function Commands({ open, onClose }: { readonly open: boolean; readonly onClose:
           </div>
         ))}
       </div>
-      {found.length === 0 && <p className="soft">Nothing is called that.</p>}
+      {found.length === 0 && <p className="soft">No results.</p>}
     </div>
   );
 }

@@ -35,7 +35,7 @@ function Frame() {
   const [palette, setPalette] = usePalette();
   const navigate = useNavigate();
   useKeys([
-    { keys: "?", label: "show the keys of this page", run: () => setHelp(true) },
+    { keys: "?", label: "show keyboard shortcuts", run: () => setHelp(true) },
     ...SECTIONS.map(({ name, path, key }) => ({
       keys: `g ${key}`,
       label: `go to ${name.toLowerCase()}`,

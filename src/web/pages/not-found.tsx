@@ -7,9 +7,9 @@ export function NotFound() {
   useDocumentTitle("Not found");
   return (
     <main className="narrow">
-      <h1>There is nothing here</h1>
+      <h1>Page not found</h1>
       <p>
-        No page has the address{" "}
+        There is no page at{" "}
         <code>
           <Shown text={pathname} />
         </code>

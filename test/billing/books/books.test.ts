@@ -127,7 +127,7 @@ test("a run gets what the balance leaves, and is told when there is more", async
     micros: 20,
     short: {
       ...{ by: "balance", budget_id: null, shortfall_micros: 30 },
-      reason: "the next rollouts need $0.00005, and the organisation's balance leaves $0.00002: $0.00003 is missing",
+      reason: "the next rollouts need $0.00005, but the organisation's balance has $0.00002 left: $0.00003 is missing",
     },
   });
   const begun = { run: factsOf(org, "run_3"), micros: 10 };
@@ -168,14 +168,14 @@ test("what is missing counts what is owed, and what a budget is overrun by", asy
   const begun = { run: factsOf(org, "run_2"), micros: 6400 };
   expect((await account.hold(begun)).short).toEqual({
     ...{ by: "balance", budget_id: null, shortfall_micros: 9_009_548 },
-    reason: "the first rollouts need $0.0064, and the organisation's balance leaves −$9.003148: $9.009548 is missing",
+    reason: "the first rollouts need $0.0064, but the organisation's balance has −$9.003148 left: $9.009548 is missing",
   });
   await account.post(topUp(org, 100_000_000));
   const budget_id = await org.budget(1_000_000);
   expect((await account.hold(begun)).short).toEqual({
     ...{ by: "budget", budget_id, shortfall_micros: 8_009_548 },
     reason:
-      "the first rollouts need $0.0064, and this month's budget of the organisation leaves −$8.003148: $8.009548 is missing",
+      "the first rollouts need $0.0064, but this month's budget of the organisation has −$8.003148 left: $8.009548 is missing",
   });
 });
 

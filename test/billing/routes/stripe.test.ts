@@ -227,7 +227,7 @@ test("an event about an organisation that is being deleted is taken, told to the
   const said = toldOfMoney();
   const payment = paid(500);
   const reply = await deliver(eventOf("payment_intent.succeeded", paymentOf(payment), { id: "evt_late" }));
-  const reason = `${idsOf(payment).payment} is of ${orgId}, which is being deleted`;
+  const reason = `${idsOf(payment).payment} is for ${orgId}, which is being deleted`;
   expect([reply.status, reply.body]).toMatchObject([200, { outcome: "ignored", reason }]);
   expect(said().map((line) => JSON.parse(line))).toMatchObject([
     { message: "money moved that is in no ledger", event_id: "evt_late", org_id: orgId },

@@ -99,9 +99,9 @@ test("R-eg-3: without a route a row is the only environment's, or refused; so is
   const only = new EnvGroup({ env_0: math });
   expect(parseRow(only.dataset, row, 0)).toEqual({ ...row, info: { env_id: "env_0" } });
   const refusalOf = (given: object) => () => parseRow(both.dataset, given, 6);
-  expect(refusalOf(row)).toThrow(/info.env_id is missing: it is one of math, code/);
+  expect(refusalOf(row)).toThrow(/info.env_id is missing: use one of math, code/);
   const named = { ...row, info: { env_id: "chess" } };
-  expect(refusalOf(named)).toThrow(/no environment chess: it is one of math, code/);
+  expect(refusalOf(named)).toThrow(/no environment chess: use one of math, code/);
   expect(refusalOf(named)).toThrow(expect.objectContaining({ path: "rows[6].info.env_id" }));
   expect(() => buildTask(both, row, 0)).toThrow(expect.objectContaining({ name: "RowError" }));
   const trajectories = await Promise.all(
@@ -117,7 +117,7 @@ test("R-eg-3: without a route a row is the only environment's, or refused; so is
   const renamed = new EnvGroup({ sums: math, code });
   const [gone] = await scoreUnit(renamed, trajectories.slice(0, 1));
   expect(gone).toMatchObject({ reward: null, unscored: "scorer" });
-  expect(gone?.scoring_errors[0]?.error).toContain("no environment math: it is one of sums, code");
+  expect(gone?.scoring_errors[0]?.error).toContain("no environment math: use one of sums, code");
   expect(() => new EnvGroup({})).toThrow(/at least one/);
 });
 
@@ -125,7 +125,7 @@ test("a row whose info cannot be read is refused by field, and none of a member'
   const row = { question: "2 + 2?", answer: "4" };
   const only = new EnvGroup({ env_0: math });
   const refusalOf = (info: unknown) => () => parseRow(only.dataset, { ...row, info }, 6);
-  const unread = { path: "rows[6].info", message: expect.stringMatching(/^info: info is text but no JSON/) };
+  const unread = { path: "rows[6].info", message: expect.stringMatching(/^info: info is text but not JSON/) };
   expect(refusalOf("plain text")).toThrow(expect.objectContaining(unread));
   for (const info of ["[1]", "5", [1], 5]) {
     expect(refusalOf(info)).toThrow(expect.objectContaining({ path: "rows[6].info" }));
@@ -138,7 +138,7 @@ test("a row whose info cannot be read is refused by field, and none of a member'
   expect(parseRow(only.dataset, { ...row, info: { env_id: null } }, 0)).toMatchObject({ info: { env_id: "env_0" } });
   const noted = z.object({ question: z.string(), info: z.string() });
   const member = new SingleTurnEnv({ dataset: dataset(noted, [{ question: "q", info: "plain text" }]), rubric: {} });
-  expect(() => rowAt(new EnvGroup({ member, math }).dataset, 0, 0)).toThrow(/info is text but no JSON/);
+  expect(() => rowAt(new EnvGroup({ member, math }).dataset, 0, 0)).toThrow(/info is text but not JSON/);
 });
 
 test("R-eg-4: the group's own rubric pads the metrics of other environments with 0, and scores nobody's row 0", async () => {

@@ -262,7 +262,7 @@ test("a message that is crowded with values is refused before it is looked at", 
     return new Response(body, { headers: { "content-type": "application/json" } });
   };
   const { report } = await play({ shop }, TEA, { capabilities: { fetch: crowded } });
-  expect(report.error?.message).toContain(`a message of more than ${LIMITS.valuesPerMessage} values`);
+  expect(report.error?.message).toContain(`a message has more than ${LIMITS.valuesPerMessage} values`);
 });
 
 test("a server that waits for its ping to be answered before it answers a call gets its pong", async () => {

@@ -34,7 +34,7 @@ test.each<[string, McpResult, string]>([
     "[application/pdf: shop://1]",
   ],
   ["sound", { content: [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }] }, "[audio, audio/wav]"],
-  ["an image of no type", { content: [{ type: "image", data: "AAAA" }] }, "[image, of no media type]"],
+  ["an image of no type", { content: [{ type: "image", data: "AAAA" }] }, "[image, without a media type]"],
   [
     "a block of a new type",
     { content: [{ type: "video", uri: "shop://film" }] },
@@ -62,7 +62,7 @@ test.each<[string, McpResult, string]>([
   ["in a resource", { content: [{ type: "resource", resource: { uri: "a:b", text: "refused" } }] }, "refused"],
   ["in a member of its own", { error: { code: 402 } }, '{"error":{"code":402}}'],
   ["in an image, with a structure", { content: [pixel], structuredContent: { code: 402 } }, '{"code":402}'],
-  ["in an image", { content: [pixel] }, "the tool failed, and answered with an image"],
+  ["in an image", { content: [pixel] }, "the tool failed and returned an image"],
   ["nowhere", { content: [] }, "the tool failed"],
 ])("what a failed tool says reaches the model: %s", (_where, result, said) => {
   expect(() => contentOf({ ...result, isError: true })).toThrow(said);

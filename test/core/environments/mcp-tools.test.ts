@@ -132,7 +132,7 @@ test("a rollout whose servers list only what cannot be offered fails with the re
   const { error } = await set({ shop: [[{ name: "a" }]], bank: [[{ name: "b", inputSchema: [] }]] });
   expect(error).toMatchObject({ error: "InfraError", retryable: true });
   expect(error?.message).toBe(
-    "no tool of the MCP servers can be offered: shop: a: it has no inputSchema; " +
+    "no tool of the MCP servers can be used: shop: a: it has no inputSchema; " +
       "bank: b: its inputSchema cannot be used: it is a list, not an object",
   );
   expect((await set({ shop: [[]] })).error).toBe(null);

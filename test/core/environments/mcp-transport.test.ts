@@ -26,7 +26,7 @@ async function replied(script: Scripted, { until }: FetchOptions): Promise<Fetch
     text += piece;
     if (until?.(piece, head)) return { ...head, text: async () => text };
   }
-  if (open) throw new Error("it paused");
+  if (open) throw new Error("no bytes for");
   return { ...head, text: async () => text };
 }
 
@@ -85,9 +85,9 @@ test("what comes before the answer is handed on as it comes, and a request of th
 });
 
 test.each<[string, Scripted, RegExp]>([
-  ["an open stream without an answer", { pieces: [": a\n\n"], open: true }, /^it paused$/],
-  ["half an event", { pieces: [event(ANSWER).slice(0, 40)], open: true }, /^it paused$/],
-  ["a stream that ends in half an event", { pieces: [event(ANSWER).slice(0, 40)] }, /^the reply is no JSON: 34 char/],
+  ["an open stream without an answer", { pieces: [": a\n\n"], open: true }, /^no bytes for$/],
+  ["half an event", { pieces: [event(ANSWER).slice(0, 40)], open: true }, /^no bytes for$/],
+  ["a stream that ends in half an event", { pieces: [event(ANSWER).slice(0, 40)] }, /^the reply is not JSON: 34 char/],
   [
     "a stream that ends without it",
     { pieces: [event({ ...ANSWER, id: 2 })] },
@@ -154,12 +154,12 @@ test("whole numbers past 2^53 keep their digits", async () => {
 
 test("a message that is crowded with values is no answer, and fails with that", async () => {
   const crowded = { ...ANSWER, result: { tools: Array.from({ length: LIMITS.valuesPerMessage }, () => 0) } };
-  await expect(heardOf({ pieces: [event(crowded)] })).rejects.toThrow(/^a message of more than 100000 values$/);
+  await expect(heardOf({ pieces: [event(crowded)] })).rejects.toThrow(/^a message has more than 100000 values$/);
 });
 
 test("a reply that is no JSON is told by its length, without a piece of it: a server may repeat a key", async () => {
   const key = `mcp-key-${"1234567890".repeat(5)}`;
   for (const script of [{ type: "application/json", pieces: [key] }, { pieces: [`data: ${key}\n\n`] }]) {
-    await expect(heardOf(script)).rejects.toThrow(/^the reply is no JSON: 58 characters$/);
+    await expect(heardOf(script)).rejects.toThrow(/^the reply is not JSON: 58 characters$/);
   }
 });

@@ -282,7 +282,7 @@ test("R-loop-14: a subclass has its parent's entries, adds to them, puts others 
   expect(await tearDown(environment)).toEqual([]);
   expect(ran).toEqual(["unlocked", "instance", "Child closes", "rubric forgets"]);
   expect(() => new Child({ dataset: rows, ...echo, cleanup: { gone: null }, rubric: {} })).toThrow(
-    "cleanup.gone: there is nothing of this name to take away",
+    "cleanup.gone: nothing of this name can be removed",
   );
 });
 

@@ -67,7 +67,7 @@ test("a call asked for again gives what the first asking gave, errors included, 
   expect(() => again(2, "insert into b values (1)")).toThrow("no such table: b");
   expect(journal.entries.length).toBe(before);
   expect(exec("select (select count(*) from a) as a, (select count(*) from b) as b")).toEqual([{ a: 1, b: 0 }]);
-  expect(() => again(1, "insert into a values (2)")).toThrow(/asked something else after a restart/);
+  expect(() => again(1, "insert into a values (2)")).toThrow(/differs after a restart/);
 });
 
 test("statements about the connection are refused, and triggers are not taken for them", () => {
@@ -79,7 +79,7 @@ test("statements about the connection are refused, and triggers are not taken fo
     "explain query plan /* of */ pragma table_list",
     "attach 'x' as y",
   ]) {
-    expect(() => exec(query), query).toThrow(/is not offered here/);
+    expect(() => exec(query), query).toThrow(/is not supported here/);
   }
   exec("create table a(x); create table log(x)");
   exec("create trigger t after insert on a begin insert into log values (new.x); end");
@@ -116,15 +116,15 @@ test("calls of one hook share what they may take; another hook, or a restart, be
   const spend = () => {
     for (; calls < 60; calls += 1) first.exec(count);
   };
-  expect(spend).toThrow(/the sql calls of one hook would take about \S+ steps, and may take 1\.0e\+8/);
+  expect(spend).toThrow(/the sql calls of one hook would take about \S+ steps, and the limit is 1\.0e\+8/);
   expect(calls).toBeGreaterThan(1);
   expect(() => first.exec(count)).toThrow(SqlWorkError);
-  expect(() => first.exec("pragma user_version")).toThrow("pragma is not offered here");
+  expect(() => first.exec("pragma user_version")).toThrow("pragma is not supported here");
   const again = opened(journal);
   for (let call = 0; call < calls; call += 1) expect(again.exec(count)).toEqual([{ n: 200_000 }]);
   expect(() => again.exec(count)).toThrow(SqlWorkError);
   expect(() => again.exec(count)).toThrow(SqlWorkError);
-  expect(() => again.exec("pragma user_version")).toThrow("pragma is not offered here");
+  expect(() => again.exec("pragma user_version")).toThrow("pragma is not supported here");
   expect(() => again.exec(count)).toThrow(SqlWorkError);
   const other = { effect: "reply:2", call: 0 };
   expect(again.sql.exec(other, count, [])).toEqual([{ n: 200_000 }]);
@@ -188,5 +188,5 @@ test("an environment with sql plays in a test, and restarts keep its tables", as
 
 test("without a database its setup fails and says how to give one", async () => {
   const report = await runRollout(await desk(), { task, model: scripted([]) });
-  expect(report.error?.message).toBe("sql is declared but not offered here: give runRollout openSqlite");
+  expect(report.error?.message).toBe("sql is declared but not available here: give runRollout openSqlite");
 });

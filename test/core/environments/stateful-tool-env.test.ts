@@ -142,5 +142,5 @@ test("a name both hidden and a parameter is refused", () => {
       hidden: { db: inject<string>() },
       run: () => "",
     }),
-  ).toThrow("db is hidden and a parameter");
+  ).toThrow("db is both hidden and a parameter");
 });

@@ -93,7 +93,7 @@ test("A11: an integer past 2^53 reaches a tool that takes a bigint, and any othe
     '{"n":1,"at":[[12345678901234567890123]]}',
   );
   for (const name of ["number", "int", "coerced", "text"]) {
-    const why = "the whole number 9007199254740993 has more digits than can be kept";
+    const why = "the whole number 9007199254740993 has too many digits to be stored exactly";
     expect(await told(name, large)).toBe(`bad arguments for ${name}: n: ${why}`);
     expect(await told(name, '{"n": 9007199254740993.0}')).toContain(why);
   }

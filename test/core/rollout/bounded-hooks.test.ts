@@ -36,7 +36,7 @@ test("a thrown value that has no text fails its rollout as any other does", asyn
   const report = await runRollout(environment, played());
   expect(report.error).toMatchObject({
     error: "EnvError",
-    message: "envResponse: no text (object)",
+    message: "envResponse: no message (object)",
   });
 });
 

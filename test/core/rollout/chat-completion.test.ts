@@ -152,10 +152,10 @@ const MANY = 300_000;
 
 /** Replies of some 1 MB: each took seconds, and hundreds of MB for the notes of what is wrong with its items. */
 const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp | null]> = {
-  choices: [(choices) => ({ choices }), /choices: is no list of at most 128/],
+  choices: [(choices) => ({ choices }), /choices: is not a list of at most 128/],
   "tool calls": [
     (tool_calls) => ({ choices: [{ message: { content: null, tool_calls } }] }),
-    /tool_calls: is no list of at most 128/,
+    /tool_calls: is not a list of at most 128/,
   ],
   parts: [(content) => ({ choices: [{ message: { content } }] }), /content: holds more than 10000 values/],
   "parts within parts": [
@@ -210,7 +210,7 @@ test("the largest id that 32 bits hold is kept", () => {
 test("content that is nested deeper than anybody means is no content", () => {
   const nested = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
   const body = { choices: [{ message: { content: [{ type: "x", nested }] } }] };
-  expect(() => readChatCompletion(body, 1)).toThrow(/content: is nested too deep/);
+  expect(() => readChatCompletion(body, 1)).toThrow(/content: is nested too deeply/);
 });
 
 test("tokens that no call can have taken are no usage", () => {

@@ -341,7 +341,7 @@ test("a capability is there only when it is both declared and offered", () => {
   const basics = { random: () => 0.5, now: () => 1 };
   expect(gateCapabilities(["sql"], { ...basics, sql }).sql).toBe(sql);
   expect(() => gateCapabilities([], { ...basics, sql }).sql).toThrow(/not declared: add "sql"/);
-  expect(() => gateCapabilities(["sql"], basics).sql).toThrow(/declared but not offered/);
+  expect(() => gateCapabilities(["sql"], basics).sql).toThrow(/declared but not available/);
   expect(() => gateCapabilities(["sql"], basics).fetch).toThrow(/fetch is used but not declared/);
   const keyed = gateCapabilities(["secret:KEY"], { ...basics, secret: (name) => `${name}!` });
   expect(keyed.secret("KEY")).toBe("KEY!");

@@ -322,7 +322,7 @@ describe("what goes back to the server is kept", () => {
     expect(() => read(JSON.stringify(reply({ content: null, tool_calls: [call] })))).toThrow("longer than");
   });
 
-  test("what holds too much, is nested too deep or is no name is left out, and the answer counts", () => {
+  test("what holds too much, is nested too deeply or is no name is left out, and the answer counts", () => {
     const deep = `${"[".repeat(500)}${"]".repeat(500)}`;
     const text = `{"choices":[{"message":{"content":"4","deep":${deep},"many":[${"1,".repeat(20_000)}1],"__proto__":{"a":1},"kept":1}}]}`;
     expect(read(text).message).toEqual({ role: "assistant", content: "4", provider_fields: '{"kept":1}' });

@@ -91,7 +91,7 @@ test("a row that is no object is refused as a whole", () => {
   expect(refusalOf(() => parseRow(dataset(z.string(), "uploaded"), "q", 3)).path).toBe("rows[3]");
 });
 
-test("a row JSON cannot hold is refused where it stops being JSON", () => {
+test("a row JSON cannot represent is refused where it stops being JSON", () => {
   const Dated = dataset(z.object({ day: z.date() }), "uploaded");
   const refusal = refusalOf(() => parseRow(Dated, { day: new Date(0) }, 0));
   expect(refusal).toMatchObject({ path: "rows[0].day", message: expect.stringContaining("Date") });
@@ -104,17 +104,17 @@ test("a schema that throws or is asynchronous, and a row that holds itself, are 
   expect(refusalOf(() => parseRow({ schema: thrower }, { question: "a" }, 2))).toEqual({
     index: 2,
     path: "rows[2]",
-    message: "the schema failed to read it: no such level",
+    message: "its schema threw an error: no such level",
   });
   const later = Question.refine(async () => true);
   expect(refusalOf(() => parseRow({ schema: later }, { question: "a" }, 0)).message).toContain(
-    "the schema failed to read it",
+    "its schema threw an error",
   );
   const row: Record<string, unknown> = { question: "a" };
   row["self"] = row;
   const endless = refusalOf(() => parseRow({ schema: z.looseObject({}) }, row, 0));
   expect(endless.path).toMatch(/^rows\[0\](\.self){20}$/);
-  expect(endless.message).toBe("JSON cannot hold nesting without end");
+  expect(endless.message).toBe("JSON cannot represent endless nesting");
 });
 
 test("without shuffling examples come in order; with it each comes once, the same for one seed", () => {

@@ -104,7 +104,7 @@ test("transcripts share one budget in even parts", async () => {
 
 test("one pass, or fewer at most than at least, is refused", () => {
   const options = { name: "g", criteria: "c" };
-  expect(() => new GroupJudgeRubric({ ...options, passes: 1 })).toThrow("2 or more");
+  expect(() => new GroupJudgeRubric({ ...options, passes: 1 })).toThrow("must be at least 2");
   expect(() => new GroupJudgeRubric({ ...options, passes: 3, maxPasses: 2 })).toThrow("maxPasses");
 });
 

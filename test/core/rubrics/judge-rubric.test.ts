@@ -124,6 +124,6 @@ test("a misspelt option, no choices, one without a finite score, or passes that 
   expect(() => judging("", { model: "m" })).toThrow("model");
   expect(() => judging("", { choices: {} })).toThrow("explained");
   expect(() => judging("", { choices: { a: Infinity } })).toThrow("explained");
-  expect(() => judging("", { choices: { Yes: 1, yes: 0 } })).toThrow("differ");
+  expect(() => judging("", { choices: { Yes: 1, yes: 0 } })).toThrow("cannot be told apart");
   expect(() => judging("", { passes: 0 })).toThrow("passes");
 });

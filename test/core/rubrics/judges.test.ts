@@ -81,7 +81,7 @@ test("a failed verdict rejects, and a function that can do without may catch it"
   });
 });
 
-test("a judge the rubric does not list is not asked", async () => {
+test("a judge the rubric does not list is not called", async () => {
   const heard = await hearing(
     asking({ rewards: { f: ({ judge }) => judge("?", { judge: "nobody", range: [0, 1] }) } }),
     ["a"],
@@ -89,7 +89,7 @@ test("a judge the rubric does not list is not asked", async () => {
   );
   expect(heard.records[0]).toMatchObject({
     unscored: "judge",
-    scoring_errors: [{ error: expect.stringContaining('names no judge "nobody"') }],
+    scoring_errors: [{ error: expect.stringContaining('has no judge "nobody"') }],
   });
 });
 
@@ -99,7 +99,7 @@ test("a function that never asks the same again is stopped", async () => {
     rewards: { f: ({ judge }) => judge(`${asked++}`, { range: [0, 1] }) },
   });
   const heard = await hearing(rubric, ["a"], () => said(1));
-  expect(heard.records[0]?.scoring_errors[0]?.error).toContain("more than 64 verdicts");
+  expect(heard.records[0]?.scoring_errors[0]?.error).toContain("more than 64 judgements");
 });
 
 test("the same question with another pass, menu or sampling is another ask", async () => {
@@ -140,7 +140,7 @@ test("an environment's literal rubric asks judges, each by its name, and its tes
   expect(alone.scoring_errors).toMatchObject([{ function: "polite" }, { function: "deep" }]);
 });
 
-test("a question that is too long is not asked, and its score is null and says how long it may be", async () => {
+test("a question that is too long is not sent, and its score is null and says how long it may be", async () => {
   const question = "q".repeat(LIMITS.askCharacters + 1);
   const rubric = asking({
     rewards: {
@@ -151,7 +151,7 @@ test("a question that is too long is not asked, and its score is null and says h
   const heard = await hearing(rubric, ["a"], () => "four");
   expect(heard.asks.map(({ messages }) => messages)).toEqual([[{ role: "user", content: "q" }]]);
   expect([heard.scores("long"), heard.scores("short")]).toEqual([[null], [4]]);
-  expect(JSON.stringify(heard.records)).toContain(`at most ${LIMITS.askCharacters} characters`);
+  expect(JSON.stringify(heard.records)).toContain(`the limit is ${LIMITS.askCharacters}`);
 });
 
 test("questions that are too much together are asked in rounds, each of which holds as many as it may", async () => {

@@ -24,7 +24,7 @@ test.each(["a\nb", "a\u202eb", "a\ud800b", "a\u0007b"])(
   "a function called %j is refused, and its name is said so that it can be seen",
   (name) => {
     const add = () => new Rubric({ rewards: { [name]: () => 1 } });
-    expect(add).toThrow(/^the score "a\\+(u[0-9a-f]{4}|n)b": a name must hold no control characters/);
+    expect(add).toThrow(/^the score "a\\+(u[0-9a-f]{4}|n)b": a name must not contain control characters/);
   },
 );
 

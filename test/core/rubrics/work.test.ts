@@ -91,10 +91,10 @@ test.each<[string, Name, string, string, number, Options?]>([
 test("an error says what was too much, and of what", () => {
   const score = () => scorers.levenshtein.score("a".repeat(50_000), "b".repeat(50_000));
   expect(score).toThrow(
-    "the edit distance of 50,000 with 50,000 characters would take more than the 6,000,000 steps of work that one score may take",
+    "the edit distance of 50,000 with 50,000 characters would exceed the limit of 6,000,000 steps of work for one score",
   );
   const long = () => scorers.regex.score("a", "a".repeat(5000));
-  expect(long).toThrow("the pattern has 5,000 characters, of which it may have 4,000");
+  expect(long).toThrow("the pattern has 5,000 characters, and the limit is 4,000");
 });
 
 test("an option that no score could be made with is refused", () => {
@@ -116,6 +116,6 @@ test("the scores of a unit draw on one budget, and each on one of its own", () =
   const args = { [WORK]: unitWork() };
   const score = () => spendWork(args, WORK_LIMITS.scoreSteps, "comparing");
   for (let at = 0; at < Math.floor(WORK_LIMITS.unitSteps / WORK_LIMITS.scoreSteps); at += 1) score();
-  expect(score).toThrow("that the scores of one unit together may take");
+  expect(score).toThrow("for the scores of one scoring group");
   expect(() => scoreWork().spend(WORK_LIMITS.scoreSteps + 1, "comparing")).toThrow("one score");
 });

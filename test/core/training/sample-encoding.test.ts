@@ -104,7 +104,7 @@ test.each([
 test("an array whose bytes do not fit its shape is refused by row and name", () => {
   const golden = decode(encodeRows([GOLDEN], "msgpack")) as object;
   const odd = { ...golden, token_ids: { dtype: "int32", shape: [7], data: new Uint8Array(7) } };
-  expect(() => decodeRows(encode(odd), "msgpack")).toThrow(/row 0: .*no array of 7 int32/);
+  expect(() => decodeRows(encode(odd), "msgpack")).toThrow(/row 0: .*not an array of 7 int32/);
   expect(() => decodeRows(encode(odd), "msgpack")).toThrow(/at token_ids/);
 });
 

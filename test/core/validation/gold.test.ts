@@ -10,7 +10,7 @@ test("a right answer below 1 is an error, and with tools or turns in the way a w
   expect(single["gold"]).toEqual([
     "error",
     "row 0, gold play: the reward is 0.5, below 1 (and 1 more); correct the rubric, or the row's answer, " +
-      "or export goldPolicy(task) that says it as the rubric wants it",
+      "or export goldPolicy(task) that answers in the form the rubric expects",
   ]);
   const ping = tool({
     name: "ping",

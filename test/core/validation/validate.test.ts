@@ -27,7 +27,10 @@ test("a validation of the same environment says the same again", async () => {
 
 test("a constant reward is an error, unless it is 0 and nobody knows what is right", async () => {
   const constant = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { same: () => 1 } } }));
-  expect(constant["variety"]).toEqual(["error", "every play scores 1; the rubric must tell good play from bad"]);
+  expect(constant["variety"]).toEqual([
+    "error",
+    "every play scores 1; the rubric must distinguish good rollouts from bad ones",
+  ]);
   const hard = dataset(z.object({ question: z.string() }), [{ question: "?" }]);
   const unknown = await checksOf(() => new SingleTurnEnv({ dataset: hard, rubric: { rewards: { never: () => 0 } } }));
   expect(unknown["variety"]?.[0]).toBe("warning");
@@ -42,7 +45,7 @@ test("a group reward that is the same for all is only a warning: here every roll
         rubric: { groupRewards: { shortest: (group) => group.map(() => 1) } },
       }),
   );
-  expect(checks["variety"]).toEqual(["warning", expect.stringContaining("here each is alone")]);
+  expect(checks["variety"]).toEqual(["warning", expect.stringContaining("here each task has one rollout")]);
 });
 
 test("a row or a state that is drawn anew each time is not deterministic", async () => {
@@ -151,13 +154,13 @@ test("play that differs every time says nothing about restarts", async () => {
     },
   });
   const checks = await checksOf(() => new ToolEnv({ dataset: rows, tools: [count], rubric: { rewards: { said } } }));
-  expect(checks["restarts"]).toEqual(["warning", expect.stringContaining("each time it is played it differs")]);
+  expect(checks["restarts"]).toEqual(["warning", expect.stringContaining("every play differs")]);
 });
 
 test("rows and states that are no JSON are named by their path", async () => {
   const dates = dataset(z.object({ question: z.string(), when: z.date() }), [{ question: "?", when: new Date(0) }]);
   const row = await checksOf(() => new SingleTurnEnv({ dataset: dates, rubric: { rewards: { r: () => 1 } } }));
-  expect(row["rows"]).toEqual(["error", "rows[0].when: JSON cannot hold an instance of Date"]);
+  expect(row["rows"]).toEqual(["error", "rows[0].when: JSON cannot represent an instance of Date"]);
   expect(row["rollouts"]).toEqual(["skipped", "nothing was played"]);
   const handle: { open: number[] } = { open: [] };
   Reflect.set(handle.open, 0, () => 1);
@@ -232,7 +235,7 @@ test("a tool without description is a warning, and random play calls it with arg
         rubric: { rewards: { said } },
       }),
   );
-  expect(checks["tools"]).toEqual(["warning", "step has no description; the model knows nothing else about a tool"]);
+  expect(checks["tools"]).toEqual(["warning", "step has no description; the model needs it to use the tool"]);
   const Args = z.object({
     way: z.enum(["up", "down"]),
     far: z.int().min(3).max(4),
@@ -253,7 +256,7 @@ test("what it needs is listed, and nothing is played while a need is not met", a
   });
   expect([ok, examples]).toEqual([false, 0]);
   const met = await validated(defineEnvironment({ args: z.strictObject({}), needs: ["fetch"], build }));
-  expect(named(met.checks)["needs"]).toEqual(["ok", "it needs fetch"]);
+  expect(named(met.checks)["needs"]).toEqual(["ok", "needs fetch"]);
 });
 
 test("uploaded rows are read as a run would read them", async () => {

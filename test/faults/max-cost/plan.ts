@@ -23,7 +23,7 @@ export interface CapPlan {
 export const POLICY_PRICES = { input_per_mtok_micros: 400_000, output_per_mtok_micros: 1_600_000 };
 export const JUDGE_PRICES = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 5_000_000 };
 
-/** With more rollouts than so many their calls take longer, so that as many as may are under way at once. */
+/** With more rollouts than so many their calls take longer, so that the maximum is in flight at once. */
 const ROLLOUTS_AT_ONCE = 120;
 
 /** Of one rollout with its judge, when nothing goes wrong: about what these prices come to. */

@@ -49,7 +49,7 @@ test("runs of one organisation share its rollouts, another organisation's run ha
   expect(await running(other, stranger.id)).toBe(10);
   expect((await busy.run(second.id)).flow).toEqual({
     state: "over_limit",
-    reason: "the organisation may have 4 rollouts at once, and other runs of it have them",
+    reason: "the organisation's limit is 4 rollouts at once, used by its other runs",
   });
   await cancelled(busy, first.id);
   await vi.waitUntil(async () => (await running(busy, second.id)) === 4, { timeout: 30_000 });

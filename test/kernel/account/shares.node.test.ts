@@ -335,11 +335,11 @@ test("a run is told how much its organisation may have and that others have it, 
   await second(org, [runs[0]]);
   expect(runs[0].rolloutLease.grant?.flow).toEqual({
     state: "over_limit",
-    reason: "the organisation may have 3 rollouts at once",
+    reason: "the organisation's limit is 3 rollouts at once",
   });
   await second(org, runs);
   expect(runs[1].rolloutLease.grant?.flow).toEqual({
     state: "over_limit",
-    reason: "the organisation may have 3 rollouts at once, and other runs of it have them",
+    reason: "the organisation's limit is 3 rollouts at once, used by its other runs",
   });
 });

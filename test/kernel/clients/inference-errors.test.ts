@@ -165,7 +165,7 @@ test("a key that a server deals out over two parts of its thoughts is in none of
 test("an event that is no JSON is told by the size of the reply, never by a piece of it", async () => {
   const outcome = await callWith({ kind: "stream", text: 'data: {"a":#k=sk-or-v1-secret\n\n' });
   expect(outcome).toMatchObject({
-    error: { message: expect.stringMatching(/^the reply is no JSON: status 200, text.event-stream, \d+ characters$/) },
+    error: { message: expect.stringMatching(/^the reply is not JSON: status 200, text.event-stream, \d+ characters$/) },
   });
 });
 

@@ -56,7 +56,7 @@ test("a body that is no JSON is told by its size and type, never by a piece of i
       retryable: true,
       error: {
         name: "InvalidModelResponseError",
-        message: "the reply is no JSON: status 200, application/json, 16 characters",
+        message: "the reply is not JSON: status 200, application/json, 16 characters",
       },
     });
   } finally {

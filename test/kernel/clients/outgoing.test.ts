@@ -66,7 +66,7 @@ test("a public address is called once, and where it leads is not", async () => {
   expect(moved).toMatchObject({
     kind: "failed",
     retryable: false,
-    error: { message: "307: the endpoint leads elsewhere; give the address it leads to" },
+    error: { message: "307: the endpoint redirects; use the address it redirects to" },
   });
   expect(reached.map(({ url }) => url)).toEqual(["https://api.example.com/v1/chat/completions"]);
   expect(reached[0]?.init.redirect).toBe("manual");
@@ -78,9 +78,9 @@ test("in a deployment nothing leaves by http, with a name in its address, or to 
   const signal = new AbortController().signal;
   for (const [address, why] of [
     ["http://api.example.com/v1", "api.example.com is called by https only"],
-    ["https://me:word@api.example.com/v1", "an address holds no name and no password"],
-    ["https://key@api.example.com/v1", "an address holds no name and no password"],
-    ["https://api.example.com@10.0.0.7/v1", "an address holds no name and no password"],
+    ["https://me:word@api.example.com/v1", "an address must not contain a user name or password"],
+    ["https://key@api.example.com/v1", "an address must not contain a user name or password"],
+    ["https://api.example.com@10.0.0.7/v1", "an address must not contain a user name or password"],
     ["https://other.example/v1", "other.example is not among the hosts that the organisation allows"],
     ["https://gpu.example/v1", "gpu.example is not among the hosts"],
   ] as const) {
@@ -97,7 +97,7 @@ test("what is no web address is refused also where every network is meant", asyn
   const send = guarded(network, true);
   for (const address of ["file:///etc/passwd", "ftp://example.com/", "data:application/json,{}"]) {
     const sent = send(new URL(address), { signal: new AbortController().signal });
-    await expect(sent).rejects.toThrow(/^(file|ftp|data): is not offered$/);
+    await expect(sent).rejects.toThrow(/^(file|ftp|data): is not supported$/);
   }
   expect(reached).toEqual([]);
 });

@@ -108,7 +108,7 @@ const KINDS: [EngineKind, object | null, RegExp | null][] = [
   ["exact", RIGHT, null],
   ["flat", RIGHT, null],
   ["own_defaults", { ...RIGHT, neutral_defaults: false }, null],
-  ["short", { ...RIGHT, one_logprob_a_token: false }, /another number of logprobs/],
+  ["short", { ...RIGHT, one_logprob_a_token: false }, /different numbers of logprobs/],
   [
     "raw",
     { ...RIGHT, logprobs_mode: "raw", penalties: null, neutral_defaults: null },
@@ -137,7 +137,7 @@ test("a server that refuses a field of training is believed, unless the run take
   });
   const found = await probe(base_url);
   expect(found.exactness?.refused).toBe("[key]: unknown cache_salt");
-  expect(whyUntrainable(found)).toMatch(/unknown cache_salt.*take it back with null/);
+  expect(whyUntrainable(found)).toMatch(/unknown cache_salt.*set it to null/);
   const sampling = { extra_body: { cache_salt: null, repetition_penalty: null } };
   const again = await probe(base_url, { sampling });
   expect(again.exactness).toEqual({ ...RIGHT, penalties: null });
@@ -198,7 +198,7 @@ test("a refused key is said in words, and a server that repeats it does not make
   const echo = { error: { message: `Incorrect API key provided: ${KEY}` } };
   const { base_url, calls } = await serve(() => [401, echo]);
   const found = await probe(base_url);
-  expect(found.error).toBe("401: the key was refused: Incorrect API key provided: [key]");
+  expect(found.error).toBe("401: the API key was rejected: Incorrect API key provided: [key]");
   expect(found.chat).toBe(false);
   expect(calls).toHaveLength(1);
 });
@@ -219,7 +219,7 @@ test("a key among the models' names does not come out", async () => {
 test("a key that JSON writes in another way does not come out of what is not read", async () => {
   const api_key = 'sk-"quoted"-key';
   const { base_url } = await serve(() => [401, { message: JSON.stringify({ given: api_key }) }]);
-  expect((await probe(base_url, { api_key })).error).toBe('401: the key was refused: {"given":"[key]"}');
+  expect((await probe(base_url, { api_key })).error).toBe('401: the API key was rejected: {"given":"[key]"}');
 });
 
 test("models that no run could name are passed over, and odd extras are not there", async () => {
@@ -244,13 +244,13 @@ test("nobody listening, no answer in time, and no JSON are each said in words", 
   expect((await probe(hanging.base_url, { deadline_ms: 100 })).error).toBe("no answer within 0.1 s");
   const page = await serve(() => [200, "<html>hello</html>"]);
   const named = await probe(page.base_url, { model: "m" });
-  expect(named.error).toMatch(/no chat completion: does base_url end in \/v1\?/);
+  expect(named.error).toMatch(/not a chat completion: does base_url end in \/v1\?/);
 });
 
 test("a redirect is not followed: the key goes nowhere but to the address that was given", async () => {
   const { base_url, calls } = await serve(() => "redirect");
   const found = await probe(base_url, { model: "m" });
-  expect(found.error).toBe("308: leads elsewhere; give the address it leads to");
+  expect(found.error).toBe("308: it redirects; use the address it redirects to");
   expect(calls.map(({ route }) => route)).not.toContain("GET /elsewhere");
 });
 
@@ -259,7 +259,7 @@ test("without a list of models the one that is named is asked, or nothing is", a
     route.startsWith("GET") ? [404, { detail: "Not Found" }] : [200, completion()],
   );
   expect(await probe(base_url)).toMatchObject({ chat: false, probed_model: null });
-  expect((await probe(base_url)).error).toBe('404 for GET /models: name one in "model" to have it asked');
+  expect((await probe(base_url)).error).toBe('404 for GET /models: set "model" to the one to probe');
   expect(await probe(base_url, { model: "mine" })).toMatchObject({ chat: true, error: null });
   expect(await probe(base_url, { usual: "before" })).toMatchObject({ probed_model: "before" });
   expect(calls.at(-1)?.body).toMatchObject({ model: "before" });

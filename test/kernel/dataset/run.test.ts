@@ -141,5 +141,5 @@ test("a run whose rows are gone ends with that reason instead of waiting for the
   expect(run).toMatchObject({ status: "failed", error: { code: "dataset_missing" } });
   const [failed] = await platform.results(run.id);
   expect(failed).toMatchObject({ outcome: "failed", reason: "environment" });
-  expect(failed?.error?.message).toContain("the rows of the dataset are gone");
+  expect(failed?.error?.message).toContain("the rows of the dataset are missing");
 });

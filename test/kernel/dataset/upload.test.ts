@@ -112,20 +112,20 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
   ["broken JSON", `${good}{"question":\n`, "", "line 2: not valid JSON: ", "rows[1]"],
   ["a list", `${good}[1]\n`, "", "line 2: a row must be a JSON object", "rows[1]"],
   ["a number", "4", "", "line 1: a row must be a JSON object", "rows[0]"],
-  ["bytes that are no text", noText, "", "line 1: not valid JSON: it is not UTF-8 text", "rows[0]"],
+  ["bytes that are no text", noText, "", "line 1: not valid JSON: the file is not UTF-8 text", "rows[0]"],
   [
     "a name that vanishes",
     '{"question":"q","__proto__":1}',
     "",
-    "line 1: __proto__: is not a name",
+    "line 1: __proto__: is not a valid name",
     "rows[0].__proto__",
   ],
-  ["nesting without end", `{"question":"q","info":${"[".repeat(999)}${"]".repeat(999)}}`, "", "deep", null],
+  ["endless nesting", `{"question":"q","info":${"[".repeat(999)}${"]".repeat(999)}}`, "", "deep", null],
   [
     "a whole number that no double keeps",
     `${good}\n{"question":"q","answer":9007199254740993}`,
     "",
-    "line 3: answer: the whole number 9007199254740993 has more digits than can be kept; write it as a text",
+    "line 3: answer: the whole number 9007199254740993 has too many digits to be stored exactly: send it as a string",
     "rows[1].answer",
   ],
   [
@@ -139,7 +139,7 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
     "a number past every double",
     `${good}{"question":"q","info":{"n":1e400}}`,
     "",
-    "line 2: info.n: the number 1e400 is larger than can be kept",
+    "line 2: info.n: the number 1e400 is too large to be stored",
     "rows[1].info.n",
   ],
   [
@@ -170,7 +170,7 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
   expect(response.status).toBe(400);
   const { error } = await response.json<{ error: Record<string, string | null> }>();
   expect(error["message"]).toContain(message);
-  if (what === "nesting without end") expect(error["param"]).toMatch(/^rows\[0\]\.info\[0\]/);
+  if (what === "endless nesting") expect(error["param"]).toMatch(/^rows\[0\]\.info\[0\]/);
   else expect(error["param"]).toBe(param);
   expect(error["code"]).toBe(what === "no rows" ? "invalid_request" : "invalid_row");
   expect(await kept(door)).toEqual(NOTHING);

@@ -130,7 +130,7 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
   const created = await door.post("/v1/endpoints", { name: "leaky", ...request }, key1);
   const replies = [await created.text()];
   expect(JSON.parse(replies[0] ?? "")).toMatchObject({
-    capabilities: { error: "401: the key was refused: Incorrect API key provided: Bearer [key]" },
+    capabilities: { error: "401: the API key was rejected: Incorrect API key provided: Bearer [key]" },
   });
   const right = await door.finish({ ...one, model: script(RIGHT), endpoint: "leaky" });
   const wrong = await door.finish({ ...one, model: refusing, endpoint: "leaky" });

@@ -61,7 +61,7 @@ test("a probe that is answered, with 429 too, clears it, and nobody is believed 
   }
 });
 
-test("a probe that could not be sent says nothing of the endpoint", () => {
+test("a probe that could not be sent says nothing about the endpoint", () => {
   const { suspicion, down } = settleProbe(failing(10), { error: "no", kind: "unasked" }, NOW);
   expect([down, suspicion.probe_at]).toEqual([false, null]);
 });

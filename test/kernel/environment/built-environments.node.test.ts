@@ -71,7 +71,7 @@ test("a build that never settles is waited for in vain by each who asks, and mad
   };
   const both = [built.get("slow", never, 0), built.get("slow", never, 0)];
   for (const one of await Promise.allSettled(both)) {
-    expect(one).toMatchObject({ reason: { message: "its build did not settle within 0.005 s" } });
+    expect(one).toMatchObject({ reason: { message: "its build did not finish within 0.005 s" } });
   }
   expect(builds).toBe(1);
   const made = await built.get("slow", async () => new SingleTurnEnv({ dataset: rows, rubric: {} }), 0);

@@ -25,7 +25,7 @@ const PATIENCE = 30_000;
 /** What becomes of the rollout whose hook does this: [outcome, reason, what its error says]. */
 const FAULTS: readonly (readonly [hook: string, way: string, reason: string | null, RegExp])[] = [
   ["setupState", "throws", "environment", /^setupState: setupState broke$/],
-  ["setupState", "hangs", "timeout", /^setupState did not settle within 1 s$/],
+  ["setupState", "hangs", "timeout", /^setupState did not finish within 1 s$/],
   ["setupState", "gives 7", "environment", /^setupState must return an object/],
   ["setupState", "gives null", "environment", /^setupState must return an object/],
   ["setupState", "gives [1]", "environment", /^setupState must return an object/],
@@ -35,27 +35,27 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
   ["stop", "exits", "environment", /^stop condition never: process.exit was called/],
   ["setupState", "aborts", "environment", /^setupState: process.abort was called/],
   ["openLive", "throws", "environment", /^openLive: openLive broke$/],
-  ["openLive", "hangs", "timeout", /^openLive did not settle within 1 s$/],
+  ["openLive", "hangs", "timeout", /^openLive did not finish within 1 s$/],
   ["stop", "throws", "environment", /^stop condition never: stop broke$/],
-  ["stop", "hangs", "timeout", /^the environment's reply did not settle within 1.5 s$/],
+  ["stop", "hangs", "timeout", /^the environment's reply did not finish within 1.5 s$/],
   ["envResponse", "throws", "environment", /^envResponse: envResponse broke$/],
-  ["envResponse", "hangs", "timeout", /^the environment's reply did not settle within 1.5 s$/],
+  ["envResponse", "hangs", "timeout", /^the environment's reply did not finish within 1.5 s$/],
   ["envResponse", "gives 42", "environment", /^envResponse: neither a text nor a list/],
   ["envResponse", "gives null", "environment", /^envResponse: neither a text nor a list/],
-  ["envResponse", 'gives [{"role": "king"}]', "environment", /is no list of messages: 0.role/],
+  ["envResponse", 'gives [{"role": "king"}]', "environment", /is not a list of messages: 0.role/],
   ["envResponse", "grows", "environment", /^the state is \d+ bytes as JSON; at most 262144/],
-  ["tool", "hangs", "timeout", /^the tool work did not settle within 1 s$/],
+  ["tool", "hangs", "timeout", /^the tool work did not finish within 1 s$/],
   ["postRollout", "throws", "environment", /^postRollout: postRollout broke$/],
-  ["postRollout", "hangs", "timeout", /^postRollout did not settle within 1 s$/],
+  ["postRollout", "hangs", "timeout", /^postRollout did not finish within 1 s$/],
 ];
 /** The rollout itself ended well, and is scored. */
 const LATE_FAULTS: readonly (readonly [hook: string, way: string, RegExp])[] = [
   ["cleanup", "throws", /^cleanup first: cleanup broke$/],
-  ["cleanup", "hangs", /^cleanup first did not settle within 1 s$/],
+  ["cleanup", "hangs", /^cleanup first did not finish within 1 s$/],
   ["cleanup", "exits", /^cleanup first: process.exit was called/],
   ["closeLive", "aborts", /^closeLive: process.abort was called/],
   ["closeLive", "throws", /^closeLive: closeLive broke$/],
-  ["closeLive", "hangs", /^closeLive did not settle within 1 s$/],
+  ["closeLive", "hangs", /^closeLive did not finish within 1 s$/],
 ];
 
 const TURNS = [{ tool_calls: [{ name: "work", arguments: {} }] }, "Done."];
@@ -135,7 +135,7 @@ test("a scoring function that hangs leaves its unit without a score, and says so
   expect(record).toMatchObject({
     reward: null,
     unscored: "scorer",
-    scoring_errors: [{ error: "StageTimeoutError: scoring did not settle within 0.05 s" }],
+    scoring_errors: [{ error: "StageTimeoutError: scoring did not finish within 0.05 s" }],
   });
 });
 

@@ -73,7 +73,7 @@ test("a run that waits for the ceiling says so, with the number of objects and o
   expect(flows.slice(1)).toEqual([null, null]);
   expect(flows[0]).toEqual({
     state: "over_limit",
-    reason: expect.stringContaining("allows 2 live objects, and this run 2 rollouts at once"),
+    reason: expect.stringContaining("allows 2 live objects, but this run needs 2"),
   });
   noteRunning(local, owned(id), 0, true);
   await door.post(`/v1/runs/${id}/cancel`, {});

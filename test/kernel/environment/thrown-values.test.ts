@@ -139,7 +139,7 @@ test("whatever environment code throws or hands over, its own rollout ends by it
   }
 });
 
-/** The runs of these tests have one rollout each, which fails as it writes what it came to, until `heal`. */
+/** The runs of these tests have one rollout each, which fails as it writes its result, until `heal`. */
 async function failing(thrown: Error) {
   const model = script(RIGHT);
   let count = 0;
@@ -182,7 +182,7 @@ test("a fault of the platform's own code is tried so many times, and then its ro
   expectLaw(run.counts);
   expect(run.counts).toMatchObject({ planned: 1, failed: { platform: 1 } });
   const { error } = await platform.rollout(rolloutAt(id));
-  expect(error?.message).toBe(`the platform failed at it ${MOST_FAULTS} times: no such thing`);
+  expect(error?.message).toBe(`the platform failed ${MOST_FAULTS} times: no such thing`);
 });
 
 test("a store that is away is waited for longer and longer, also by an object that is taken out of memory, and ends nothing", async () => {

@@ -65,7 +65,7 @@ test("a field that may be null says so, and a parameter's notes are one sentence
   const [, table = ""] = text.split('<h3 id="schema-RunList">');
   expect(table).toMatch(/<code>first_id<\/code><\/td>\n<td>string \| null<\/td>/);
   expect(text).not.toMatch(/<\/code><\/td>\n<td><\/td><td>required/);
-  expect(text).toContain("by time of creation; default <code>&quot;desc&quot;</code>");
+  expect(text).toContain("by creation time; default <code>&quot;desc&quot;</code>");
 });
 
 test("the page loads nothing and runs nothing, and its policy holds a browser to that", async () => {

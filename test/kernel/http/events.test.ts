@@ -97,7 +97,7 @@ test("a read that fails is reported and the client is asked back", async () => {
   expect(reported).toEqual([failure]);
 });
 
-test("a run that is deleted while it is followed ends its stream, and is no failure of ours", async () => {
+test("a run that is deleted while it is followed ends its stream, and is not reported as a failure", async () => {
   const { feed, reported } = feedOf([]);
   const gone = new Refusal({ code: "not_found", message: "no run run_x", param: "id" });
   const deleted: EventFeed = { ...feed, read: () => Promise.reject(gone) };

@@ -84,7 +84,7 @@ test("readers who take nothing keep nobody's page back: the room of the first of
   for (const { clock } of doors) clock.now += LIMITS.unreadMs;
   expect(await linesOf((await small) ?? new Response())).toHaveLength(1);
   const lengths = unread.map(async (reply) => (await reply?.arrayBuffer())?.byteLength);
-  await expect(lengths[0]).rejects.toThrow("ask for it again");
+  await expect(lengths[0]).rejects.toThrow("request it again");
   expect(await lengths[1]).toBe(LIMITS.pageBytes);
 });
 

@@ -53,7 +53,7 @@ async function receive(sent: readonly { bytes: number; tookMs: number }[], workM
   }
 }
 
-const SLOW = { slow: true, message: "the body brought fewer than 32768 bytes in 60 s: send it again" };
+const SLOW = { slow: true, message: "the body was too slow (under 32768 bytes in 60 s): send it again" };
 
 test("a body that pauses for a minute is given up, and what came before is handed out", async () => {
   const pieces: string[] = [];

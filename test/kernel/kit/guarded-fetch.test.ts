@@ -34,9 +34,9 @@ test("an environment is let out to public addresses only, unless the deployment'
 
 test("what is no web address is refused", async () => {
   await expect(guardedFetch(env, means())("file:///etc/passwd")).rejects.toThrow(
-    "url_not_allowed: file: is not offered",
+    "url_not_allowed: file: is not supported",
   );
-  await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is no URL");
+  await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is not a URL");
 });
 
 test("a redirect is an error that says its status, where it leads and what to do, and nobody is asked there", async () => {
@@ -44,8 +44,8 @@ test("a redirect is an error that says its status, where it leads and what to do
     const onward = { kind: "status", status, headers: { location: `${url}/?token=theirs` } } as const;
     const { model, init } = asking([{ fault: onward, times: 1, reply: "there" }]);
     await expect(guardedFetch(env, means())(url, init)).rejects.toThrow(
-      `${url} answered ${status} and leads to ${url}/: no redirect is followed. ` +
-        "Call that address itself, and name it where this one is named (an argument, needs)",
+      `${url} answered ${status} and redirects to ${url}/: redirects are not followed. ` +
+        "Use that address instead, also where this one is declared (an argument, needs)",
     );
     expect((await requestsOf(model)).length).toBe(1);
   }
@@ -67,7 +67,7 @@ test("wherever a redirect leads, nothing is sent there", async () => {
   for (const [location, named] of onward) {
     const guarded = guardedFetch(PUBLIC_ONLY, means(leading(location)));
     await expect(guarded("https://search.example.com/mcp?key=mine")).rejects.toThrow(
-      `/mcp answered 302 and leads to ${named}: no`,
+      `/mcp answered 302 and redirects to ${named}: redirects`,
     );
   }
   expect(new Set(asked)).toEqual(new Set(["https://search.example.com/mcp?key=mine"]));

@@ -56,7 +56,7 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
   const [echo, , cut] = played.map(({ id }) => rolloutAt(id));
   const said = (await door.rollout(echo ?? "")).completion[0]?.["content"];
   expect(said).toMatch(/^You sent Bearer \[key\], which is \S+\[key\]/);
-  expect((await door.rollout(cut ?? "")).error?.message).toMatch(/^the reply is no JSON: status 200/);
+  expect((await door.rollout(cut ?? "")).error?.message).toMatch(/^the reply is not JSON: status 200/);
   const stored = await everythingStored(door, played);
   for (const text of stored) expect(text).not.toMatch(tracesOf(api_key));
   expect(stored.filter((text) => text.includes(played[0]?.id ?? "?")).length).toBeGreaterThan(2);

@@ -42,7 +42,7 @@ test("ids and lease tokens inside a run stay the same when the secret changes wh
   const [lease, same] = [before, during].map((where) => leaseId(run, 2, macWithin(where, run)));
   expect(same).toBe(lease);
   expect(leaseToken(during, run, lease ?? "")).toBe(leaseToken(before, run, lease ?? ""));
-  expect(() => macWithin(after, run)).toThrow(`${run} was made under a ROLLCALL_SECRET that this deployment does not`);
+  expect(() => macWithin(after, run)).toThrow(`${run} was created under a ROLLCALL_SECRET that this deployment does not`);
 });
 
 test("a request is known again by its hash under any secret that is held, and by no other", () => {
@@ -58,7 +58,7 @@ test("a seal names the secret it was made under, and opens under that one, in it
   const context = sealContext({ orgId: "org", projectId: "pj" }, "ep");
   const sealed = await seal(before, "sk-1", context);
   expect(await unseal(during, sealed, context)).toBe("sk-1");
-  const message = `a ROLLCALL_SECRET (key ${sealed.split(".")[0]}) that this deployment does not hold`;
+  const message = `a ROLLCALL_SECRET (key ${sealed.split(".")[0]}) that this deployment does not have`;
   await expect(unseal(after, sealed, context)).rejects.toThrow(message);
   for (const moved of [
     { orgId: "o2", projectId: "pj" },

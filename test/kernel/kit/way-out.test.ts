@@ -52,7 +52,7 @@ describe.each([
     const means = { hosts: async () => null, now: () => 0, secret: () => "" };
     const fetched = guardedFetch(shut, means)(`${env.MODEL_URL}/models`);
     await expect(fetched).rejects.toThrow(`url_not_allowed: ${why}`);
-    // Names are refused as names: a resolver, which might know them, is not asked.
+    // Names are refused as names: a resolver, which might know them, is not called.
     for (const base_url of ["http://localhost:8000/v1", "http://metadata.google.internal/v1", "http://[::1]/v1"]) {
       const named = calling(shut, ["hello"], { base_url });
       expect(await named.outcome).toMatchObject({ kind: "failed", retryable: false });
@@ -66,7 +66,7 @@ describe.each([
     expect(await outcome).toMatchObject({
       kind: "failed",
       retryable: false,
-      error: { message: "307: the endpoint leads elsewhere; give the address it leads to" },
+      error: { message: "307: the endpoint redirects; use the address it redirects to" },
     });
     expect((await requestsOf(model)).length).toBe(1);
   });

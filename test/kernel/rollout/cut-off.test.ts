@@ -57,7 +57,7 @@ test("a tool that must not run twice and is cut off ends its rollout, which says
   expect(ended.counts).toMatchObject({ scored: 0, failed: { tool_outcome_unknown: 1 } });
   expect(rollout.error).toMatchObject({
     error: "InfraError",
-    message: "cut off while running pay, which must not run twice",
+    message: "interrupted while running pay, which must not run twice",
     retryable: true,
   });
   expect(keys).toEqual([`${rollout.id}:0:call_pay`]);

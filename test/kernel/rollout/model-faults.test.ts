@@ -109,7 +109,7 @@ test("a redirect is not followed: neither key nor prompt goes where nobody check
   const model = failing({ kind: "status", status: 307, headers });
   const run = await platform.finish({ ...one, model });
   const [row] = await platform.results(run.id);
-  expect(row?.error?.message).toMatch(/^307: the endpoint leads elsewhere/);
+  expect(row?.error?.message).toMatch(/^307: the endpoint redirects/);
   expect((await requestsOf(model)).length).toBe(1);
 });
 

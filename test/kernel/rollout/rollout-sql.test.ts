@@ -48,7 +48,7 @@ function execAt(
 /** By what it would cost, or by one of the limits of SQLite itself. */
 const refusal = {
   error: expect.stringMatching(
-    /too much work|may never end|be (counted|added)|written out|more than one view|sets off too many|out of memory|too complex|too big|too many/,
+    /too much work|may never end|be (estimated|added)|written out|more than one view|fires too many|out of memory|too complex|too big|too many/,
   ),
 };
 const wrong = (message: RegExp) => ({ error: expect.stringMatching(message) });

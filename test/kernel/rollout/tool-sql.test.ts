@@ -12,14 +12,14 @@ const NAMES = '[{"name":"Ada"},{"name":"Bo"}]';
 
 const HARM: readonly (readonly [string, RegExp])[] = [
   ["drop table customers", /^\[\]$/],
-  ["attach database '/tmp/x' as x", /^attach is not offered here$/],
-  ["pragma writable_schema = on", /^pragma is not offered here$/],
-  ["explain pragma writable_schema = on", /^pragma is not offered here$/],
+  ["attach database '/tmp/x' as x", /^attach is not supported here$/],
+  ["pragma writable_schema = on", /^pragma is not supported here$/],
+  ["explain pragma writable_schema = on", /^pragma is not supported here$/],
   ["with recursive c(x) as (select 1 union all select x + 1 from c) select x from c", /may never end/],
   ["create table big as select a.id from orders a, orders b, orders c, orders d, orders e", /too much work/],
   ["create table big as select a.id from orders a, orders b", /^\[\]$/],
   ["insert into big select a.id from big a, big b", /too much work/],
-  ["select * from big", /^the query gives over 1000 rows: add a limit to it$/],
+  ["select * from big", /^the query returns over 1000 rows: add a limit$/],
   ["select hex(zeroblob(200000)) as x", /^the rows are over \d+ bytes as JSON$/],
   ["drop table _cf_KV", /./],
   ["update facts set text = ''", /^no such table: facts$/],

@@ -322,7 +322,7 @@ test.each<[what: string, outcome: ToldOutcome]>([
   ["a stored verdict", { ...SAID, cached: true }],
   ["silence", { ...NO_RIGHTS, silent: true, retryable: true }],
   ["a failure of another kind", { ...NO_RIGHTS, status: 500 }],
-])("%s says nothing of the judge's key", async (_what, outcome) => {
+])("%s says nothing about the judge's key", async (_what, outcome) => {
   await judgedByHand((hand, last) => {
     tellJudged(hand, last, outcome);
     expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);

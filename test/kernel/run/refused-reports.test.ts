@@ -35,7 +35,7 @@ async function expectEndedOnce(id: string): Promise<void> {
   const [row, ...more] = await platform.results(id);
   expect(more).toEqual([]);
   expect(row).toMatchObject({ stop_condition: "has_error", turns: 1 });
-  expect(row?.error?.message).toMatch(/^what it left could not be stored: too large/);
+  expect(row?.error?.message).toMatch(/^its result could not be stored: too large/);
   const ends = (await platform.events(id)).filter(({ event }) => event === "rollout.finished");
   expect(ends.length).toBe(1);
   await acknowledged(rolloutAt(id));

@@ -169,7 +169,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
       if (!life.over) throw thrown;
     }
   });
-  // What the object around it remembers is of before.
+  // What the object around it remembers is out of date.
   await expect(platform.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
   return life.over;
 }

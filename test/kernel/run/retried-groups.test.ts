@@ -1,6 +1,6 @@
 /**
  * A group that is retried keeps its number, and with it the name of what is scored together. What was said of the number
- * before comes late here: it must say nothing of the attempts that count now.
+ * before comes late here: it must say nothing about the attempts that count now.
  */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";

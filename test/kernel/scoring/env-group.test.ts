@@ -94,7 +94,7 @@ test("rows that come with a run say whose they are, and one that is nobody's is 
   expect(await asked({ env_id: "chess" })).toMatchObject({
     code: "invalid_row",
     param: "rows[0].info.env_id",
-    message: expect.stringContaining("no environment chess: it is one of math, pictures"),
+    message: expect.stringContaining("no environment chess: use one of math, pictures"),
   });
 });
 

@@ -70,11 +70,11 @@ test("a list that is changed holds for the calls of runs under way, and a read i
     expect(reads()).toBe(1);
     await allow(["models.example"]);
     vi.setSystemTime(Date.now() + 4000);
-    await expect(call()).rejects.toThrow(`url_not_allowed: ${hostname} is not among the hosts`);
+    await expect(call()).rejects.toThrow(`url_not_allowed: ${hostname} is not one of the organisation's allowed hosts`);
     expect(await requestsOf(model)).toHaveLength(3);
     const send = wayOut(env, await allowedHosts(env, door.scope));
     const { signal } = new AbortController();
-    await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow("is not among the hosts");
+    await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow("is not one of the organisation's allowed hosts");
   } finally {
     vi.useRealTimers();
   }

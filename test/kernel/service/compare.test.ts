@@ -163,7 +163,7 @@ test("runs without a task in common, a baseline that is not there and the run it
   expect(await refusal(`${path}?baseline=${other.id}`)).toMatchObject({
     status: 409,
     code: "conflict",
-    message: expect.stringContaining("share no task that both have scored"),
+    message: expect.stringContaining("no task is scored in both runs"),
   });
   const unknown = { status: 404, param: "baseline" };
   expect(await refusal(`${path}?baseline=run_nope`)).toMatchObject(unknown);

@@ -163,7 +163,7 @@ test("a trajectory that is gone from the store ends its rollout with that reason
   const made = await rescored(run.id);
   expect(made).toMatchObject({ status: "failed", counts: { scored: 0, failed: { platform: 2 } } });
   const { error } = await platform.rollout(rolloutAt(made.id));
-  expect(error?.message).toContain("is not in the store any more");
+  expect(error?.message).toContain("was deleted from the store");
 });
 
 test("a process that dies under it goes on after it, and every rollout ends once", async () => {

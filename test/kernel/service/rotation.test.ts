@@ -136,7 +136,7 @@ test("a run whose secret is taken out dispatches nothing more, and goes on when 
   await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 30_000 });
   const alarm = () => platform.inRun(run.id, (object) => object.alarm());
   await expect(alarm()).rejects.toThrow(
-    `${run.id} was made under a ROLLCALL_SECRET that this deployment does not hold`,
+    `${run.id} was created under a ROLLCALL_SECRET that this deployment does not have`,
   );
   expect(await requestsOf(model)).toHaveLength(1);
   rotate();

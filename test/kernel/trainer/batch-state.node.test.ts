@@ -4,7 +4,7 @@ import { sharesOf } from "../../../src/kernel/messages/trainer-time.ts";
 import { revive } from "../../../src/kernel/trainer/batch-state.ts";
 import { PUSH, TrainerByHand, terms } from "../trainer-by-hand.ts";
 
-test("a trainer that died after its lease gets the batch again once the lease has ended, with one attempt more", () => {
+test("a trainer that died after its lease gets the batch again once the lease has expired, with one attempt more", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();

@@ -89,7 +89,7 @@ test("a replica that takes no calls holds nothing back, and counts again once it
   expect(said(failed, { rotation: ["rp_1", "rp_2"] }).state.replicas).toEqual({ rp_1: 2, rp_2: 2 });
 });
 
-test("on a fleet a trainer's own report of a replica is checked, and says nothing of what is served", () => {
+test("on a fleet a trainer's own report of a replica is checked, and says nothing about what is served", () => {
   const asked = { version: 2, state: "applied", epoch: 3, replica: "gpu-0" } as const;
   const onFleet = { told: false, onFleet: true };
   expect(report(STANDING, asked, onFleet, 5)).toMatchObject({ state: { replicas: {} }, answer: { value: true } });

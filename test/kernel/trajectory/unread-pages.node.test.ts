@@ -27,9 +27,9 @@ test("where there is no room the pages that waited the longest go, as many as ne
   });
   expect(pages.hold("d", page(30), 999)).toBeNull();
   expect(pages.hold("d", page(30), 1000)).not.toBeNull();
-  expect(() => old?.next()).toThrow("ask for it again");
+  expect(() => old?.next()).toThrow("request it again");
   old?.drop();
-  expect(() => old?.next()).toThrow("ask for it again");
+  expect(() => old?.next()).toThrow("request it again");
   expect(rest(older)).toEqual([40]);
   expect(rest(young)).toEqual([20]);
 });
@@ -70,6 +70,6 @@ test("where one organisation reads nothing, its own pages go and not those of ot
   expect(pages.hold("greedy", page(40), 20)).toBeNull();
   expect(pages.hold("other", page(40), 20)).not.toBeNull();
   expect(pages.hold("greedy", page(40), 1010)).not.toBeNull();
-  expect(() => greedy?.next()).toThrow("ask for it again");
+  expect(() => greedy?.next()).toThrow("request it again");
   expect(rest(theirs)).toEqual([10]);
 });

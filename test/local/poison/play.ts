@@ -172,4 +172,4 @@ export function without({ results }: Poisoned): Record<number, { reason: string;
   );
 }
 
-export const again = (during: string) => expect.stringContaining(`or hung until it was ended, 3 times while ${during}`);
+export const again = (during: string) => expect.stringContaining(`crashed or hung 3 times while ${during}`);

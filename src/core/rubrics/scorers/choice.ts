@@ -28,7 +28,7 @@ export const choice = scorer(
         .replace(/^\(?([A-Za-z])\)?[.:]?$/, "$1")
         .toUpperCase();
       if (wanted.length !== 1 || !choices.includes(wanted)) {
-        throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is none of ${choices}`);
+        throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is not one of ${choices}`);
       }
       return chosenLetter(plainTypography(output.replace(CIRCLED, bracketed)), choices) === wanted ? 1 : 0;
     },

@@ -26,13 +26,13 @@ function readSaid(output: string, work: Work): Json | undefined {
 
 function readReference(reference: string, work: Work): Json {
   const value = parse(reference, work);
-  if (value === undefined) throw new MalformedReferenceError("it is no JSON");
+  if (value === undefined) throw new MalformedReferenceError("it is not JSON");
   return value;
 }
 
 function readReferenceList(reference: string, work: Work): readonly Json[] {
   const value = readReference(reference, work);
-  if (!Array.isArray(value)) throw new MalformedReferenceError("it is no JSON list");
+  if (!Array.isArray(value)) throw new MalformedReferenceError("it is not a JSON list");
   return value;
 }
 
@@ -72,7 +72,7 @@ export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), 
 });
 
 function checkerOf(schema: Json, work: Work): SchemaChecker {
-  if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema is an object");
+  if (!isObject(schema)) throw new MalformedReferenceError("a JSON Schema must be an object");
   return followSchema(() => schemaChecker(schema, work));
 }
 

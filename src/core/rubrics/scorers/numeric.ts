@@ -118,7 +118,7 @@ function lastNumber(text: string): ReadNumber | null {
 function referenceNumber(reference: string): ReadNumber {
   const read = readNumber(plain(reference).trim().replace(/^\$/, ""));
   if (read !== null) return read;
-  throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is no number`);
+  throw new MalformedReferenceError(`${JSON.stringify(reference.slice(0, 40))} is not a number`);
 }
 
 /** Of a fraction, which has no last place. */
@@ -126,7 +126,7 @@ const MOST_DECIMALS = 300;
 /** Commas where they separate thousands. */
 const GROUPED = /^[-+]?\d{1,3}(?:,\d{3})+(?![\d,])/;
 
-/** Null for what is no number, and for what is larger than every double. */
+/** Null for what is not a number, and for what is larger than every double. */
 function readNumber(text: string): ReadNumber | null {
   const [above = "", below] = (GROUPED.test(text) ? text.replaceAll(",", "") : text).split("/");
   const [over, divisor] = [readDecimal(above), below === undefined ? undefined : readDecimal(below)];

@@ -33,7 +33,7 @@ const PAIRS_OF_MARKS = 50;
 
 /** The text in one spelling; with any option, white space is one blank. */
 export function plainText(text: string, options: TextOptions, work: Work): string {
-  const doing = `spelling ${withThousands(text.length)} characters in one way`;
+  const doing = `normalizing ${withThousands(text.length)} characters`;
   work.spend(text.length * stepsEach(options), doing);
   if (options.normalize_unicode) work.spend(pairsOfMarks(text) / PAIRS_OF_MARKS, doing);
   let plain = options.normalize_unicode ? text.normalize("NFKC") : text;

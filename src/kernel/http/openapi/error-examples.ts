@@ -10,22 +10,22 @@ interface ErrorExample {
 
 const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   invalid_request: {
-    when: "a field is missing or wrong, or the body is no JSON; 405 where the path does not take the method, 408 for a body that comes too slowly, 415 for another content type",
+    when: "a field is missing or invalid, or the body is not JSON; 405 if the path does not allow the method, 408 if the body arrives too slowly, 415 for an unsupported content type",
     message: "limit: Too big: expected number to be <=100",
     param: "limit",
   },
   invalid_row: {
-    when: "a dataset row its schema refuses",
+    when: "a dataset row does not match its schema",
     message: "line 17: question is required",
     param: "rows[16].question",
   },
   unknown_field: {
-    when: "a field or a query parameter nobody reads",
+    when: "an unknown field or query parameter",
     message: "verbose is not a known field",
     param: "verbose",
   },
   not_found: {
-    when: "no such path or object; also what belongs to someone else",
+    when: "no such path or object; also for objects of other organisations or projects",
     message: "no environment gsm8k@9",
     param: "environment",
   },
@@ -35,8 +35,8 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     param: "environment",
   },
   missing_judge: {
-    when: "the environment's rubric asks a judge that the run does not name",
-    message: 'essays needs the judge default: say who it is, {"endpoint": …, "model": …}',
+    when: "the environment's rubric needs a judge that the run does not set",
+    message: 'essays needs the judge default: set {"endpoint": …, "model": …}',
     param: "judges.default",
   },
   idempotency_conflict: {
@@ -44,94 +44,94 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     message: "this Idempotency-Key was used with another body",
   },
   in_progress: {
-    when: "the same thing is under way: ask again after `retry-after`",
-    message: "the results are being folded: ask again",
+    when: "the same work is in progress: try again after `retry-after`",
+    message: "the results are being compacted: try again",
   },
   insufficient_balance: {
-    when: "the balance does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    when: "the balance does not cover what the run reserves at its start; `shortfall_micros` is missing",
     message: "the balance does not cover this run: $0.36 is missing",
   },
   budget_exhausted: {
-    when: "a budget of this month does not cover what the run reserves as it begins; `shortfall_micros` is missing",
+    when: "a budget of this month does not cover what the run reserves at its start; `shortfall_micros` is missing",
     message: "the budget of the project math for this month is used up: $0.36 is missing",
   },
   max_tokens_required: {
-    when: "a run with `max_cost_micros` whose calls have no bound: `max_tokens` of the policy or of a judge is missing",
-    message: "max_cost_micros needs sampling.max_tokens: without it nobody knows what a turn may cost",
+    when: "a run with `max_cost_micros` whose calls have no limit: `max_tokens` of the policy or of a judge is missing",
+    message: "max_cost_micros needs sampling.max_tokens: without it the cost of a turn is not limited",
     param: "sampling.max_tokens",
   },
   prices_required: {
-    when: "a run with `max_cost_micros` whose endpoint says no prices",
+    when: "a run with `max_cost_micros` whose endpoint has no prices",
     message: "max_cost_micros needs the prices of the endpoint qwen: PATCH /v1/endpoints/qwen",
     param: "endpoint",
   },
-  rate_limited: { when: "too many requests: ask again after `retry-after`", message: "too many requests" },
+  rate_limited: { when: "too many requests: try again after `retry-after`", message: "too many requests" },
   too_large: { when: "the body, a row, or the number of rollouts", message: "the body is over 1048576 bytes" },
-  unauthorized: { when: "no key, or one nobody knows", message: "send your key as: Authorization: Bearer <key>" },
+  unauthorized: { when: "the key is missing or unknown", message: "send your key as: Authorization: Bearer <key>" },
   forbidden: {
-    when: "a trainer's token, for what is not its trainer's",
-    message: "a trainer's token is for the trainer of its run: send an API key",
+    when: "a trainer token was used for something else than its trainer's requests",
+    message: "a trainer token is valid only for the trainer of its run: send an API key",
   },
   invalid_signature: {
-    when: "a delivery whose signature does not fit",
-    message: "the signature does not fit the body",
+    when: "the signature of the delivery does not match",
+    message: "the signature does not match the body",
   },
-  stale_timestamp: { when: "a delivery that is too old", message: "the timestamp is more than 300 s away" },
+  stale_timestamp: { when: "the delivery is too old", message: "the timestamp is more than 300 s away" },
   epoch_fenced: {
     when: "another trainer has taken over",
-    message: "epoch 1 is over: epoch 2 has begun",
+    message: "another trainer has registered: the epoch is now 2",
     param: "epoch",
   },
   step_mismatch: {
-    when: "a step that is not the next one",
+    when: "the step is not the next one",
     message: "the next step is 4",
     param: "want_step",
   },
-  lease_lost: { when: "the lease has ended", message: "this lease has ended" },
+  lease_lost: { when: "the lease has expired", message: "this lease has expired" },
   wrong_lease_token: {
-    when: "a token that is not the lease's",
+    when: "the token is not that of the lease",
     message: "this is not the token of the lease",
     param: "token",
   },
   wrong_batch: {
-    when: "a batch that is not the lease's",
+    when: "the batch is not that of the lease",
     message: "the lease is on the batch of step 4",
     param: "batch_id",
   },
   version_ahead: {
-    when: "weights of a batch that nobody has acknowledged",
+    when: "the weights come from a batch that is not acknowledged",
     message: "acknowledge batch 4 first",
     param: "version",
   },
   batch_void: {
-    when: "the run went back behind the batch, and has not cut that step anew",
-    message: "the batch of step 42 is void: the run went back, and cuts that step anew",
+    when: "the run was reset to before this batch, and has not built it again",
+    message: "the batch of step 42 is void: the run was reset, and will build it again",
     param: "step",
   },
   run_finished: {
-    when: "the run has ended: nothing more is to be trained",
-    message: "the run has ended: nothing more is to be trained",
+    when: "the run has ended: there is nothing left to train",
+    message: "the run has ended: there is nothing left to train",
   },
   url_not_allowed: {
-    when: "an address this platform does not call: an endpoint's, a trainer's, or one the environment needs",
+    when: "the platform may not call this address of an endpoint, of a trainer, or that the environment needs",
     message:
-      "10.0.0.7 is not a public address: the platform calls it from its own network; a deployment whose endpoints are private sets ALLOW_PRIVATE_ENDPOINTS",
+      "10.0.0.7 is not a public address, and the platform's own network is private; to allow private addresses, set ALLOW_PRIVATE_ENDPOINTS",
     param: "endpoint.base_url",
   },
   conflict: {
-    when: "a name that is taken, an object in use, or one that is past what is asked of it",
-    message: "there is an endpoint called qwen already",
+    when: "the name is taken, or the object is in use or in a state that does not allow the request",
+    message: "an endpoint called qwen already exists",
     param: "name",
   },
   run_unreadable: {
-    when: "the storage of the run's object was deleted or is damaged: what it held is lost",
+    when: "the storage of the run's object was deleted or is damaged: its content is lost",
     message:
-      "the object of run_01m7yvracdx59b2v0pjmbx72k2 holds nothing: its storage was deleted, and with it the rollouts of this run",
+      "the object of run_01m7yvracdx59b2v0pjmbx72k2 is empty: its storage was deleted, with the rollouts of this run",
     param: "id",
   },
   storage_full: {
-    when: "the disk of a local platform is full: nothing is lost, and what runs goes on when there is room",
-    message: "the disk of this platform is full: nothing is lost, and what runs goes on when there is room",
+    when: "the disk of a local platform is full: nothing is lost, and runs continue once there is space",
+    message: "the disk of this platform is full: nothing is lost, and runs continue once there is space",
   },
   internal: {
     when: "something failed on our side: quote the `x-request-id`",
@@ -149,7 +149,7 @@ export function wrongTypeExample(contentType: string): ApiError {
 }
 
 export function slowBodyExample(): ApiError {
-  return invalidRequest("the body brought fewer than 32768 bytes in 60 s: send it again");
+  return invalidRequest("the body was too slow (under 32768 bytes in 60 s): send it again");
 }
 
 function invalidRequest(message: string): ApiError {

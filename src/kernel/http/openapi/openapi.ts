@@ -117,13 +117,13 @@ const HEADERS: Readonly<Record<string, z.ZodType>> = {
 
 /** Of whatever is about a project. */
 const PROJECT = {
-  "Rollcall-Project": "the project, by id or name; only a key of a whole organisation needs to name it",
+  "Rollcall-Project": "the project, by id or name; only for keys of a whole organisation",
 };
 
 const bearer = (description: string) => ({ type: "http", scheme: "bearer", description });
 const SCHEMES: Readonly<Record<"bearer" | NonNullable<Operation["proof"]>, object>> = {
   bearer: bearer("an API key"),
-  report_link: bearer("the token of a link to a report, which stands behind the `#` of its `url`"),
+  report_link: bearer("the token of a report link, after the `#` of its `url`"),
 };
 
 const REQUEST_ID = { "x-request-id": { $ref: "#/components/headers/x-request-id" } };
@@ -150,7 +150,7 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
       securitySchemes: SCHEMES,
       headers: {
         "x-request-id": {
-          description: "names this reply; your own, where you sent one",
+          description: "id of this request; your own if you sent one",
           schema: { type: "string" },
         },
       },
@@ -295,9 +295,9 @@ class Description {
   #ranged(): Record<string, DocumentedReply> {
     const range = this.#failure(["invalid_request"], () => errorExample("invalid_request", null));
     return {
-      "206": { ...this.#success(), description: "the part that `Range` names" },
-      "304": { description: "you have it: `If-None-Match` names its digest", headers: REQUEST_ID },
-      "416": { ...range, description: "`Range` names nothing there is" },
+      "206": { ...this.#success(), description: "the requested `Range`" },
+      "304": { description: "not modified: `If-None-Match` has its digest", headers: REQUEST_ID },
+      "416": { ...range, description: "`Range` is not satisfiable" },
     };
   }
 

@@ -311,7 +311,7 @@ function lose(store: RunStore, spec: RunSpec, { unit, losses }: JudgingEntry, no
 }
 
 function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number, now: number) {
-  const message = `judging did not come back in ${tries} tries`;
+  const message = `judging did not finish in ${tries} attempts`;
   for (const row of waitingRows(store, spec, unit)) {
     giveUp(store, spec, row, { from: "scoring", outcome: "unscored", reason: "judge", message }, now);
   }

@@ -42,7 +42,7 @@ type GroupRow = {
   value: number | null;
 };
 
-/** What each group comes to, of the attempts that count. */
+/** The result of each group, of the attempts that count. */
 const counted = (name: string, condition: string) => `count(*) filter (where ${condition}) as ${name}`;
 const COUNTS = "r.superseded_by is null";
 const outcomes = ["scored", "unscored", "failed", "cancelled"]

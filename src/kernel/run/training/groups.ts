@@ -3,7 +3,7 @@
  * the reason on record. Inside the transaction that ended the group's last member.
  *
  * Invariants. A group is taken in once. Who has no reward takes no part. What was sampled by weights that are too old,
- * or gone, never trains. A run whose rollouts give nothing to train ends, and says what they came to.
+ * or gone, never trains. A run whose rollouts give nothing to train ends, and says why.
  */
 import { type CreditedGroup, creditGroup } from "../../../core/training/advantage.ts";
 import { isFresh } from "../../../core/training/numbering.ts";
@@ -128,7 +128,7 @@ function creditsOf(members: readonly MemberRow[], { advantages }: CreditedGroup)
 }
 
 function factsOf({ group, members, made }: Arrival): GroupFacts {
-  // All are rollouts of one task; one that could not be started says nothing of it.
+  // All are rollouts of one task; one that could not be started says nothing about it.
   const whose = members.find(({ member }) => member !== null)?.member ?? null;
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
@@ -237,9 +237,9 @@ export function noteEmpty(store: RunStore, groups: number): void {
 }
 
 const CAUSES: { readonly [Reason in Dropped]?: string } = {
-  zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for it",
+  zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for the model",
   too_few: "fewer members were scored than min_group_size",
-  untrainable: "no token ids, no logprobs, or a version nobody published or knows: see training.samples.untrainable",
+  untrainable: "no token ids, no logprobs, or an unknown or unpublished version: see training.samples.untrainable",
   stale: "older than max_off_policy_steps",
 };
 

@@ -28,7 +28,7 @@ export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapsh
     const before = store.head().training?.trainer;
     if (before === undefined || snapshot.seq <= before.seq) return [];
     const reset = snapshot.generation > before.generation;
-    // A run that has ended keeps what it came to.
+    // A run that has ended keeps its result.
     if (reset && store.head().settled_at !== null) return [];
     const units = reset ? resetTo(store, spec, snapshot, ending) : [];
     const acked = reset ? Math.min(before.acked_step, snapshot.reset_to) : before.acked_step;

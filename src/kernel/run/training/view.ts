@@ -102,7 +102,7 @@ export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
   if (!waits) return servingFlow(spec, store.head(), trainer);
   const who = trainer.trainer === null ? "no trainer has registered" : null;
   const behind = `${lead} ${lead === 1 ? "batch is" : "batches are"} ahead of version ${trainer.published}`;
-  const last = `the last batches are with the trainer, ${trainer.acked_step} of ${asked.max_steps} steps are trained`;
+  const last = `the trainer has the last batches; ${trainer.acked_step} of ${asked.max_steps} steps are trained`;
   const why = allCut(asked, training) ? last : behind;
   return { state: "waiting_for_trainer", reason: who === null ? why : `${who}: ${why}` };
 }
@@ -115,7 +115,7 @@ function servingFlow(spec: RunSpec, head: RunHead, { applied, published, serving
   const who = behind.map(([name, version]) => `${name} serves version ${version}`).join(", ");
   return {
     state: "waiting_for_trainer",
-    reason: `version ${published} is published, and ${who}: nobody has reported it as applied there`,
+    reason: `version ${published} is published, but ${who}: nobody has reported ${published} as applied there`,
   };
 }
 

@@ -70,11 +70,11 @@ export async function resolvePlace(
   if (fleet !== null) {
     const found = await resolveFleet(env, scope, fleet.id);
     if (found.ok || found.error.code !== "not_found") return found;
-    return refuse("conflict", "the fleet of its run was deleted: name an endpoint", "endpoint");
+    return refuse("conflict", "the fleet of its run was deleted: set endpoint", "endpoint");
   }
   const kept = await getEndpoint(env.DB, scope, run.endpoint_id);
   if (kept !== null && kept.deleted_at === null) return { ok: true, value: endpointOf(kept) };
-  return refuse("conflict", "the endpoint of its run was deleted: name another", "endpoint");
+  return refuse("conflict", "the endpoint of its run was deleted: set another", "endpoint");
 }
 
 async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<Result<RunEndpoint>> {
@@ -90,7 +90,7 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
 export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
   const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
-  const message = `${by} has the fleet, whose replicas serve the weights of one run at a time: wait for its end, or cancel it`;
+  const message = `${by} uses the fleet, and a fleet serves one training run at a time: wait until it ends, or cancel it`;
   return refuse("conflict", message, "fleet");
 }
 
@@ -182,7 +182,7 @@ async function keptJudges(
     // By id, for one that was given with a run has no name.
     const found = await getEndpoint(env.DB, scope, endpoint_id);
     if (kept?.mustBeThere === true && (found === null || found.deleted_at !== null)) {
-      return refuse("conflict", `the endpoint of the judge ${name} was deleted: name another`, `judges.${name}`);
+      return refuse("conflict", `the endpoint of the judge ${name} was deleted: set another`, `judges.${name}`);
     }
     if (found !== null) places[name] = { base_url: found.base_url, model };
   }

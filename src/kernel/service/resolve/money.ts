@@ -67,12 +67,12 @@ function refuseSampling(sampling: Sampling, path: string, what: string): Result<
   const field = unboundedField(sampling.extra_body ?? {});
   if (field !== null) {
     const param = `${path}.extra_body.${field.path}`;
-    return refuse("invalid_request", `max_cost_micros does not go with ${param}: ${field.why}`, param);
+    return refuse("invalid_request", `max_cost_micros cannot be combined with ${param}: ${field.why}`, param);
   }
   const { most_tokens } = sizeOfCall({ model: "", messages: [], tools: [], sampling });
   if (most_tokens !== null) return null;
   const param = `${path}.max_tokens`;
-  const message = `max_cost_micros needs ${param}: without it nobody knows what ${what} may cost`;
+  const message = `max_cost_micros needs ${param}: without it the cost of ${what} is not limited`;
   return refuse("max_tokens_required", message, param);
 }
 

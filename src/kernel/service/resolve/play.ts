@@ -87,10 +87,10 @@ export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): P
   if (typeof counted !== "number") return counted;
   const whole_groups = wanted.whole_groups ?? environment.rubric.hasGroupFunctions;
   if (whole_groups && wanted.rollouts_per_example > WHOLE_GROUP) {
-    return refuse("too_large", `${pin.id} scores whole groups, of at most ${WHOLE_GROUP}`, wanted.groupParam);
+    return refuse("too_large", `${pin.id} scores whole groups, of at most ${WHOLE_GROUP} rollouts`, wanted.groupParam);
   }
   if (wanted.shuffle && endless) {
-    return refuse("invalid_request", `${pin.id} makes tasks without end: they have no order`, "shuffle");
+    return refuse("invalid_request", `${pin.id} generates endless tasks, which have no order`, "shuffle");
   }
   return { ok: true, value: { ...code.value, rows: rows.value, num_examples: counted, whole_groups } };
 }
@@ -113,13 +113,13 @@ function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment: { rubri
   const named = { ...kept?.judges, ...judges };
   const missing = rubric.judges.find((name) => !Object.hasOwn(named, name));
   if (missing !== undefined) {
-    const message = `${pin.id} needs the judge ${missing}: say who it is, {"endpoint": …, "model": …}`;
+    const message = `${pin.id} needs the judge ${missing}: set {"endpoint": …, "model": …}`;
     return refuse("missing_judge", message, `judges.${missing}`);
   }
   const unknown = Object.keys(judges).find((name) => !rubric.judges.includes(name));
   if (unknown === undefined) return null;
-  const known = rubric.judges.length === 0 ? "no judge" : rubric.judges.join(", ");
-  return refuse("unknown_field", `${pin.id} knows ${known}, not ${unknown}`, `judges.${unknown}`);
+  const known = rubric.judges.length === 0 ? "no judges" : rubric.judges.join(", ");
+  return refuse("unknown_field", `${pin.id} has ${known}, not ${unknown}`, `judges.${unknown}`);
 }
 
 async function resolveRows(
@@ -156,7 +156,7 @@ function countTasks(
   const all = length ?? Number.POSITIVE_INFINITY;
   const tasks = training === null ? Math.min(asked === -1 ? all : asked, all) : (length ?? 1);
   if (tasks === Number.POSITIVE_INFINITY) {
-    return refuse("invalid_request", `${id} makes tasks without end: say how many`, "num_examples");
+    return refuse("invalid_request", `${id} generates endless tasks: set how many`, "num_examples");
   }
   const planned = tasks * rollouts_per_example;
   if (training === null && planned > LIMITS.rolloutsPerRun) {
@@ -165,7 +165,7 @@ function countTasks(
   return tasks === 0 ? refuse("invalid_request", `${id} has no rows`, "dataset") : tasks;
 }
 
-/** Every row is made a task of before anything is stored: a bad one is named by its place. Others compute in between. */
+/** Every row is made a task before anything is stored: a bad one is named by its place. Others compute in between. */
 async function firstBadRow(
   { orgId }: Scope,
   environment: AnyEnvironment,

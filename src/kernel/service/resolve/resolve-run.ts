@@ -67,7 +67,7 @@ export interface ResolvedRun {
   readonly money: Omit<RunMoney, "payer">;
 }
 
-/** Everything that may be wrong with it is said here, and nothing is stored. `now`: epoch milliseconds. */
+/** Everything that may be wrong with it is checked here, and nothing is stored. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
   const play = await resolvePlay(env, scope, wanted);

@@ -48,7 +48,7 @@ export async function refuseTraining(
 
 /** Trainers read `all` and an empty name as none, and `agg` is the series of all together. */
 const RESERVED = ["", "all", "agg"];
-const BENT = "changes what is sampled from, and no trainer can compute the logprobs of that; leave it out";
+const BENT = "changes the sampling distribution, so that trainers cannot compute its logprobs: remove it";
 
 /** What would play for ever and train nothing, or something else than was sampled. */
 function neverTrains(
@@ -58,7 +58,7 @@ function neverTrains(
 ): Result<never> | null {
   const refused = (param: string, why: string) => refuse("invalid_request", `${param}: ${why}`, param);
   if (min_group_size > size) {
-    return refused("min_group_size", `at most group_size, ${size}: no group would ever train`);
+    return refused("min_group_size", `must be at most group_size (${size}), or no group would be trained on`);
   }
   for (const player of players) {
     const asked = mergeSampling(player.sampling, sampling);
@@ -70,21 +70,21 @@ function neverTrains(
   }
   const alone = "singleton" in advantage && advantage.singleton === "raw";
   if (size === 1 && !alone && zero_variance !== "keep") {
-    const why = `a group of one is dropped as zero_variance: use 2 or more, or filters.zero_variance "keep"`;
+    const why = `a group of 1 is always dropped as zero_variance: use 2 or more, or filters.zero_variance "keep"`;
     return refused("group_size", why);
   }
   if (curriculum.name === "difficulty") {
     const { hard, normal, easy, unseen } = curriculum;
     if (hard.up_to > normal.up_to) {
-      return refused("curriculum.hard.up_to", "at most curriculum.normal.up_to");
+      return refused("curriculum.hard.up_to", "must be at most curriculum.normal.up_to");
     }
     if ([hard, normal, easy, unseen].every(({ weight }) => weight <= 0)) {
-      return refused("curriculum", "one of its weights must be above 0");
+      return refused("curriculum", "at least one weight must be above 0");
     }
   }
   const reserved = members.find((name) => RESERVED.includes(name));
   if (reserved === undefined) return null;
-  const message = `an environment of the group is called "${reserved}", which a trainer or the series take for something else`;
+  const message = `an environment of the group is called "${reserved}", a reserved name: rename it`;
   return refuse("invalid_request", message, "environment");
 }
 
@@ -111,7 +111,7 @@ async function refuseEval(
   });
   if (!resolved.ok) return { ok: false, error: asEvals(resolved.error, named) };
   if (!brought || asked.num_examples <= holdout) return null;
-  const message = `eval.num_examples: ${asked.num_examples} tasks of the run's own rows, of which holdout keeps ${holdout} out of training: at most those`;
+  const message = `eval.num_examples: ${asked.num_examples} tasks of the run's own rows, but holdout keeps only ${holdout} out of training: raise holdout`;
   return refuse("invalid_request", message, "eval.num_examples");
 }
 
@@ -119,7 +119,7 @@ async function refuseEval(
 function asEvals({ code, message, param }: Refusal, environment: string): Refusal {
   // The rows of the run and its judges were looked at before: here they do not fit the eval's environment.
   if (param === "dataset") {
-    const why = `${environment.split("@")[0]} has no rows of its own, and those of the run are for evals of its own environment`;
+    const why = `${environment.split("@")[0]} has no rows of its own, and the run's rows are only for evals of the run's own environment`;
     return { code, message: why, param: "eval.environment" };
   }
   const isField = param !== null && !param.startsWith("judges.");
@@ -136,7 +136,7 @@ function refuseOrder(
   if (holdout === 0 && (asked == null || !evalsOwn(asked, pin))) return null;
   const source = environment.evalDataset ?? environment.dataset;
   if (source.kind === "uploaded" || source.length !== null) return null;
-  const message = `${pin.id} makes the tasks of evals without end: they have no order`;
+  const message = `${pin.id} generates endless tasks, which have no order`;
   return refuse("invalid_request", message, "shuffle");
 }
 
@@ -158,7 +158,7 @@ async function refuseHoldout(
     const blocks = await blocksOf(env, { key, index_key }, held, subrequests);
     if (blocks > BLOCKS_HELD_OUT) {
       return refused(
-        `${holdout} shuffled rows lie in ${blocks} blocks of the dataset, of which ${BLOCKS_HELD_OUT} are read at most: hold out ${BLOCKS_HELD_OUT}, or upload the rows in the order they are to be played in`,
+        `${holdout} shuffled rows are in ${blocks} blocks of the dataset, but at most ${BLOCKS_HELD_OUT} can be read: hold out ${BLOCKS_HELD_OUT} rows, or upload the rows in the order of play`,
       );
     }
   }
@@ -168,7 +168,7 @@ async function refuseHoldout(
       : rowsGiven(orgId, spec, environment, inline);
   const { length } = rows;
   if (rows.shared && length !== null && length <= holdout) {
-    return refused(`${holdout} of ${length} rows leave none to train on: at most ${length - 1}`);
+    return refused(`${holdout} of ${length} rows leave none to train on: use at most ${length - 1}`);
   }
   const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
   const keys = await keysHeldOut(rows, holdout);
@@ -202,6 +202,6 @@ export async function refuseEngine(
     return why === null ? null : refuse("invalid_request", `endpoint: ${why}`, "endpoint");
   } catch (thrown) {
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
-    return refuse("conflict", `${thrown.message}: give it again`, "endpoint");
+    return refuse("conflict", `${thrown.message}: send it again`, "endpoint");
   }
 }

@@ -5,11 +5,11 @@ import type { Search } from "../../address.ts";
 export const MOST_RUNS = 8;
 
 export const KINDS = [
-  { kind: "flipped", says: "pass in one and fail in the other (a mean of 0.5 passes)" },
+  { kind: "flipped", says: "pass in one run and fail in the other (a mean of 0.5 passes)" },
   { kind: "different", says: "differ" },
   { kind: "worse", says: "got worse" },
   { kind: "better", says: "got better" },
-  { kind: "all", says: "match, all of them" },
+  { kind: "all", says: "match (all)" },
 ] as const satisfies readonly { readonly kind: CompareQuery["tasks"]; readonly says: string }[];
 
 export interface Asked {

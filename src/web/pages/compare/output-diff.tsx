@@ -35,7 +35,7 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
   });
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   const [old, fresh] = data ?? [];
-  if (old === undefined || fresh === undefined) return <Loading what="what they said" />;
+  if (old === undefined || fresh === undefined) return <Loading what="the outputs" />;
   const cut = [old, fresh].some(({ text, n_turns }) => text.length > COMPARED || n_turns > TURNS);
   return (
     <>
@@ -43,7 +43,7 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
       <Difference old={old.text.slice(0, COMPARED)} fresh={fresh.text.slice(0, COMPARED)} />
       {cut && (
         <p className="soft">
-          Compared are the first {TURNS} turns and {COMPARED.toLocaleString("en")} characters of each.
+          Compares the first {TURNS} turns and {COMPARED.toLocaleString("en")} characters of each.
         </p>
       )}
     </>
@@ -61,7 +61,7 @@ function WentApart({ ids, apart }: WentApartProps) {
   const at = { turn: String(apart.turn) };
   return (
     <p>
-      {apart.turn === 0 ? "Their first turn differs" : `They are the same up to turn ${apart.turn}, counted from 0`}:
+      {apart.turn === 0 ? "Their first turns differ" : `They are the same up to turn ${apart.turn}, counted from 0`}:
       the{" "}
       <Link to="/rollouts/$id" params={{ id: ids.baseline }} search={at as never}>
         baseline's turn {apart.turn}
@@ -70,7 +70,7 @@ function WentApart({ ids, apart }: WentApartProps) {
       <Link to="/rollouts/$id" params={{ id: ids.run }} search={at as never}>
         run's turn {apart.turn}
       </Link>
-      . Struck out is what only the baseline said.
+      . Text only in the baseline is struck out.
     </p>
   );
 }
@@ -86,7 +86,7 @@ function textOf({ content, tool_calls = [] }: MessageBeginning): string {
 
 function Difference({ old, fresh }: { readonly old: string; readonly fresh: string }) {
   const parts = useMemo(() => diffWordsWithSpace(old, fresh, { timeout: PATIENCE }), [old, fresh]);
-  if (old === fresh) return <p>Both said the same.</p>;
+  if (old === fresh) return <p>Both outputs are the same.</p>;
   if (parts === undefined) {
     return (
       <div className="columns">

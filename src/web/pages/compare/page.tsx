@@ -28,7 +28,7 @@ export function Page() {
       <RunPicker asked={asked} onChange={(runs) => change({ runs: runs.join(",") }, { replace: false })} />
       {asked.others.length === 0 ? (
         <p>
-          Name two runs, or mark them in the list of runs and press c. The first is the baseline until you choose
+          Add two runs, or mark them in the list of runs and press c. The first is the baseline until you choose
           another.
         </p>
       ) : (
@@ -71,7 +71,7 @@ function RunPicker({ asked, onChange }: RunPickerProps) {
             <RunName id={run} />
             <code className="soft">…{run.slice(-6)}</code>
             <button type="button" className="quiet" onClick={() => onChange(runs.filter((one) => one !== run))}>
-              Leave out<span className="visually-hidden"> {run}</span>
+              Remove<span className="visually-hidden"> {run}</span>
             </button>
           </li>
         ))}
@@ -176,7 +176,7 @@ function TaskKind({ asked }: { readonly asked: Asked }) {
 /** One line a run: the paired difference to the baseline, and what it rests on. */
 function Summary({ known }: { readonly known: readonly RunComparison[] }) {
   return (
-    <Scroll label="Differences to the baseline">
+    <Scroll label="Differences from the baseline">
       <table>
         <thead>
           <tr>
@@ -193,13 +193,13 @@ function Summary({ known }: { readonly known: readonly RunComparison[] }) {
             <th scope="col" className="numeric">
               p
             </th>
-            <th scope="col">Smallest difference these tasks would find</th>
-            <th scope="col">Better, worse, the same</th>
+            <th scope="col">Smallest detectable difference</th>
+            <th scope="col">Better, worse, same</th>
             <th scope="col" className="numeric">
               Flipped
             </th>
             <th scope="col">Tasks matched, left out</th>
-            <th scope="col">What else differs</th>
+            <th scope="col">Other differences</th>
           </tr>
         </thead>
         <tbody>
@@ -248,7 +248,7 @@ function detectableText({ detectable, difference }: RunComparison): string {
   const { alpha, power, effect, more_tasks } = detectable;
   const least = `±${effect.toFixed(3)} at alpha ${alpha}, power ${power}`;
   if (more_tasks === null || more_tasks === 0) return least;
-  return `${least}; ${countText(more_tasks)} more tasks would decide ${signed(difference.mean)}`;
+  return `${least}; ${countText(more_tasks)} more tasks would detect ${signed(difference.mean)}`;
 }
 
 function signed(value: number): string {

@@ -38,7 +38,7 @@ export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
       </h3>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="tasks" />}
-      {data !== undefined && tasks.length === 0 && <p>No task is like that.</p>}
+      {data !== undefined && tasks.length === 0 && <p>No matching tasks.</p>}
       {tasks.length > 0 && <TaskTable tasks={tasks} />}
       {hasNextPage && (
         <p>
@@ -67,7 +67,7 @@ function TaskTable({ tasks }: { readonly tasks: readonly ComparedTask[] }) {
             </th>
             <th scope="col">Change</th>
             <th scope="col">Rollouts</th>
-            <th scope="col">What they said</th>
+            <th scope="col">Outputs</th>
           </tr>
         </thead>
         {tasks.map((task) => (

@@ -41,7 +41,7 @@ export function Page() {
           {mayWrite && (
             <p>
               <DeleteThing noun="dataset" path="/datasets" act={() => api.datasets.delete(dataset.id)}>
-                Runs that have ended keep their results. A run that goes on with it refuses this.
+                Ended runs keep their results. It cannot be deleted while a run uses it.
               </DeleteThing>
             </p>
           )}

@@ -28,7 +28,7 @@ export function Page() {
           act={upload}
           fields={["name", "environment"]}
         >
-          <Field name="file" label="Rows" help="JSON lines: one object a line.">
+          <Field name="file" label="Rows" help="JSON lines: one object per line.">
             {(control) => <input {...control} type="file" accept=".jsonl,.ndjson,application/jsonl" required />}
           </Field>
           <TextField name="name" label="Name" />
@@ -41,7 +41,7 @@ export function Page() {
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/datasets"
-      empty={<p>No dataset was uploaded yet.</p>}
+      empty={<p>No datasets yet.</p>}
     />
   );
 }

@@ -23,7 +23,7 @@ export function Page() {
         <>
           <EndpointFacts endpoint={endpoint} />
           <EndpointActions endpoint={endpoint} />
-          <h2>What it can do</h2>
+          <h2>Capabilities</h2>
           <Capabilities seen={endpoint.capabilities} />
         </>
       )}
@@ -42,14 +42,14 @@ function EndpointFacts({ endpoint }: { readonly endpoint: EndpointView }) {
         <Shown text={endpoint.base_url} />
       </Fact>
       <Fact name="Key">{endpoint.api_key_last4 === null ? "none" : `…${endpoint.api_key_last4}`}</Fact>
-      <Fact name="Rollouts at once">
-        {endpoint.max_concurrent === null ? "each run's own number" : countText(endpoint.max_concurrent)}
+      <Fact name="Concurrent rollouts">
+        {endpoint.max_concurrent === null ? "each run's own limit" : countText(endpoint.max_concurrent)}
       </Fact>
-      <Fact name="Requests a minute">{endpoint.rpm === null ? "no limit" : countText(endpoint.rpm)}</Fact>
+      <Fact name="Requests per minute">{endpoint.rpm === null ? "no limit" : countText(endpoint.rpm)}</Fact>
       <Fact name="Prices">
         {prices === null
-          ? "not said"
-          : `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, for a million tokens`}
+          ? "not set"
+          : `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, per million tokens`}
       </Fact>
       <Fact name="Changed">{timeText(endpoint.updated_at)}</Fact>
     </Facts>
@@ -65,7 +65,7 @@ function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
         Probe it
       </ActionButton>
       <DeleteThing noun="endpoint" path="/endpoints" act={() => api.endpoints.delete(endpoint.id)}>
-        A run that goes on with it refuses this.
+        It cannot be deleted while a run uses it.
       </DeleteThing>
     </p>
   );

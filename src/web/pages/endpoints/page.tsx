@@ -43,17 +43,12 @@ export function Page() {
         >
           <TextField name="name" label="Name" required />
           <TextField name="base_url" label="Address" type="url" required placeholder="https://gpu.example/v1" />
-          <TextField
-            name="api_key"
-            label="Key"
-            type="password"
-            help="Sealed before it is stored, and never read back."
-          />
+          <TextField name="api_key" label="Key" type="password" help="Stored encrypted; cannot be read back." />
           <TextField
             name="max_concurrent"
-            label="Rollouts at once"
+            label="Concurrent rollouts"
             type="number"
-            help="Of all runs on it together. Empty: each run's own number."
+            help="Of all runs on it. Empty: each run's own limit."
           />
           <TextField name="model" label="Model to probe" help="Empty: the first that it lists." />
         </MakeThing>
@@ -64,7 +59,7 @@ export function Page() {
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/endpoints"
-      empty={<p>No endpoint has a name yet. A run may also be given one with itself.</p>}
+      empty={<p>No endpoints yet. A run can also define its own endpoint.</p>}
     />
   );
 }

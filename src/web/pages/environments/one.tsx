@@ -30,7 +30,7 @@ export function Page() {
             <Fact name="Digest">
               <code>{environment.digest}</code>
             </Fact>
-            <Fact name="Tasks">{environment.dataset ?? "once its arguments are given"}</Fact>
+            <Fact name="Tasks">{environment.dataset ?? "depends on its arguments"}</Fact>
             <Fact name="Judges">{environment.judges.join(", ") || "none"}</Fact>
             <Fact name="Needs">{environment.needs.join(", ") || "nothing"}</Fact>
           </Facts>

@@ -36,7 +36,7 @@ export function Page() {
                     </Link>
                   </th>
                   <td>{version}</td>
-                  <td>{dataset ?? "once its arguments are given"}</td>
+                  <td>{dataset ?? "depends on its arguments"}</td>
                   <td>{judges.join(", ") || "none"}</td>
                   <td>{needs.join(", ") || "nothing"}</td>
                   <td>

@@ -50,11 +50,11 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
           <code>{fleet.id}</code>
         </Fact>
         <Fact name="Updated by">{update.mode}</Fact>
-        <Fact name="Calls at once">{countText(fleet.max_concurrent)}</Fact>
+        <Fact name="Concurrent calls">{countText(fleet.max_concurrent)}</Fact>
         <Fact name="Near">{fleet.location_hint ?? "anywhere"}</Fact>
         <Fact name="Weights">
           {weights === null ? (
-            "no training run has said which"
+            "not set by a training run"
           ) : (
             <>
               version {weights.version} of{" "}
@@ -68,12 +68,12 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
       {mayWrite && (
         <p>
           <DeleteThing noun="fleet" path="/fleets" act={() => api.fleets.delete(fleet.id)}>
-            A run that goes on with it refuses this. Engines go on by themselves.
+            It cannot be deleted while a run uses it. Its engines keep running.
           </DeleteThing>
         </p>
       )}
       <h2>Replicas</h2>
-      {fleet.replicas.length === 0 && <p>It has no replica yet, so nothing can be called on it.</p>}
+      {fleet.replicas.length === 0 && <p>It has no replicas yet, so it cannot take calls.</p>}
       {fleet.replicas.map((replica) => (
         <Replica key={replica.id} fleet={fleet.id} replica={replica} mayWrite={mayWrite} />
       ))}
@@ -113,7 +113,7 @@ function Replica({ fleet, replica, mayWrite }: ReplicaProps) {
       </Facts>
       {mayWrite && <ReplicaActions fleet={fleet} replica={replica} />}
       <details>
-        <summary>What it can do</summary>
+        <summary>Capabilities</summary>
         <Capabilities seen={replica.capabilities} />
       </details>
     </section>
@@ -131,7 +131,7 @@ function ReplicaActions({ fleet, replica }: Omit<ReplicaProps, "mayWrite">) {
         act={() => api.fleets.replicas.update(fleet, replica.id, { draining: !draining })}
         changes={["fleet"]}
       >
-        {draining ? "Give it calls again" : "Drain it"}
+        {draining ? "Resume" : "Drain it"}
       </ActionButton>
       <ConfirmButton
         name="Remove replica"
@@ -139,7 +139,7 @@ function ReplicaActions({ fleet, replica }: Omit<ReplicaProps, "mayWrite">) {
         act={() => api.fleets.replicas.remove(fleet, replica.id)}
         onDone={() => queryClient.invalidateQueries({ queryKey: ["fleet"] })}
       >
-        It gets no more calls. Those that it has end.
+        It gets no new calls. Calls in flight finish.
       </ConfirmButton>
     </p>
   );
@@ -165,8 +165,8 @@ function AddReplica({ fleet }: { readonly fleet: string }) {
       >
         <TextField name="name" label="Name" required />
         <TextField name="base_url" label="Address" type="url" required placeholder="https://gpu-0.example/v1" />
-        <TextField name="api_key" label="Key" type="password" help="Sealed before it is stored, and never read back." />
-        <TextField name="max_concurrent" label="Calls at once" type="number" />
+        <TextField name="api_key" label="Key" type="password" help="Stored encrypted; cannot be read back." />
+        <TextField name="max_concurrent" label="Concurrent calls" type="number" />
       </Form>
     </details>
   );

@@ -34,8 +34,8 @@ export function Page() {
       action={
         <MakeThing
           noun="fleet"
-          name="Make a fleet"
-          submit="Make it"
+          name="Create a fleet"
+          submit="Create"
           permission="endpoints:write"
           act={createFleet}
           fields={["name", "update"]}
@@ -58,7 +58,7 @@ export function Page() {
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/fleets"
-      empty={<p>There is no fleet yet.</p>}
+      empty={<p>No fleets yet.</p>}
     />
   );
 }

@@ -25,14 +25,14 @@ export function FirstDifference({ members }: { readonly members: readonly Rollou
   if (ended.length < 2) return null;
   return (
     <section>
-      <h2>Where they went apart</h2>
+      <h2>First difference</h2>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="their first turns" />}
       {data !== undefined && <Sides members={ended} turns={data} />}
       {ended.length < members.length && (
         <p className="soft">
-          {countText(ended.length)} of {countText(members.length)} members are compared: those that ended with a turn,
-          the first {MEMBERS}.
+          {countText(ended.length)} of {countText(members.length)} members are compared: those with a turn, the first{" "}
+          {MEMBERS}.
         </p>
       )}
     </section>
@@ -51,7 +51,7 @@ interface SidesProps {
 
 function Sides({ members, turns }: SidesProps) {
   const found = divergenceOf(turns);
-  if (found === null) return <p>All said the same in their first {TURNS} turns.</p>;
+  if (found === null) return <p>All are the same in their first {TURNS} turns.</p>;
   return (
     <>
       <p>

@@ -1,5 +1,5 @@
 /**
- * One group: its members side by side, what each came to, and from which turn on they went apart. What was cancelled,
+ * One group: its members side by side, the result of each, and the turn from which they differ. What was cancelled,
  * failed or taken the place of is shown as such; what has no reward shows none.
  */
 import { useQuery } from "@tanstack/react-query";
@@ -59,7 +59,7 @@ function useNeighbours(runId: string, group: number): void {
   };
   useKeys([
     { keys: "n", label: "next group", run: () => go(group + 1) },
-    { keys: "p", label: "group before", run: () => go(group - 1) },
+    { keys: "p", label: "previous group", run: () => go(group - 1) },
   ]);
 }
 
@@ -81,7 +81,7 @@ function Group({ group }: { readonly group: GroupView }) {
           value={scoreText(reward.mean)}
           behind={`mean of ${countText(counts.scored)} scored of ${countText(counts.dispatched)}; ${scoreText(reward.min)} to ${scoreText(reward.max)}`}
         />
-        <Stat name="Spread" value={scoreText(reward.sd)} behind="standard deviation of the scored" />
+        <Stat name="Spread" value={scoreText(reward.sd)} behind="standard deviation of scored members" />
         <Stat
           name="Without a reward"
           value={countText(counts.unscored + counts.failed + counts.cancelled)}
@@ -96,11 +96,11 @@ function Group({ group }: { readonly group: GroupView }) {
         </Fact>
         {training !== null && (
           <>
-            <Fact name="Dispatched by">version {training.dispatch_version}</Fact>
-            <Fact name="Sampled by at most">
-              {training.max_version === null ? "not known yet" : `version ${training.max_version}`}
+            <Fact name="Dispatched with">version {training.dispatch_version}</Fact>
+            <Fact name="Sampled with at most">
+              {training.max_version === null ? "unknown yet" : `version ${training.max_version}`}
             </Fact>
-            {training.state === "dropped" && <Fact name="Dropped">{words(training.reason ?? "no reason said")}</Fact>}
+            {training.state === "dropped" && <Fact name="Dropped">{words(training.reason ?? "no reason given")}</Fact>}
           </>
         )}
         {batch !== null && (
@@ -194,7 +194,7 @@ function MemberState({ member }: { readonly member: RolloutSummary }) {
       <Badge state={outcome ?? status} />
       {reason !== null && <span className="soft"> {words(reason)}</span>}
       {is_truncated && <span className="soft"> {rolloutCutText(stop_condition)}</span>}
-      {superseded_by !== null && <span className="soft"> a later attempt took its place</span>}
+      {superseded_by !== null && <span className="soft"> replaced by a later attempt</span>}
     </>
   );
 }

@@ -22,8 +22,8 @@ export function Page() {
       action={
         <MakeThing
           noun="key"
-          name="Make a key"
-          submit="Make it"
+          name="Create a key"
+          submit="Create"
           permission="admin"
           act={createKey}
           onMade={setMade}
@@ -37,7 +37,7 @@ export function Page() {
       list={(query, options) => api.keys.list(query, options)}
       columns={columnsOf(mayAdmin, setMade)}
       idOf={({ id }) => id}
-      empty={<p>There is no key.</p>}
+      empty={<p>No keys.</p>}
     >
       {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
     </ThingsPage>
@@ -50,9 +50,9 @@ function KeyFields() {
   return (
     <>
       <TextField name="name" label="Name" required placeholder="nightly evals" />
-      <TextField name="project" label="Project" help="The one project it may touch. Empty: any of the organisation." />
+      <TextField name="project" label="Project" help="The only project it may access. Empty: all projects." />
       <fieldset>
-        <legend>What it may do</legend>
+        <legend>Scopes</legend>
         {held.map((scope) => (
           <label key={scope} className="check">
             <input type="checkbox" name="scopes" value={scope} /> {scope}
@@ -74,7 +74,7 @@ function columnsOf(mayAdmin: boolean, onMade: (key: CreatedKey) => void): readon
     { id: "name", header: "Key", cell: ({ name }) => <Shown text={name} /> },
     {
       id: "shown",
-      header: "Begins, ends",
+      header: "Starts, ends",
       width: 14,
       cell: ({ prefix, last4 }) => <code>{`${prefix}…${last4}`}</code>,
     },
@@ -121,10 +121,10 @@ function KeyActions({ of, onMade }: KeyActionsProps) {
   return (
     <span className="row">
       <ConfirmButton name="Rotate" act={rotate} onDone={changed}>
-        Another key takes its place. This one works for an hour more.
+        A new key replaces it. This one works for another hour.
       </ConfirmButton>
       <ConfirmButton name="Revoke" destroys act={() => api.keys.revoke(of.id)} onDone={changed}>
-        It is refused everywhere within 5 seconds, and so are the sessions that were begun with it.
+        It is refused within 5 seconds, and so are sessions that use it.
       </ConfirmButton>
     </span>
   );

@@ -42,7 +42,7 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
     { name: "Sampling", fields: SAMPLING },
     ...(kind === "training" ? [{ name: "Training", fields: [...TRAINING, ...TRAINING_AT[place]] }] : []),
     { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS },
-    { name: "To find it again", fields: FOUND_BY },
+    { name: "To find the run again", fields: FOUND_BY },
   ].filter(({ fields }) => fields.length > 0);
 }
 
@@ -57,7 +57,7 @@ const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
       ...{ path: ["endpoint", "base_url"], label: "Base URL", kind: "text", required: true },
       help: "OpenAI-compatible, up to and including /v1",
     },
-    { path: ["endpoint", "api_key"], label: "Its key", kind: "secret", help: "sealed, and never shown again" },
+    { path: ["endpoint", "api_key"], label: "Its key", kind: "secret", help: "stored encrypted, never shown again" },
   ],
   fleet: [{ path: ["fleet"], label: "Fleet", kind: "text", required: true, known: "fleets", help: "name or id" }],
 };
@@ -65,12 +65,18 @@ const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
 function datasetFields(environment: EnvironmentView | undefined): readonly Field[] {
   if (environment !== undefined && environment.dataset !== "uploaded" && environment.dataset !== null) return [];
   return [
-    { path: ["dataset"], label: "Dataset", kind: "text", known: "datasets", help: "an uploaded one, by name or id" },
+    {
+      path: ["dataset"],
+      label: "Dataset",
+      kind: "text",
+      known: "datasets",
+      help: "an uploaded dataset, by name or id",
+    },
     {
       path: ["dataset", "rows"],
       label: "Or rows",
       kind: "json",
-      help: "a list of rows in JSON, in place of a dataset",
+      help: "a list of rows in JSON, instead of a dataset",
     },
   ];
 }
@@ -78,9 +84,9 @@ function datasetFields(environment: EnvironmentView | undefined): readonly Field
 const EVAL_TASKS: readonly Field[] = [
   {
     ...{ path: ["num_examples"], label: "Tasks", kind: "integer", placeholder: "-1" },
-    help: "-1: all; an environment whose tasks never end needs a number",
+    help: "-1: all; an environment with endless tasks needs a number",
   },
-  { path: ["rollouts_per_example"], label: "Rollouts of each task", kind: "integer", placeholder: "1" },
+  { path: ["rollouts_per_example"], label: "Rollouts per task", kind: "integer", placeholder: "1" },
 ];
 const ORDER: readonly Field[] = [
   { path: ["shuffle"], label: "Shuffle the tasks", kind: "choice", options: [true, false], placeholder: "false" },
@@ -91,31 +97,31 @@ const SAMPLING: readonly Field[] = [
   { path: ["sampling", "temperature"], label: "Temperature", kind: "number", placeholder: "the environment's" },
   {
     path: ["sampling", "max_tokens"],
-    label: "Most tokens of a reply",
+    label: "Maximum tokens of a reply",
     kind: "integer",
     placeholder: "the environment's",
   },
   { path: ["sampling", "top_p"], label: "Top p", kind: "number" },
-  { path: ["sampling", "seed"], label: "Seed of the draws", kind: "integer" },
-  { path: ["sampling"], label: "More sampling", kind: "json", help: 'an object in JSON, as {"stop": ["\\n"]}' },
+  { path: ["sampling", "seed"], label: "Sampling seed", kind: "integer" },
+  { path: ["sampling"], label: "More sampling", kind: "json", help: 'a JSON object, such as {"stop": ["\\n"]}' },
 ];
 
 const TRAINING: readonly Field[] = [
   { path: ["max_steps"], label: "Steps", kind: "integer", required: true },
-  { path: ["group_size"], label: "Rollouts of each task", kind: "integer", placeholder: "8" },
-  { path: ["batch_size", "rollouts"], label: "Rollouts of a step", kind: "integer", placeholder: "128" },
+  { path: ["group_size"], label: "Rollouts per task", kind: "integer", placeholder: "8" },
+  { path: ["batch_size", "rollouts"], label: "Rollouts per step", kind: "integer", placeholder: "128" },
   {
     ...{ path: ["advantage", "name"], label: "Advantage", kind: "choice", placeholder: "mean" },
     options: ["mean", "mean_std", "rloo", "max_rl", "none"],
   },
   {
-    ...{ path: ["filters", "zero_variance"], label: "Groups whose rewards are all alike", kind: "choice" },
+    ...{ path: ["filters", "zero_variance"], label: "Groups whose rewards are all equal", kind: "choice" },
     ...{ options: ["drop", "refill", "keep"], placeholder: "drop" },
   },
   { path: ["lead"], label: "Batches ahead of the weights", kind: "integer", placeholder: "1" },
-  { path: ["max_off_policy_steps"], label: "Most off-policy steps", kind: "integer", placeholder: "2" },
+  { path: ["max_off_policy_steps"], label: "Maximum off-policy steps", kind: "integer", placeholder: "2" },
   { path: ["holdout"], label: "Tasks held out", kind: "integer", placeholder: "0" },
-  { path: ["eval", "every"], label: "Steps between evals", kind: "integer", help: "nothing: no evals" },
+  { path: ["eval", "every"], label: "Steps between evals", kind: "integer", help: "empty: no evals" },
   { path: ["eval", "num_examples"], label: "Tasks of an eval", kind: "integer", placeholder: "200" },
   {
     ...{ path: ["trainer", "delivery"], label: "Batches to the trainer", kind: "choice", placeholder: "pull" },
@@ -130,22 +136,22 @@ const TRAINING_AT: Readonly<Record<Place, readonly Field[]>> = {
   url: [],
   fleet: [
     {
-      ...{ path: ["initial_weights", "location"], label: "Where version 0 is", kind: "text" },
-      help: "each replica loads it first; nothing: what the engines were started with",
+      ...{ path: ["initial_weights", "location"], label: "Location of version 0", kind: "text" },
+      help: "each replica loads it first; empty: the engines' initial weights",
     },
   ],
 };
 
 const LIMIT_FIELDS: readonly Field[] = [
-  { path: ["max_concurrent"], label: "Rollouts at once", kind: "integer", placeholder: "32" },
+  { path: ["max_concurrent"], label: "Concurrent rollouts", kind: "integer", placeholder: "32" },
   {
     ...{ path: ["max_cost_micros"], label: "Cap, in dollars", kind: "dollars" },
     help: "with what it cannot go beyond, the rest ends as cancelled; needs tokens of a reply, and prices",
   },
-  { path: ["limits", "call_timeout_s"], label: "Seconds of a call", kind: "number", placeholder: "600" },
-  { path: ["limits", "rollout_timeout_s"], label: "Seconds of a rollout", kind: "number" },
+  { path: ["limits", "call_timeout_s"], label: "Seconds per call", kind: "number", placeholder: "600" },
+  { path: ["limits", "rollout_timeout_s"], label: "Seconds per rollout", kind: "number" },
   { path: ["limits", "deadline_s"], label: "Seconds of the run", kind: "number" },
-  { path: ["limits", "max_retries"], label: "Retries of a call", kind: "integer", placeholder: "2" },
+  { path: ["limits", "max_retries"], label: "Retries per call", kind: "integer", placeholder: "2" },
 ];
 const MIN_SCORED: Field = {
   ...{ path: ["min_scored"], label: "Share that must be scored", kind: "number", placeholder: "0.95" },
@@ -154,7 +160,7 @@ const MIN_SCORED: Field = {
 
 const FOUND_BY: readonly Field[] = [
   { path: ["name"], label: "Name", kind: "text" },
-  { path: ["metadata"], label: "Metadata", kind: "pairs", help: "a line each, as branch=main" },
+  { path: ["metadata"], label: "Metadata", kind: "pairs", help: "one per line, such as branch=main" },
 ];
 
 function judgeFields(environment: EnvironmentView | undefined): readonly Field[] {
@@ -170,7 +176,7 @@ function judgeFields(environment: EnvironmentView | undefined): readonly Field[]
     { path: ["judges"], label: named.length === 0 ? "Judges" : "More judges", kind: "json", help: MORE_JUDGES },
   ];
 }
-const MORE_JUDGES = 'an object in JSON, as {"strict": {"endpoint": "gpu", "model": "qwen3-32b"}}';
+const MORE_JUDGES = 'a JSON object, such as {"strict": {"endpoint": "gpu", "model": "qwen3-32b"}}';
 
 interface Property {
   readonly type?: unknown;

@@ -122,7 +122,7 @@ const PLACE_NAMES: Readonly<Record<Place, string>> = { endpoint: "an endpoint", 
 function Choices({ chosen, onChange, environments, wrong }: ChoicesProps) {
   return (
     <fieldset>
-      <legend>What is run</legend>
+      <legend>Kind of run</legend>
       <div className="field">
         <label htmlFor="new-environment">Environment</label>
         <select
@@ -144,7 +144,7 @@ function Choices({ chosen, onChange, environments, wrong }: ChoicesProps) {
         onChange={(kind) => onChange({ ...chosen, kind: kind === "training" ? "training" : "eval" })}
       />
       <Radios
-        name="Its model is called at"
+        name="Its model is at"
         options={PLACE_NAMES}
         value={chosen.place}
         onChange={(text) => onChange({ ...chosen, place: PLACES.find((place) => place === text) ?? chosen.place })}

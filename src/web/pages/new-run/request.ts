@@ -66,11 +66,13 @@ function readField({ kind, options = [], path }: Field, text: string): Read {
   if (kind === "integer" || kind === "number") return readNumber(kind, text);
   if (kind === "dollars") {
     const dollars = Number(text);
-    return dollars > 0 ? { value: Math.round(dollars * 1_000_000) } : { wrong: "is an amount of dollars, as 2.50" };
+    return dollars > 0
+      ? { value: Math.round(dollars * 1_000_000) }
+      : { wrong: "must be an amount of dollars, such as 2.50" };
   }
   if (kind === "choice") {
     const chosen = options.find((option) => written(option) === text);
-    return chosen === undefined ? { wrong: "is none of the choices" } : { value: chosen as Json };
+    return chosen === undefined ? { wrong: "is not one of the choices" } : { value: chosen as Json };
   }
   if (kind === "pairs") return readPairs(text);
   return kind === "json" ? readJson(text, path) : { value: text };
@@ -79,15 +81,15 @@ function readField({ kind, options = [], path }: Field, text: string): Read {
 function readNumber(kind: "integer" | "number", text: string): Read {
   const value = Number(text);
   const lost = findLost(text, value);
-  if (lost !== null || !Number.isFinite(value)) return { wrong: lost?.message ?? "is a number" };
-  return kind === "integer" && !Number.isInteger(value) ? { wrong: "is a whole number" } : { value };
+  if (lost !== null || !Number.isFinite(value)) return { wrong: lost?.message ?? "must be a number" };
+  return kind === "integer" && !Number.isInteger(value) ? { wrong: "must be a whole number" } : { value };
 }
 
 function readPairs(text: string): Read {
   const pairs: Record<string, string> = {};
   for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
     const at = line.indexOf("=");
-    if (at < 1) return { wrong: `“${line}” is no pair such as branch=main` };
+    if (at < 1) return { wrong: `“${line}” is not a pair such as branch=main` };
     pairs[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }
   return { value: pairs };
@@ -99,9 +101,9 @@ function readJson(text: string, path: readonly string[]): Read {
     const lost = findLost(text, value);
     if (lost !== null) return { wrong: lost.message };
     const isWhole = path.length === 1;
-    return isWhole && !isObject(value) ? { wrong: "is an object in JSON" } : { value };
+    return isWhole && !isObject(value) ? { wrong: "must be a JSON object" } : { value };
   } catch (error) {
-    return { wrong: `is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { wrong: `is not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 

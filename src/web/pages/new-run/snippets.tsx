@@ -20,7 +20,7 @@ export function Snippets({ request }: { readonly request: JsonObject }) {
         <CopyButton text={text} what={kind} />
       </div>
       <ShownBlock text={text} label={kind} />
-      <p className="soft">Keys are in variables, and never in the text.</p>
+      <p className="soft">Keys are read from variables, never written in the text.</p>
     </aside>
   );
 }

@@ -67,7 +67,7 @@ export function Submit({ built, fields, refusal, onRefusal }: SubmitProps) {
     <div>
       {refusal.shown && wrong > 0 && (
         <p className="field-error" role="alert">
-          {wrong === 1 ? "One field" : `${wrong} fields`} above cannot be sent as they are.
+          {wrong === 1 ? "One field" : `${wrong} fields`} above must be corrected.
         </p>
       )}
       {refusal.error !== null && <ErrorNote error={refusal.error} />}
@@ -79,12 +79,12 @@ export function Submit({ built, fields, refusal, onRefusal }: SubmitProps) {
           disabled={isBusy || !mayWrite}
           onClick={attempt(() => create.mutate())}
         >
-          Begin the run
+          Start the run
         </button>
         <button type="button" disabled={isBusy || !mayWrite} onClick={attempt(() => preview.mutate())}>
-          What would it cost?
+          Estimate the cost
         </button>
-        {!mayWrite && <span className="soft">You may look at runs, and begin none.</span>}
+        {!mayWrite && <span className="soft">You may view runs but not start them.</span>}
       </p>
     </div>
   );
@@ -108,7 +108,7 @@ function Secrets({ secrets: { token, push_secret }, onKept }: SecretsProps) {
     if (next.length === all.length) onKept();
   };
   return (
-    <section aria-label="The run was begun">
+    <section aria-label="The run has started">
       {all
         .filter(([what]) => !kept.includes(what))
         .map(([what, value]) => (
@@ -141,7 +141,7 @@ function Preview({ preview }: { readonly preview: RunPreview }) {
     ["Judges", judge_micros],
   ] as const;
   return (
-    <section className="note" aria-label="What it would cost" role="status">
+    <section className="note" aria-label="Estimated cost" role="status">
       <p>
         {rollouts === null ? "Rollouts until its batches are full" : `${countText(rollouts)} rollouts`}
         {price_version === null ? "; nothing is charged here." : `; prices of ${price_version}.`}
@@ -164,8 +164,8 @@ function Preview({ preview }: { readonly preview: RunPreview }) {
       </table>
       <p className="soft">
         {based_on.rollouts === 0
-          ? "No run of this environment and model has ended yet, so nothing is known."
-          : `From ${countText(based_on.rollouts)} rollouts of ${countText(based_on.runs)} runs that have ended.`}
+          ? "No run of this environment and model has ended yet, so there is no estimate."
+          : `From ${countText(based_on.rollouts)} rollouts of ${countText(based_on.runs)} ended runs.`}
       </p>
     </section>
   );

@@ -26,7 +26,7 @@ export function ForkButton({ head, turn }: { readonly head: RolloutHead; readonl
       <button type="button" onClick={() => setOpen(true)}>
         Fork here
       </button>
-      <Dialog title={`Fork behind turn ${turn}`} open={open} onClose={() => setOpen(false)}>
+      <Dialog title={`Fork after turn ${turn}`} open={open} onClose={() => setOpen(false)}>
         <ForkForm id={head.id} turn={turn} />
       </Dialog>
     </>
@@ -49,7 +49,7 @@ function ForkForm({ id, turn }: { readonly id: string; readonly turn: number }) 
         mutate();
       }}
     >
-      <p>A new run begins with the turns up to this one. The next turn is asked for again.</p>
+      <p>A new run starts with the turns up to this one. The next turn is sampled again.</p>
       <label>
         Rollouts
         <input
@@ -62,7 +62,7 @@ function ForkForm({ id, turn }: { readonly id: string; readonly turn: number }) 
         />
       </label>
       <label>
-        Model, where it is another
+        Model, if different
         <input value={model} maxLength={500} onChange={(event) => setModel(event.target.value)} />
       </label>
       {error !== null && <ErrorNote error={error} />}
@@ -84,12 +84,12 @@ export function RolloutActions({ head }: { readonly head: RolloutHead }) {
     <p className="row">
       {mayStart && (
         <ConfirmButton name="Rescore run" act={rescore}>
-          A new run scores what the run of this rollout left behind. The policy is not called.
+          A new run scores the rollouts of this run again. The policy is not called.
         </ConfirmButton>
       )}
       {mayCancel && head.status !== "done" && (
         <ConfirmButton name="Cancel rollout" act={() => api.rollouts.cancel(head.id)} onDone={again}>
-          It ends cancelled. Its run goes on.
+          It ends as cancelled. Its run continues.
         </ConfirmButton>
       )}
       <a className="button" href={`/v1/rollouts/${encodeURIComponent(head.id)}`} download={`${head.id}.json`}>

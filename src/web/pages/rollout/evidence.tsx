@@ -17,7 +17,7 @@ export function Evidence({ head }: { readonly head: RolloutHead }) {
       <Errors head={head} />
       {head.answer !== null && (
         <>
-          <h2>Answer of the row</h2>
+          <h2>Answer in the row</h2>
           <ShownBlock text={head.answer.text} />
         </>
       )}
@@ -59,7 +59,7 @@ function Scores({ head: { scores, scoring_errors } }: { readonly head: RolloutHe
       )}
       {scoring_errors.map(({ function: name, error }) => (
         <div key={name} className="note bad">
-          <Shown text={name} most={200} /> gave no score:
+          <Shown text={name} most={200} /> returned no score:
           <ShownBlock text={error} />
         </div>
       ))}
@@ -79,7 +79,7 @@ function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
           </h3>
           {error !== null && (
             <div className="note bad">
-              It gave no verdict:
+              It gave no judgement:
               <ShownBlock text={error} />
             </div>
           )}
@@ -96,10 +96,10 @@ function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
               <Shown text={model} most={200} />
             </Fact>
             <Fact name="Question">
-              not kept with the rollout; SHA-256 <code title={key}>{key.slice(0, 8)}</code>
+              not stored with the rollout; SHA-256 <code title={key}>{key.slice(0, 8)}</code>
               {left_out > 0 && `; ${countText(left_out)} characters were cut out of its middle`}
             </Fact>
-            <Fact name="Cost">{cached ? "nothing: the same was asked before" : spentText(spent)}</Fact>
+            <Fact name="Cost">{cached ? "nothing: an earlier judgement was reused" : spentText(spent)}</Fact>
           </Facts>
         </article>
       ))}
@@ -113,7 +113,7 @@ function verdictText(verdict: Judgement["verdict"]): string {
 }
 
 function spentText({ usage, calls, cost_micros }: Pick<Judgement, "usage" | "calls" | "cost_micros">): string {
-  const money = cost_micros === null ? "not known" : dollarsText(cost_micros);
+  const money = cost_micros === null ? "unknown" : dollarsText(cost_micros);
   const tokens = `${countText(usage.prompt_tokens)} tokens in, ${countText(usage.completion_tokens)} out`;
   return `${money}: ${tokens}, ${calls === 1 ? "1 call" : `${countText(calls)} calls`}`;
 }
@@ -179,7 +179,7 @@ function HeadFacts({ head }: { readonly head: RolloutHead }) {
           </Fact>
         )}
         {rescored_from !== null && (
-          <Fact name="Takes over">
+          <Fact name="Rescores">
             <RolloutLink id={rescored_from} />
           </Fact>
         )}

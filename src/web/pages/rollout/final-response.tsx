@@ -7,7 +7,7 @@ export function FinalResponse({ head }: { readonly head: RolloutHead }) {
   const said = head.final_env_response.filter(({ tool_call_id }) => tool_call_id === undefined);
   if (said.length === 0) return null;
   return (
-    <section aria-label="The environment's last words">
+    <section aria-label="Final environment messages">
       <h2>After the last turn</h2>
       {inOrder(said).map(({ place, item }) => (
         <MessageView key={place} message={item} markdown={false} />

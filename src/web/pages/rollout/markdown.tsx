@@ -49,7 +49,7 @@ function Drawn({ text }: { readonly text: string }) {
       >
         {shown}
       </Markdown>
-      {text.length > MOST && <p className="soft">The rest is shown without Markdown only.</p>}
+      {text.length > MOST && <p className="soft">The rest is only shown without Markdown.</p>}
     </div>
   );
 }

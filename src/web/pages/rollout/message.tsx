@@ -38,7 +38,7 @@ export function MessageView({ message, markdown }: MessageProps) {
       {inOrder(content).map(({ place, item: part }) => (
         <TextView key={place} part={part} markdown={markdown && part.type === "text"} />
       ))}
-      {content.length === 0 && <p className="soft">It says nothing.</p>}
+      {content.length === 0 && <p className="soft">Empty message.</p>}
     </div>
   );
 }
@@ -93,9 +93,7 @@ export function CallView({ call, result, failed }: CallProps) {
       <TextView part={call.arguments} markdown={false} />
       {result === undefined && <p className="soft">Reading its result …</p>}
       {result === null && (
-        <p className="soft">
-          No result is here: the rollout ended before the call was run, or the turn after it is not there yet.
-        </p>
+        <p className="soft">No result: the rollout ended before the call, or the next turn is not stored yet.</p>
       )}
       {inOrder(result?.content ?? []).map(({ place, item: part }) => (
         <div className="result" key={place}>

@@ -48,7 +48,7 @@ export function Neighbours({ head }: { readonly head: RolloutHead }) {
   };
   useKeys([
     { keys: "n", label: "next rollout of the list", run: () => step(1) },
-    { keys: "p", label: "rollout before it", run: () => step(-1) },
+    { keys: "p", label: "previous rollout", run: () => step(-1) },
   ]);
   return (
     <p className="row">
@@ -63,7 +63,7 @@ export function Neighbours({ head }: { readonly head: RolloutHead }) {
         Its group
       </Link>
       <Link to="/runs/$id/rollouts" params={{ id: run } as never} search={{ filter, sort } as never}>
-        {filter === undefined ? "All rollouts of the run" : "The list it is in"}
+        {filter === undefined ? "All rollouts of the run" : "The list"}
       </Link>
       <button type="button" onClick={() => step(-1)}>
         Previous <kbd>p</kbd>

@@ -27,7 +27,7 @@ export class OutlineBuild {
   readonly #failed: Uint8Array;
   readonly #failures: { index: number; why: string }[] = [];
   #failures_left_out = 0;
-  /** Whether the turn added last says itself which of its calls failed: then how the results read is not asked. */
+  /** Whether the turn added last says itself which of its calls failed: then the text of its results is not checked. */
   #recorded = false;
 
   constructor(count: number) {

@@ -95,26 +95,24 @@ function Turns({ head }: { readonly head: RolloutHead }) {
   const copy = () => {
     copyTurn(head.id, chosen).then(
       () => setSaid(`Turn ${chosen} was copied`),
-      () => setSaid("It could not be copied"),
+      () => setSaid("Copying failed"),
     );
   };
   useKeys([
     { keys: "j", label: "next turn", run: () => goTo(chosen + 1) },
-    { keys: "k", label: "turn before", run: () => goTo(chosen - 1) },
+    { keys: "k", label: "previous turn", run: () => goTo(chosen - 1) },
     { keys: "[", label: "first turn", run: () => goTo(0) },
     { keys: "]", label: "last turn", run: () => goTo(head.n_turns - 1) },
     { keys: "o", label: "open or close the turn", run: () => opened.toggle(chosen) },
     { keys: "e", label: "expand all turns", run: () => opened.all(true) },
     { keys: "x", label: "collapse all turns", run: () => opened.all(false) },
-    { keys: "m", label: "Markdown and mathematics, on or off", run: () => setMarkdown(!markdown) },
+    { keys: "m", label: "toggle Markdown and mathematics", run: () => setMarkdown(!markdown) },
     { keys: "c", label: "copy the turn", run: copy },
   ]);
   if (head.n_turns === 0) {
     return (
       <section aria-label="Turns">
-        <p className="soft">
-          {head.status === "done" ? "It ended before its first turn." : "No turn was answered yet."}
-        </p>
+        <p className="soft">{head.status === "done" ? "It ended before its first turn." : "No turns yet."}</p>
         <FinalResponse head={head} />
       </section>
     );

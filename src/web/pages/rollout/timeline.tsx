@@ -13,8 +13,8 @@ const HEIGHT = 56;
 const FOOT = HEIGHT - 12;
 /** Each taller than the one before, and of another colour. */
 const KINDS = [
-  { colour: "--series-0", top: 20, says: "a call, as wide as it took" },
-  { colour: "--series-1", top: 10, says: "slow: half as long as the slowest, or more" },
+  { colour: "--series-0", top: 20, says: "a call; its width is its duration" },
+  { colour: "--series-1", top: 10, says: "slow: at least half as long as the slowest" },
   { colour: "--bad", top: 4, says: "with a try or a result that failed" },
 ] as const;
 
@@ -107,7 +107,7 @@ function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
 /** Each kind of bar as high as in the timeline, beside the others. */
 function Legend() {
   return (
-    <ul className="row marks plain soft" aria-label="What the timeline shows">
+    <ul className="row marks plain soft" aria-label="Legend of the timeline">
       {KINDS.map(({ colour, top, says }) => (
         <li key={colour}>
           <svg width="10" height={(FOOT - top) / 2} aria-hidden="true">
@@ -120,9 +120,9 @@ function Legend() {
         <svg width="2" height={FOOT / 2} aria-hidden="true">
           <rect width="2" height="100%" fill="var(--ink)" />
         </svg>{" "}
-        the turn you read
+        the selected turn
       </li>
-      <li>between them the environment's time</li>
+      <li>gaps: time of the environment</li>
     </ul>
   );
 }

@@ -36,7 +36,7 @@ export function TokensView({ id, turn }: { readonly id: string; readonly turn: n
           <Token key={place} token={item} logprob={data.completion_logprobs?.[place] ?? null} mask={data.mask} />
         ))}
       </ol>
-      <h4>Prompt, beyond the turn before</h4>
+      <h4>Prompt, after the previous turn</h4>
       <ol className="token-row" start={after + 1}>
         {inOrder(data.prompt_suffix_ids).map(({ place, item }) => (
           <li key={place} className="token context">
@@ -58,8 +58,8 @@ export function TokensView({ id, turn }: { readonly id: string; readonly turn: n
         </p>
       )}
       <p className="soft">
-        The engine sends ids. The platform knows no engine&apos;s vocabulary, so there are no texts. The darker a token,
-        the less likely it was; its number is the natural logarithm of its probability.
+        The platform does not know the engine&apos;s vocabulary, so it shows ids. The darker a token, the less likely it
+        was; its number is the natural logarithm of its probability.
       </p>
     </section>
   );
@@ -91,7 +91,7 @@ function TokenFacts({ page }: { readonly page: TurnTokenPage }) {
   return (
     <Facts>
       <Fact name="Mask of the sampled ids">
-        <Badge state={mask === 1 ? "1, they train" : "0, they do not train"} tone={mask === 1 ? "good" : "warn"} />{" "}
+        <Badge state={mask === 1 ? "1, trained on" : "0, not trained on"} tone={mask === 1 ? "good" : "warn"} />{" "}
         {untrainable !== null && <code>{untrainable}</code>}
       </Fact>
       <Fact name="Sampled, prompt">
@@ -104,10 +104,12 @@ function TokenFacts({ page }: { readonly page: TurnTokenPage }) {
           text={[first_policy_version, policy_version].filter(Boolean).join(" to ") || "not named by the engine"}
         />
         {version !== null && `, counted as version ${version}`}
-        {dispatch_version !== undefined && `, dispatched by ${dispatch_version}`}
+        {dispatch_version !== undefined && `, dispatched with ${dispatch_version}`}
       </Fact>
       <Fact name="Prompt">
-        {page.forked ? "forked: it does not go on the ids of the turn before" : "goes on the ids of the turn before"}
+        {page.forked
+          ? "forked: it does not continue the ids of the previous turn"
+          : "continues the ids of the previous turn"}
       </Fact>
     </Facts>
   );

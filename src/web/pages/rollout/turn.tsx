@@ -58,7 +58,7 @@ function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
           <p className="row tools">
             {texts.cut && (
               <button type="button" onClick={() => setWhole(true)} disabled={wholeWanted}>
-                Read it whole
+                Show in full
               </button>
             )}
             <CopyTurn id={head.id} index={turn.index} />
@@ -137,7 +137,7 @@ function Weights({
   const parts: ReactNode[] = [];
   if (policy_version !== null)
     parts.push(`weights ${first_policy_version === undefined ? "" : `${first_policy_version} to `}${policy_version}`);
-  if (dispatch_version !== undefined) parts.push(`dispatched by ${dispatch_version}`);
+  if (dispatch_version !== undefined) parts.push(`dispatched with ${dispatch_version}`);
   if (replica !== undefined) parts.push(replica);
   return parts.length === 0 ? null : <Shown text={parts.join(", ")} most={200} />;
 }
@@ -205,7 +205,7 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
         </button>
       )}
       {texts.appendLeftOut + completion.left_out > 0 && (
-        <p className="soft">{countText(texts.appendLeftOut + completion.left_out)} more are only in the whole turn.</p>
+        <p className="soft">{countText(texts.appendLeftOut + completion.left_out)} more are only in the full turn.</p>
       )}
     </>
   );
@@ -221,7 +221,7 @@ function CopyTurn({ id, index }: { readonly id: string; readonly index: number }
   const copy = () =>
     copyTurn(id, index).then(
       () => setSaid("Copied"),
-      () => setSaid("It could not be copied"),
+      () => setSaid("Copying failed"),
     );
   return (
     <>

@@ -17,7 +17,7 @@ export function ColumnChooser({ metrics, chosen, onChange }: ColumnChooserProps)
     <details className="columns-chooser">
       <summary>Columns</summary>
       <fieldset>
-        <legend className="visually-hidden">Columns that are shown</legend>
+        <legend className="visually-hidden">Visible columns</legend>
         {choosable(metrics).map(({ id, name }) => (
           <label key={id}>
             <input

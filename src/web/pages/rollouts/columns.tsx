@@ -229,7 +229,7 @@ function Outcome(row: RolloutSummary) {
     <>
       <Badge state={outcome ?? status} /> {reason !== null && <Shown text={words(reason)} />}
       {is_truncated && <Badge state="cut off" tone="warn" title={rolloutCutText(stop_condition)} />}
-      {cancelling && <span className="soft"> asked to stop</span>}
+      {cancelling && <span className="soft"> cancelling</span>}
       {superseded_by !== null && <span className="soft"> superseded</span>}
     </>
   );

@@ -67,7 +67,7 @@ function Filtered({ run }: { readonly run: RunView }) {
       {parseFilter(filter).ok ? (
         <List key={`${filter}\n${search["sort"]}`} run={run} metrics={metrics} />
       ) : (
-        <p>The filter in the address is none: what is wrong with it is marked above.</p>
+        <p>The filter in the address is invalid: the error is marked above.</p>
       )}
     </>
   );
@@ -115,7 +115,7 @@ function List({ run, metrics }: { readonly run: RunView; readonly metrics: reado
           onSort={(next) => change({ sort: next })}
           onSeen={onSeen}
           onOpen={open}
-          empty={<p>{filter === undefined ? "No rollout was dispatched yet." : "No rollout passes this filter."}</p>}
+          empty={<p>{filter === undefined ? "No rollouts yet." : "No rollout matches this filter."}</p>}
         />
       )}
     </>

@@ -56,7 +56,7 @@ function Steering({ run }: { readonly run: RunView }) {
       <ConfirmButton name="Cancel run" act={() => api.runs.cancel(id)} onDone={again}>
         <p>
           {countText(counts.in_flight)} rollouts in flight end as cancelled, and {countText(counts.pending)} are never
-          begun. What has ended stays. A run that was cancelled cannot go on.
+          started. Ended rollouts stay. A cancelled run cannot continue.
         </p>
       </ConfirmButton>
     </>
@@ -79,15 +79,15 @@ function After({ run }: { readonly run: RunView }) {
         <ConfirmButton name="Retry" act={() => api.runs.retry(id)} onDone={again}>
           <p>
             {countText(missing)} rollouts that failed, have no score or were cut off by the deadline get another
-            attempt, which counts in their place.
+            attempt, which replaces them.
           </p>
         </ConfirmButton>
       )}
       {counts.scored + sum(counts.unscored) > 0 && (
         <ConfirmButton name="Rescore" act={rescore}>
           <p>
-            A new run scores what this one left behind, by the newest rubric of its environment. The model is not
-            called; judges are. Another environment or other judges are named by <code>rollcall rescore {id}</code>.
+            A new run scores these rollouts again, with the newest rubric of the environment. The model is not called;
+            judges are. To use another environment or other judges, run <code>rollcall rescore {id}</code>.
           </p>
         </ConfirmButton>
       )}

@@ -21,7 +21,7 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
       input: report.usage.prompt_tokens,
       output: report.usage.completion_tokens,
       micros: cost.policy_micros,
-      unknown: "The policy's cost is not known: its endpoint has no prices.",
+      unknown: "The policy's cost is unknown: its endpoint has no prices.",
     },
     {
       name: "Judges",
@@ -29,7 +29,7 @@ function rolesOf({ report, cost }: RunView): readonly Role[] {
       input: judge?.prompt_tokens ?? 0,
       output: judge?.completion_tokens ?? 0,
       micros: cost.judge_micros,
-      unknown: "The judges' cost is not known: an endpoint has no prices, or a reply came without usage.",
+      unknown: "The judges' cost is unknown: an endpoint has no prices, or a reply had no usage.",
     },
     { name: "Platform", calls: null, input: null, output: null, micros: cost.charged_micros, unknown: "" },
   ];
@@ -45,7 +45,7 @@ export function CostByRole({ run }: { readonly run: RunView }) {
         <table>
           <thead>
             <tr>
-              <th scope="col">Of what has ended</th>
+              <th scope="col">Of ended rollouts</th>
               <th scope="col" className="numeric">
                 Calls
               </th>
@@ -67,11 +67,11 @@ export function CostByRole({ run }: { readonly run: RunView }) {
                 <td className="numeric">{text(calls)}</td>
                 <td className="numeric">{text(input)}</td>
                 <td className="numeric">{text(output)}</td>
-                <td className="numeric">{micros === null ? "not known" : dollarsText(micros)}</td>
+                <td className="numeric">{micros === null ? "unknown" : dollarsText(micros)}</td>
               </tr>
             ))}
             <tr>
-              <th scope="row">In all</th>
+              <th scope="row">Total</th>
               <td />
               <td />
               <td />
@@ -99,18 +99,18 @@ function LostCalls({ report: { usage, lost_holds } }: Pick<RunView, "report">) {
     <>
       {lost !== undefined && (
         <p className="soft">
-          {callsText(lost.calls)} {lost.calls === 1 ? "was" : "were"} lost: nobody knows what they took
+          {callsText(lost.calls)} {lost.calls === 1 ? "was" : "were"} lost, with unknown cost
           {lost.micros !== null && `, ${dollarsText(lost.micros)} at most`}.
         </p>
       )}
       {lost_holds !== undefined && lost_holds.calls > 0 && (
         <p className="soft">
-          {dollarsText(lost_holds.micros)} of the cap is held for {callsText(lost_holds.calls)} that were lost.
+          {dollarsText(lost_holds.micros)} of the cap is reserved for {callsText(lost_holds.calls)} that were lost.
         </p>
       )}
       {lost_holds?.released !== undefined && (
         <p className="soft">
-          {dollarsText(lost_holds.released.micros)} that was held for {callsText(lost_holds.released.calls)} is
+          {dollarsText(lost_holds.released.micros)} that was reserved for {callsText(lost_holds.released.calls)} is
           released.
         </p>
       )}
@@ -128,7 +128,7 @@ export function LatencyByRole({ run: { report } }: { readonly run: RunView }) {
     <section aria-labelledby="latency">
       <h2 id="latency">Latency</h2>
       {added === undefined ? (
-        <p className="soft">No rollout has answered yet.</p>
+        <p className="soft">No answers yet.</p>
       ) : (
         <dl className="facts">
           <dt>The platform adds to a turn</dt>
@@ -138,8 +138,8 @@ export function LatencyByRole({ run: { report } }: { readonly run: RunView }) {
         </dl>
       )}
       <p className="soft">
-        How long whole rollouts took, the model's time with it, is a choice of “How it is spread”; each turn's own time
-        stands on its rollout.
+        For the duration of whole rollouts, including the model, see “Distribution”; the time of each turn is on its
+        rollout.
       </p>
     </section>
   );

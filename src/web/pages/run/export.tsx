@@ -21,7 +21,7 @@ const EXPORTS: readonly Exported[] = [
   {
     id: "results",
     name: "Results",
-    says: "every rollout that has ended, with its turns",
+    says: "every ended rollout, with its turns",
     rows: (run) => api.runs.results(run),
   },
   { id: "sft", name: "SFT", says: "conversations", rows: (run) => api.runs.export(run, { format: "sft" }) },
@@ -34,7 +34,7 @@ const EXPORTS: readonly Exported[] = [
   {
     id: "verifiers",
     name: "verifiers",
-    says: "rows as verifiers writes them",
+    says: "rows in the format of verifiers",
     rows: (run) => api.runs.export(run, { format: "verifiers" }),
   },
 ];
@@ -50,7 +50,7 @@ export function ExportRun({ run }: { readonly run: RunView }) {
       <ShareReport runId={run.id} />
       <h3>Files</h3>
       <SaveReport run={run} />
-      <p>Rows, one JSON object a line:</p>
+      <p>Rows, one JSON object per line:</p>
       <ul className="plain">
         {EXPORTS.map((one) => (
           <li key={one.id} className="row">
@@ -74,8 +74,7 @@ function SaveReport({ run }: { readonly run: RunView }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
       const template = await fetch(REPORT_TEMPLATE);
-      if (!template.ok)
-        throw new Error(`the template of reports could not be read: ${template.status}. Load this page again`);
+      if (!template.ok) throw new Error(`the report template could not be read: ${template.status}. Reload this page`);
       const report = await readReportFile(api, run.id, Math.floor(Date.now() / 1000));
       saveText(`${run.id}.html`, fillReportFile(await template.text(), report));
     },
@@ -86,7 +85,7 @@ function SaveReport({ run }: { readonly run: RunView }) {
         <button type="button" disabled={isPending} onClick={() => mutate()}>
           {isPending ? "Reading …" : "Report as one HTML file"}
         </button>
-        <span className="soft">opens from disk, with the network off</span>
+        <span className="soft">opens from disk, without a network</span>
       </p>
       {error !== null && <ErrorNote error={error} />}
     </div>

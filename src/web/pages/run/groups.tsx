@@ -68,7 +68,7 @@ export function GroupsTab({ run }: { readonly run: RunView }) {
             const params = { id: run.id, group: String(group) };
             navigate({ to: "/runs/$id/groups/$group", params, search: {} }).catch(reportError);
           }}
-          empty={<p>No group is like this.</p>}
+          empty={<p>No matching groups.</p>}
         />
       )}
     </>
@@ -115,7 +115,7 @@ function groupColumns({ id, kind, report }: RunView): readonly Column<GroupSumma
       sort: "reward_sd",
       numeric: true,
       cell: ({ reward, zero_variance }) =>
-        zero_variance ? <Badge state="all alike" tone="warn" /> : scoreText(reward.sd),
+        zero_variance ? <Badge state="all equal" tone="warn" /> : scoreText(reward.sd),
     },
     { id: "turns", header: "Turns", width: 9, sort: "turns", numeric: true, cell: (one) => numberText(one.mean_turns) },
     {

@@ -12,7 +12,7 @@ import type { Live } from "./use-run.ts";
 const SAID: Readonly<Record<Live, string>> = {
   no: "",
   live: "live",
-  lost: "the stream of events was lost; read again every few seconds",
+  lost: "the event stream was lost; refreshing every few seconds",
 };
 
 export function RunHead({ run, live }: { readonly run: RunView; readonly live: Live }) {
@@ -77,7 +77,7 @@ function Links({ run }: { readonly run: RunView }) {
       )}
       {rescored_from !== null && (
         <Link to="/runs/$id" params={{ id: rescored_from }} search={{}}>
-          Scores anew what another run left
+          Rescores another run
         </Link>
       )}
       {forked_from !== null && (
@@ -86,7 +86,7 @@ function Links({ run }: { readonly run: RunView }) {
           params={{ id: forked_from.rollout_id }}
           search={{ turn: `${forked_from.turn}` } as never}
         >
-          Goes on behind turn {forked_from.turn} of a rollout
+          Continues after turn {forked_from.turn} of a rollout
         </Link>
       )}
     </>
@@ -129,7 +129,7 @@ function Facts({ run }: { readonly run: RunView }) {
         {max_cost_micros !== null &&
           `; ${dollarsText(report.counted_micros ?? 0)} of its cap of ${dollarsText(max_cost_micros)} counted`}
       </dd>
-      <dt>Begun</dt>
+      <dt>Started</dt>
       <dd>
         <Ago at={created_at} />
         {finished_at !== null && (
@@ -143,7 +143,7 @@ function Facts({ run }: { readonly run: RunView }) {
 }
 
 function costOfRole(micros: number | null): string {
-  return micros === null ? "not known" : dollarsText(micros);
+  return micros === null ? "unknown" : dollarsText(micros);
 }
 
 function Place({ run: { endpoint, fleet } }: { readonly run: RunView }) {

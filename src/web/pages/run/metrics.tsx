@@ -35,7 +35,7 @@ export function MetricTable({ run, metrics, member }: MetricTableProps) {
                 Standard error
               </th>
               <th scope="col" className="numeric">
-                Rollouts that have it
+                Rollouts with it
               </th>
             </tr>
           </thead>
@@ -79,10 +79,10 @@ export function PassTable({ report: { pass_at_k, pass_hat_k, pass_k } }: { reado
                 k
               </th>
               <th scope="col" className="numeric">
-                pass@k: one of k is right
+                pass@k: one of k is correct
               </th>
               <th scope="col" className="numeric">
-                pass^k: all k are right
+                pass^k: all k are correct
               </th>
               <th scope="col" className="numeric">
                 Tasks with k attempts

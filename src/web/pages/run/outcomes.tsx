@@ -10,7 +10,7 @@ import { useFrozen } from "../../frozen.ts";
 import { hasEnded } from "./progress.ts";
 import { COUNTED, RolloutsLink, wordFilter } from "./rollout-links.tsx";
 
-/** What is said here of a run. */
+/** What is shown of a run. */
 type Ends = Pick<RunView, "id" | "counts" | "report" | "status">;
 
 export function Outcomes({ run }: { readonly run: Ends }) {
@@ -19,7 +19,7 @@ export function Outcomes({ run }: { readonly run: Ends }) {
   const stops = Object.entries(report.stop_conditions).sort(([, a], [, b]) => b - a);
   return (
     <>
-      {classes.length === 0 && <p>No rollout failed, was cancelled or is without a score.</p>}
+      {classes.length === 0 && <p>All ended rollouts are scored.</p>}
       <ul className="plain outcome-classes">
         {classes.map((one) => (
           <li key={`${one.outcome} ${one.reason}`}>
@@ -83,7 +83,7 @@ function FirstError({ run, of }: { readonly run: Ends; readonly of: BadEnd }) {
         <code>{first.id}</code>
       ) : (
         <Link to="/rollouts/$id" params={{ id: first.id }} search={{}}>
-          The first of them
+          Examples
         </Link>
       )}
     </p>

@@ -21,7 +21,7 @@ export function EvalOverview({ run }: { readonly run: RunView }) {
       <OutcomeBar counts={run.counts} legend />
       <div className="columns">
         <section aria-labelledby="spread">
-          <h2 id="spread">How it is spread</h2>
+          <h2 id="spread">Distribution</h2>
           <RunHistogram run={run} />
         </section>
         <section aria-labelledby="outcomes">
@@ -53,7 +53,7 @@ function UnderWay({ run }: { readonly run: RunView }) {
             {countText(progress.done)} of {countText(progress.all)} {progress.unit}
             {left !== null && `, ${leftText(left)} left`};{" "}
             <CountLink run={id} n={counts.in_flight} what="in flight" filter="-status:done" />,{" "}
-            {countText(counts.pending)} not begun
+            {countText(counts.pending)} not started
           </p>
         </>
       )}
@@ -75,17 +75,17 @@ export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" |
       <Stat
         name="Unscored"
         value={<Total run={id} outcome="unscored" counts={counts.unscored} />}
-        behind="ended well, and no score was produced"
+        behind="finished, but no score was produced"
       />
       <Stat
         name="Failed"
         value={<Total run={id} outcome="failed" counts={counts.failed} />}
-        behind="an error, never a score"
+        behind="ended with an error"
       />
       <Stat
         name="Cut off"
         value={<CountLink run={id} n={reward.n_truncated} what="" filter="truncated:true" />}
-        behind="themselves or an answer, by a limit; scored as they stand"
+        behind="by a limit, themselves or an answer; scored as they are"
       />
       <Stat
         name="Turns"
@@ -114,7 +114,7 @@ function Total({ run, outcome, counts }: TotalProps) {
 function Behind({ run, reward }: { readonly run: string; readonly reward: RunReport["reward"] }) {
   const { mean, se, ci95, wilson95, range, n_tasks, n_rollouts } = reward;
   const frozen = useFrozen();
-  if (mean === null) return <>nothing was scored</>;
+  if (mean === null) return <>nothing scored</>;
   const between = (interval: readonly [number, number]) => `${scoreText(interval[0])} to ${scoreText(interval[1])}`;
   return (
     <>

@@ -54,7 +54,7 @@ function RunTabs({ run }: { readonly run: RunView }) {
       { id: "json", name: "JSON", body: () => <JsonView value={run} what="the run as JSON" /> },
     ];
   }, [run]);
-  return <Tabs label="What is shown of the run" tabs={tabs} />;
+  return <Tabs label="Sections of the run" tabs={tabs} />;
 }
 
 function Training({ run }: { readonly run: RunView }) {

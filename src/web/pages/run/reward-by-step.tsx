@@ -47,7 +47,7 @@ function Squares({ runId, histogram, steps }: SquaresProps) {
     <figure className="squares">
       <figcaption>
         Rewards of each step's rollouts
-        {left > 0 && `, the last ${countText(steps.length)} steps; ${countText(left)} came before`}
+        {left > 0 && `, the last ${countText(steps.length)} steps; ${countText(left)} earlier ones`}
       </figcaption>
       <div className="scroll">
         <div

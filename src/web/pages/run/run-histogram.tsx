@@ -54,7 +54,7 @@ export function RunHistogram({ run }: { readonly run: RunView }) {
       </p>
       {error !== null && <ErrorNote error={error} onRetry={refetch} />}
       {data === undefined && error === null && <Loading what="the histogram" />}
-      {data?.bins.length === 0 && <p className="soft">No rollout has a value yet: {besides(data)}.</p>}
+      {data?.bins.length === 0 && <p className="soft">No values yet: {besides(data)}.</p>}
       {data !== undefined && data.bins.length > 0 && (
         <HistogramFigure histogram={data} {...(!frozen && { onPick: open })} />
       )}

@@ -11,7 +11,7 @@ export function Settings({ run }: { readonly run: RunView }) {
   const facts: readonly (readonly [string, React.ReactNode])[] = [
     ...(run.kind === "eval" ? [["Tasks", countText(num_examples)] as const] : []),
     ["Rollouts of each", countText(rollouts_per_example)],
-    ["At once", countText(max_concurrent)],
+    ["Concurrent", countText(max_concurrent)],
     ["Must be scored", percentText(min_scored)],
     ["Order", `${shuffle ? "shuffled" : "as in the dataset"}, seed ${seed}`],
     ["Environment's code", <code key="digest">{run.environment.digest}</code>],

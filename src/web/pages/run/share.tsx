@@ -27,8 +27,8 @@ export function ShareReport({ runId }: { readonly runId: string }) {
   return (
     <section aria-label="Public links">
       <p>
-        A link shows the report to anybody who has it: numbers and classes of errors, no prompt, no completion, no
-        address.
+        A link shows the report to anybody who has it: numbers and error classes, but no prompts, completions or
+        addresses.
       </p>
       {mayWrite && (
         <p className="row">
@@ -42,7 +42,7 @@ export function ShareReport({ runId }: { readonly runId: string }) {
               ))}
             </select>
           </label>
-          <ActionButton act={share}>Make a link</ActionButton>
+          <ActionButton act={share}>Create a link</ActionButton>
         </p>
       )}
       {url !== undefined && <SaidOnce what="link" value={url} onClose={() => setUrl(undefined)} />}
@@ -53,7 +53,7 @@ export function ShareReport({ runId }: { readonly runId: string }) {
             <code>{id}</code> by <code>{created_by}</code>, ends {timeText(expires_at)}
             {mayWrite && (
               <ActionButton act={() => api.reportLinks.delete(id)} changes={["report-links"]}>
-                Take it back
+                Revoke
               </ActionButton>
             )}
           </li>

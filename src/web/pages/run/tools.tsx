@@ -41,13 +41,13 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
     staleTime: hasEnded(run) ? Number.POSITIVE_INFINITY : 10_000,
   });
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
-  if (data === undefined) return <Loading what="what the tools were asked and what they answered" />;
+  if (data === undefined) return <Loading what="the tool calls and their results" />;
   const metrics = Object.keys(run.report.metrics);
   return (
     <>
       <ToolTable run={run.id} tallies={data.tallies} metrics={metrics} />
       <p className="soft">
-        Counted in the first {countText(data.rollouts)} rollouts that ended. {sourceOf(data)}
+        Counted in the first {countText(data.rollouts)} ended rollouts. {sourceOf(data)}
       </p>
       {data.tallies.map((tally) => (
         <Answers key={tally.name} tally={tally} />
@@ -59,8 +59,8 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
 /** What the counts of failed calls rest on. */
 function sourceOf({ recorded, judged }: Pick<ToolCounts, "recorded" | "judged">): string {
   if (judged === 0) return "Whether a call failed was recorded when it was answered.";
-  if (recorded === 0) return "Whether a call failed was not recorded: it is judged by how the answer reads, a guess.";
-  return `Whether a call failed was recorded of ${countText(recorded)} answers; of the other ${countText(judged)} it is judged by how they read, a guess.`;
+  if (recorded === 0) return "Whether a call failed was not recorded: this is guessed from the answer's text.";
+  return `Whether a call failed was recorded of ${countText(recorded)} answers; for the other ${countText(judged)} it is guessed from their text.`;
 }
 
 interface ToolTableProps {
@@ -70,7 +70,7 @@ interface ToolTableProps {
 }
 
 function ToolTable({ run, tallies, metrics }: ToolTableProps) {
-  if (tallies.length === 0) return <p>No tool was called.</p>;
+  if (tallies.length === 0) return <p>No tool calls.</p>;
   return (
     <Scroll label="Table of tools">
       <table>
@@ -166,7 +166,7 @@ function Answer({ answer: { text, failed, recorded, n, rollout, turn } }: { read
       {countText(n)} × <Shown text={text} />{" "}
       {failed && <Badge state={recorded ? "failed" : "reads like an error"} tone="bad" />}{" "}
       <Link to="/rollouts/$id" params={{ id: rollout }} search={{ turn: String(turn) } as never}>
-        The first of them
+        Examples
       </Link>
     </>
   );

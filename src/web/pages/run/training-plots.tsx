@@ -10,7 +10,7 @@ const SMOOTHING = ["0", "0.6", "0.8", "0.9", "0.95", "0.99"] as const;
 /** What each of these series counts: groups with a scored rollout. */
 const SOLVED = {
   "train/agg/all/solved_none": "every reward 0 or less",
-  "train/agg/all/solved_some": "some reward above 0, not every one 1 or more",
+  "train/agg/all/solved_some": "some reward above 0, not all 1 or more",
   "train/agg/all/solved_all": "every reward 1 or more",
 };
 
@@ -41,7 +41,7 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
         </select>
       </label>
       <Plot
-        title="Reward of the rollouts that arrived: mean, and from the 10th to the 90th percentile of them. A click, or Enter, opens a step's rollouts"
+        title="Reward of the arrived rollouts: mean, and 10th to 90th percentile. Click or press Enter to open a step's rollouts"
         x="step"
         at={series.steps}
         height={280}
@@ -50,33 +50,33 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
       />
       <div className="columns">
         <Chart
-          title="Lag of what was shipped, in versions"
+          title="Lag of shipped rollouts, in versions"
           series={series}
           names={["off_policy/mean", "off_policy/max"]}
         />
         <Chart
-          title="KL between the weights that sampled and those that trained"
+          title="KL between the sampling and the trained weights"
           series={series}
           names={["trainer/kl", "trainer/mismatch_kl"]}
         />
         <Chart
-          title="Seconds: a step, training in it, waiting for its batch"
+          title="Seconds: per step, training, waiting for the batch"
           series={series}
           names={["time/step", "trainer/train_s", "trainer/wait_s"]}
         />
         <Chart
-          title="Tokens: in the batch, and sampled in a rollout on average"
+          title="Tokens: per batch, and sampled per rollout on average"
           series={series}
           names={["batch/tokens", "train/agg/all/num_output_tokens/mean"]}
         />
         <Chart
-          title="Groups by the rewards of their rollouts, as shares"
+          title="Shares of groups by the rewards of their rollouts"
           series={series}
           names={Object.keys(SOLVED)}
           labels={SOLVED}
         />
         <Chart
-          title="Rollouts that a limit cut off, and that failed, as shares"
+          title="Shares of rollouts that were cut off by a limit, and that failed"
           series={series}
           names={["train/agg/all/is_truncated", "train/agg/all/has_error"]}
         />

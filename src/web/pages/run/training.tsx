@@ -97,7 +97,7 @@ function Standing({ run, training, series }: StandingProps) {
       <Stat
         name="Lag"
         value={`${countText(training.max_lag)} ${training.max_lag === 1 ? "version" : "versions"}`}
-        behind={`the largest that was shipped; ${countText(training.max_off_policy_steps)} allowed; ${countText(training.lead)} batches ahead`}
+        behind={`largest shipped; ${countText(training.max_off_policy_steps)} allowed; ${countText(training.lead)} batches ahead`}
       />
       <Stat
         name="Trainer waited for batches"
@@ -123,7 +123,7 @@ function Weights({ training }: { readonly training: TrainingView }) {
     <section>
       <h2>Weights</h2>
       <Facts>
-        <Fact name="New groups are sampled by">version {training.policy_version}</Fact>
+        <Fact name="New groups are sampled with">version {training.policy_version}</Fact>
         <Fact name="Published">version {training.published}</Fact>
         {Object.entries(applied.by_replica).map(([replica, version]) => (
           <Fact key={replica} name={replica}>
@@ -136,7 +136,7 @@ function Weights({ training }: { readonly training: TrainingView }) {
             <Fact name="Trainer">
               <Shown text={`${training.trainer.kind} ${training.trainer.id}`} />, epoch {training.trainer.epoch}
             </Fact>
-            <Fact name="Heard of it">
+            <Fact name="Last seen">
               <Ago at={training.trainer.last_seen_at} />
             </Fact>
           </>
@@ -155,7 +155,7 @@ function Pipeline({ training }: { readonly training: TrainingView }) {
       <h2>From groups to batches</h2>
       <Facts>
         <Fact name="Groups open">{countText(groups.open)}</Fact>
-        <Fact name="Groups that wait for a batch">
+        <Fact name="Groups waiting for a batch">
           {countText(groups.buffered)} ({countText(buffered.tokens)} tokens)
         </Fact>
         <Fact name="Groups shipped">{countText(groups.shipped)}</Fact>

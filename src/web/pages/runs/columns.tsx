@@ -113,9 +113,7 @@ function Lag({ run }: { readonly run: RunView }) {
   if (training === null) return NOTHING;
   const { max_lag, max_off_policy_steps } = training;
   return (
-    <span
-      title={`most versions between the weights that sampled and those that trained; ${max_off_policy_steps} allowed`}
-    >
+    <span title={`maximum versions between the sampling and the trained weights; ${max_off_policy_steps} allowed`}>
       {countText(max_lag)} of {countText(max_off_policy_steps)}
     </span>
   );

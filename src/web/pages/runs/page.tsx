@@ -1,4 +1,4 @@
-/** All runs, newest first: how each stands, what it came to, what it cost. Marked runs are compared. */
+/** All runs, newest first: the state, result and cost of each. Marked runs are compared. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { RUN_KINDS, RUN_STATUSES, type RunView } from "../../../contract/run.ts";
@@ -68,7 +68,7 @@ function RunTable({ rows, more }: { readonly rows: readonly RunView[]; readonly 
           { keys: "x", label: "mark the run for a comparison (or Space)", run: ({ id }) => mark(id) },
           { keys: " ", label: "mark the run for a comparison", run: ({ id }) => mark(id) },
         ]}
-        empty={isFiltered ? <p>No run is like this.</p> : <FirstRun />}
+        empty={isFiltered ? <p>No matching runs.</p> : <FirstRun />}
       />
       <Marked marked={marked} onCompare={compare} onClear={clear} />
     </>
@@ -80,7 +80,7 @@ const idOf = ({ id }: RunView) => id;
 function FirstRun() {
   return (
     <p>
-      There is no run yet. <Link to="/runs/new">Start one</Link>.
+      No runs yet. <Link to="/runs/new">Start one</Link>.
     </p>
   );
 }

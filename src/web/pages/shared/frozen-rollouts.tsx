@@ -53,7 +53,7 @@ export function FrozenRollouts({ rollouts }: { readonly rollouts: readonly Rollo
       rowId={({ id }) => id}
       sort={sort}
       onSort={setSort}
-      empty={<p>No rollout was dispatched.</p>}
+      empty={<p>No rollouts.</p>}
     />
   );
 }

@@ -70,7 +70,7 @@ function Report({ report: shared }: { readonly report: SharedReport }) {
       <div className="columns">
         {histogram !== null && histogram.bins.length > 0 && (
           <section aria-labelledby="spread">
-            <h2 id="spread">How it is spread</h2>
+            <h2 id="spread">Distribution</h2>
             <HistogramFigure histogram={histogram} />
           </section>
         )}
@@ -82,7 +82,7 @@ function Report({ report: shared }: { readonly report: SharedReport }) {
       <MetricTable run="" metrics={report.metrics} />
       <PassTable report={report} />
       <Members run={run} />
-      <p className="soft">This link ends {timeText(shared.expires_at)}.</p>
+      <p className="soft">This link expires {timeText(shared.expires_at)}.</p>
     </>
   );
 }

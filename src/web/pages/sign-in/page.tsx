@@ -54,12 +54,12 @@ export function Page() {
       {error !== null && <ErrorNote error={error} />}
       {asked && code !== null && !isPending && !isSuccess && (
         <div className="note warn">
-          <p>You are signed in already. The link that you opened signs you in as whoever made it.</p>
+          <p>You are already signed in. This link signs you in as the person or key that created it.</p>
           <p className="row">
             <button type="button" onClick={() => mutate({ code })}>
-              Sign in by the link
+              Sign in with the link
             </button>
-            <a href={to}>Stay as you are</a>
+            <a href={to}>Keep this session</a>
           </p>
         </div>
       )}
@@ -70,8 +70,8 @@ export function Page() {
               <label htmlFor="key">API key</label>
               <input id="key" name="key" type="password" autoComplete="off" required placeholder="rk_…" />
               <span className="soft">
-                It is exchanged for a cookie that ends in 12 hours, or with the key, and is kept nowhere in this
-                browser.
+                It is exchanged for a cookie that expires after 12 hours, or with the key. The browser does not store
+                the key.
               </span>
             </div>
             <p>
@@ -81,7 +81,7 @@ export function Page() {
             </p>
           </form>
           <p className="soft">
-            Or run <code>rollcall view</code> where you use the command line: it prints a link that signs you in once.
+            Or run <code>rollcall view</code> on the command line: it prints a link that signs you in once.
           </p>
         </>
       )}

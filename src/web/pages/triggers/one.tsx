@@ -37,8 +37,8 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
           <code>{trigger.url}</code> <CopyButton text={trigger.url} what="address" />
         </Fact>
         <Fact name="Signed as">{trigger.verify.scheme}</Fact>
-        <Fact name="While one goes on">{trigger.concurrency}</Fact>
-        <Fact name="Its runs are of">
+        <Fact name="While one is running">{trigger.concurrency}</Fact>
+        <Fact name="Its runs belong to">
           <code>{trigger.created_by}</code>
         </Fact>
         <Fact name="State">{trigger.disabled ? "disabled: deliveries are refused" : "ready"}</Fact>
@@ -50,11 +50,11 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
         queryKey={["trigger", trigger.id, "deliveries"]}
         list={(after, limit, options) => api.triggers.deliveries.list(trigger.id, { after, limit }, options)}
         columns={COLUMNS}
-        empty={<p>Nothing came to it yet.</p>}
+        empty={<p>No deliveries yet.</p>}
       />
       <h2>Try a payload</h2>
       <TryPayload id={trigger.id} />
-      <h2>The run it begins</h2>
+      <h2>The run it starts</h2>
       <JsonView value={{ run: trigger.run, map: trigger.map, when: trigger.when }} what="template" />
     </>
   );
@@ -67,7 +67,7 @@ function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
         {trigger.disabled ? "Enable it" : "Disable it"}
       </ActionButton>
       <DeleteThing noun="trigger" path="/triggers" act={() => api.triggers.delete(trigger.id)}>
-        Deliveries to its address are 404 from then on. Runs that it began go on.
+        Deliveries to its address get 404 from then on. Runs that it started continue.
       </DeleteThing>
     </p>
   );
@@ -103,7 +103,7 @@ const COLUMNS: readonly Column<TriggerDelivery>[] = [
     id: "why",
     header: "Why",
     cell: ({ error, superseded_by }) => {
-      if (superseded_by !== null) return `delivery ${superseded_by} took its place`;
+      if (superseded_by !== null) return `delivery ${superseded_by} replaced it`;
       return error === null ? NOTHING : <Shown text={error.message} />;
     },
   },
@@ -126,7 +126,7 @@ function TryPayload({ id }: { readonly id: string }) {
       </label>
       <p>
         <button type="submit" disabled={isPending}>
-          Say what it would do
+          Try it
         </button>
       </p>
       {error !== null && <ErrorNote error={error} />}
@@ -145,8 +145,7 @@ function Would({ test }: { readonly test: TriggerTest }) {
       <ul>
         {test.when.map(({ path, holds, found }) => (
           <li key={path}>
-            <code>{path}</code> is <Shown text={JSON.stringify(found)} />:{" "}
-            {holds ? "as it must be" : "not what it must be"}
+            <code>{path}</code> is <Shown text={JSON.stringify(found)} />: {holds ? "matches" : "does not match"}
           </li>
         ))}
         {test.errors.map(({ code, message }) => (

@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<TriggerView>[] = [
     header: "Begins",
     cell: ({ run }) => <Shown text={String(run["environment"] ?? run["kind"] ?? "a run")} />,
   },
-  { id: "concurrency", header: "While one goes on", width: 21, cell: ({ concurrency }) => concurrency },
+  { id: "concurrency", header: "While one is running", width: 21, cell: ({ concurrency }) => concurrency },
   {
     id: "state",
     header: "State",
@@ -36,8 +36,8 @@ export function Page() {
       action={
         <MakeThing
           noun="trigger"
-          name="Make a trigger"
-          submit="Make it"
+          name="Create a trigger"
+          submit="Create"
           permission="triggers:write"
           act={createTrigger}
           onMade={setMade}
@@ -52,7 +52,7 @@ export function Page() {
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/triggers"
-      empty={<p>There is no trigger yet.</p>}
+      empty={<p>No triggers yet.</p>}
     >
       {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
     </ThingsPage>
@@ -65,7 +65,7 @@ function TriggerFields() {
   return (
     <>
       <TextField name="name" label="Name" required placeholder="on-merge" />
-      <Field name="verify" label="Who signs deliveries">
+      <Field name="verify" label="Signing scheme">
         {(control) => (
           <select {...control} defaultValue="github">
             {TRIGGER_SCHEMES.map((scheme) => (
@@ -78,16 +78,11 @@ function TriggerFields() {
         name="secret"
         label="Shared secret"
         type="password"
-        help="Give it to the sender too. Of standard it is made here where you leave it out."
+        help="Configure it at the sender too. For standard it is generated if you leave it empty."
       />
-      <JsonField
-        name="run"
-        label="The run it begins"
-        value={TEMPLATE}
-        help="As POST /v1/runs takes it, without keys."
-      />
+      <JsonField name="run" label="The run it starts" value={TEMPLATE} help="As for POST /v1/runs, without keys." />
       <JsonField name="map" label="Fields filled from the payload" value="{}" help='{"metadata.sha": "$.after"}' />
-      <JsonField name="when" label="What the payload must hold" value="{}" help='{"$.ref": "refs/heads/main"}' />
+      <JsonField name="when" label="Required payload values" value="{}" help='{"$.ref": "refs/heads/main"}' />
     </>
   );
 }
@@ -114,7 +109,7 @@ function jsonOf<Value>(fields: FormData, name: string): Value {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new SyntaxError(`${name} is no JSON: ${error instanceof Error ? error.message : text}`, { cause: error });
+    throw new SyntaxError(`${name} is not JSON: ${error instanceof Error ? error.message : text}`, { cause: error });
   }
   const lost = findLost(text, value, name);
   if (lost !== null) throw new SyntaxError(lost.message);

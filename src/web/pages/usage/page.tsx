@@ -79,16 +79,16 @@ function Usage({ buckets, group, hourly }: UsageProps) {
       <Stats>
         <Stat name="Charged by the platform" value={dollarsText(total(({ cost_micros }) => cost_micros))} />
         <Stat
-          name="Rollouts that ended"
+          name="Ended rollouts"
           value={countText(total(({ rollouts }) => rollouts))}
           behind={`${countText(total(({ scored }) => scored))} with a score`}
         />
         <Stat
-          name="Tokens of policies"
+          name="Policy tokens"
           value={countText(total(({ input_tokens, output_tokens }) => input_tokens + output_tokens))}
           behind={`${countText(total(({ output_tokens }) => output_tokens))} sampled`}
         />
-        <Stat name="Calls of judges" value={countText(total(({ judge_calls }) => judge_calls))} />
+        <Stat name="Judge calls" value={countText(total(({ judge_calls }) => judge_calls))} />
       </Stats>
       <Plot
         title={`Charged, in dollars, by ${hourly ? "hour" : "day"}`}
@@ -119,7 +119,7 @@ function nameOf(result: UsageResult, group: UsageGroup): string {
 
 function GroupTable({ results, group }: { readonly results: readonly UsageResult[]; readonly group: UsageGroup }) {
   const byName = Map.groupBy(results, (result) => nameOf(result, group));
-  if (byName.size === 0) return <p>Nothing was used in this time.</p>;
+  if (byName.size === 0) return <p>No usage in this period.</p>;
   const rows = [...byName].map(([name, of]) => ({
     name,
     micros: of.reduce((all, { cost_micros }) => all + cost_micros, 0),

@@ -37,7 +37,7 @@ function Webhook({ webhook }: { readonly webhook: WebhookView }) {
     <>
       {webhook.disabled_at !== null && (
         <p className="note warn">
-          It has been told nothing since {timeText(webhook.disabled_at)}
+          It has received no events since {timeText(webhook.disabled_at)}
           {webhook.disabled_reason !== null && (
             <>
               : <Shown text={webhook.disabled_reason} />
@@ -46,13 +46,13 @@ function Webhook({ webhook }: { readonly webhook: WebhookView }) {
         </p>
       )}
       <Facts>
-        <Fact name="What for">
+        <Fact name="Description">
           <Shown text={webhook.description || NOTHING} />
         </Fact>
-        <Fact name="Events">{webhook.events?.join(", ") ?? "all of the project's"}</Fact>
+        <Fact name="Events">{webhook.events?.join(", ") ?? "all events of the project"}</Fact>
         <Fact name="Waiting">{countText(backlog.pending)}</Fact>
         <Fact name="Given up, kept for a replay">{countText(backlog.failed)}</Fact>
-        <Fact name="Never delivered, too many">{countText(backlog.dropped)}</Fact>
+        <Fact name="Dropped, too many">{countText(backlog.dropped)}</Fact>
         <Fact name="Failures in a row">{countText(backlog.failures_in_a_row)}</Fact>
         <Fact name="Signed by">
           {webhook.secrets.length} {webhook.secrets.length === 1 ? "secret" : "secrets"}
@@ -65,7 +65,7 @@ function Webhook({ webhook }: { readonly webhook: WebhookView }) {
         queryKey={["webhook", webhook.id, "deliveries"]}
         list={(after, limit, options) => api.webhookEndpoints.deliveries.list(webhook.id, { after, limit }, options)}
         columns={columnsOf(webhook.id, mayWrite)}
-        empty={<p>Nothing was delivered yet.</p>}
+        empty={<p>No deliveries yet.</p>}
       />
     </>
   );
@@ -93,7 +93,7 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
           Deliveries are signed with both secrets for a day.
         </ConfirmButton>
         <DeleteThing noun="webhook" path="/webhooks" name="Delete address" act={() => api.webhookEndpoints.delete(id)}>
-          What waits for it is not delivered.
+          Pending deliveries are not sent.
         </DeleteThing>
       </p>
       {secret !== undefined && <SaidOnce what="signing secret" value={secret} onClose={() => setSecret(undefined)} />}
@@ -102,7 +102,7 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
 }
 
 function words(state: WebhookDelivery["state"]): string {
-  return state === "pending" ? "It is on its way." : `The test is ${state}.`;
+  return state === "pending" ? "It is being delivered." : `The test is ${state}.`;
 }
 
 function columnsOf(id: string, mayWrite: boolean): readonly Column<WebhookDelivery>[] {

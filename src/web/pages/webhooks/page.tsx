@@ -13,7 +13,7 @@ import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<WebhookView>[] = [
   { id: "url", header: "Address", cell: ({ url }) => <Shown text={url} /> },
-  { id: "description", header: "What for", cell: ({ description }) => <Shown text={description || NOTHING} /> },
+  { id: "description", header: "Description", cell: ({ description }) => <Shown text={description || NOTHING} /> },
   { id: "events", header: "Events", cell: ({ events }) => events?.join(", ") ?? "all" },
   { id: "waiting", header: "Waiting", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.pending) },
   { id: "failed", header: "Given up", width: 10, numeric: true, cell: ({ backlog }) => countText(backlog.failed) },
@@ -34,7 +34,7 @@ export function Page() {
       action={
         <MakeThing
           noun="webhook"
-          name="Add an address"
+          name="Add a webhook"
           submit="Add"
           permission="webhooks:write"
           act={createWebhook}
@@ -42,11 +42,11 @@ export function Page() {
           fields={["url", "description", "events"]}
         >
           <TextField name="url" label="Address" type="url" required placeholder="https://hooks.example/rollcall" />
-          <TextField name="description" label="What for" />
+          <TextField name="description" label="Description" />
           <TextField
             name="events"
             label="Events"
-            help="Names with commas between them; run.* for all of runs. Empty: all."
+            help="Names separated by commas; run.* for all run events. Empty: all."
           />
         </MakeThing>
       }
@@ -56,7 +56,7 @@ export function Page() {
       columns={COLUMNS}
       idOf={({ id }) => id}
       path="/webhooks"
-      empty={<p>Nobody is told of events yet.</p>}
+      empty={<p>No webhooks yet.</p>}
     >
       {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
     </ThingsPage>

@@ -30,6 +30,6 @@ test("the length is that of the table, for few and for many different items, and
 
 test("a comparison that would take too long is refused before it is made", () => {
   const long = new Array<string>(Math.ceil(Math.sqrt(WORK_LIMITS.scoreSteps * 200)) + 1).fill("x");
-  const refusal = "comparing 34,643 with 34,643 words would take more than the 6,000,000 steps";
+  const refusal = "comparing 34,643 with 34,643 words would exceed the limit of 6,000,000 steps";
   expect(() => commonSubsequence(long, long, {}, "words")).toThrow(refusal);
 });

@@ -126,7 +126,7 @@ test("a verdict is paid for once in a project, and again in another, also of the
   }
 });
 
-test("what was asked before is not asked again, costs nothing, and says so; a run may do without", async () => {
+test("a question that was asked before is not sent again, costs nothing, and says so; a run may do without", async () => {
   const judge = script([GOOD]);
   const first = await judgedRun(judge);
   const again = await judgedRun(judge);

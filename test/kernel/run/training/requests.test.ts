@@ -142,7 +142,7 @@ test.each([
 const engine = (kind: EngineKind) => script(["no"], undefined, { tokens: true, engine: kind });
 const ENGINES: [EngineKind, string][] = [
   ["no_ids", "no token ids"],
-  ["short", "another number of logprobs"],
+  ["short", "different numbers of logprobs"],
   ["raw", "--logprobs-mode processed_logprobs"],
   ["penalties_ignored", "--generation-config vllm"],
 ];
@@ -167,7 +167,7 @@ test("shuffled rows that lie all over a large dataset are held out as far as the
   expect(reply.status).toBe(400);
   const { error } = await reply.json<{ error: { param: string; message: string } }>();
   expect(error.param).toBe("holdout");
-  expect(error.message).toMatch(/3000 shuffled rows lie in 25[78] blocks .* hold out 256/);
+  expect(error.message).toMatch(/3000 shuffled rows are in 25[78] blocks .* hold out 256/);
 });
 
 test("token and push secret are shown once: a replay and a read know them no more", async () => {

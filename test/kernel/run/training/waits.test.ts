@@ -15,7 +15,7 @@ import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
 import { inside } from "../../platform.ts";
 import { TrainingByHand } from "../../training-rows.ts";
 
-test("an eval of weights that were taken back is cancelled, and says nothing of the step that comes in its place", async () => {
+test("an eval of weights that were taken back is cancelled, and says nothing about the step that comes in its place", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 9, num_examples: 1, rollouts_per_example: 1, at_start: false };
