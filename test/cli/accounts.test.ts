@@ -365,7 +365,9 @@ test("whoever deletes a run is told at once how long it takes, and again when th
   const id = await runOf(1);
   const { code, stderr, stdout } = await type(`run delete ${id} --project math --yes --timeout 3`);
   expect([code, stdout], stderr).toEqual([1, ""]);
-  expect(stderr).toMatch(/^del_\w+ has started\. It finishes about 15 minutes after the run has ended, and continues without/m);
+  expect(stderr).toMatch(
+    /^del_\w+ has started\. It finishes about 15 minutes after the run has ended, and continues without/m,
+  );
   expect(stderr).toMatch(/the time of --timeout is over; a started deletion continues: rollcall deletion show del_\w+/);
   const refused = await type("project delete math --json");
   expect([refused.code, JSON.parse(refused.stdout).error.param]).toEqual([2, "confirm"]);

@@ -92,7 +92,9 @@ test("environment arguments are JSON, a file, or k=v, and add up", () => {
 
 test("a number with more digits than can be kept is refused by its flag, and so is a key that stands twice", () => {
   const refused = (...given: string[]) => expect(() => parseEvalArguments(["e", ...given]));
-  refused("-a", '{"n":9007199254740993}').toThrow("--env-args: n: the whole number 9007199254740993 has too many digits");
+  refused("-a", '{"n":9007199254740993}').toThrow(
+    "--env-args: n: the whole number 9007199254740993 has too many digits",
+  );
   refused("-a", "n=1e400").toThrow("--env-args: n: the number 1e400 is too large");
   refused("-S", '{"top_p":1,"top_p":0}').toThrow('--sampling-args: the key "top_p" appears twice');
   refused("-f", file("large.json", '{"seed":-9007199254740993.0}')).toThrow("--file: seed: the whole number -9007199");

@@ -101,7 +101,9 @@ test("what cannot be meant is refused with what to do", () => {
   expect(() => namedPlatform({ profile: "a", platform: "http://h" })).toThrow("cannot be combined with --platform");
   expect(() => namedPlatform({ platform: "http://h" })).toThrow("rollcall login --platform http://h");
   process.env["ROLLCALL_API_KEY"] = "rk_x";
-  expect(() => namedPlatform({ platform: "http://h", project: "größe €" })).toThrow("--project: not a valid project name");
+  expect(() => namedPlatform({ platform: "http://h", project: "größe €" })).toThrow(
+    "--project: not a valid project name",
+  );
   expect(() => profileName("local", {})).toThrow("needs no login");
   expect(() => profileName("a b", {})).toThrow("letters, digits");
   expect(existsSync(configFile(process.env))).toBe(false);

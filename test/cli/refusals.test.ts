@@ -69,11 +69,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["train", "a b", "exactly one environment is required, not a, b"],
   ["train", "calculator -m m -b http://h/v1", "use your own trainer: pull or push:URL"],
   ["train", "calculator -m m --fleet gpus", "use your own trainer: pull or push:URL"],
-  [
-    "train",
-    "gsm8k -m m --trainer pull -b http://h/v1 --initial-weights /w",
-    "--initial-weights: needs --fleet",
-  ],
+  ["train", "gsm8k -m m --trainer pull -b http://h/v1 --initial-weights /w", "--initial-weights: needs --fleet"],
   ["train", "calculator --trainer mail", "mail is not embedded, pull or push:URL"],
   ["train", "calculator --trainer push:nowhere", "push:nowhere is not embedded"],
   ["train", "calculator --learning-rate -1", "--learning-rate: must be 0 or more"],

@@ -324,7 +324,10 @@ test("of triggers that are made at once a project keeps a hundred, and says so t
   });
   const long = { ...GAME, metadata: { long: "x".repeat(LIMITS.triggerRunCharacters) } };
   expect(await asked(door.post("/v1/triggers", { ...asks, run: long }))).toMatchObject({
-    ...{ status: 400, body: { error: { param: "run", message: expect.stringContaining("upload the rows as a dataset") } } },
+    ...{
+      status: 400,
+      body: { error: { param: "run", message: expect.stringContaining("upload the rows as a dataset") } },
+    },
   });
 });
 

@@ -42,7 +42,9 @@ test("ids and lease tokens inside a run stay the same when the secret changes wh
   const [lease, same] = [before, during].map((where) => leaseId(run, 2, macWithin(where, run)));
   expect(same).toBe(lease);
   expect(leaseToken(during, run, lease ?? "")).toBe(leaseToken(before, run, lease ?? ""));
-  expect(() => macWithin(after, run)).toThrow(`${run} was created under a ROLLCALL_SECRET that this deployment does not`);
+  expect(() => macWithin(after, run)).toThrow(
+    `${run} was created under a ROLLCALL_SECRET that this deployment does not`,
+  );
 });
 
 test("a request is known again by its hash under any secret that is held, and by no other", () => {

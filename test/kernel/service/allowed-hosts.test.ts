@@ -74,7 +74,9 @@ test("a list that is changed holds for the calls of runs under way, and a read i
     expect(await requestsOf(model)).toHaveLength(3);
     const send = wayOut(env, await allowedHosts(env, door.scope));
     const { signal } = new AbortController();
-    await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow("is not one of the organisation's allowed hosts");
+    await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow(
+      "is not one of the organisation's allowed hosts",
+    );
   } finally {
     vi.useRealTimers();
   }
