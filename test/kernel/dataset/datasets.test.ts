@@ -89,7 +89,7 @@ test("rows that go while they are read are not found, as the dataset will be", a
   const response = await platform.ask(`/v1/datasets/${id}/rows`);
   expect(response.status).toBe(404);
   expect(await response.json()).toMatchObject({
-    error: { code: "not_found", message: expect.stringContaining("are gone"), param: "id" },
+    error: { code: "not_found", message: expect.stringContaining("are missing"), param: "id" },
   });
 });
 

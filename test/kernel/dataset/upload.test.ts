@@ -132,7 +132,7 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
     "such a number in a list of an environment's row",
     '{"question":"q","answer":"1","info":{"ids":[1,-9.007199254740993e15]}}',
     "environment=gsm8k",
-    "line 1: info.ids[1]: the number -9.007199254740993e15 has more digits",
+    "line 1: info.ids[1]: the number -9.007199254740993e15 has too many digits",
     "rows[0].info.ids[1]",
   ],
   [

@@ -37,8 +37,8 @@ test.each([
     "seed: the whole number 9007199254740993 has too many digits to be stored exactly",
   ],
   ['"metadata":{"id":12345678901234567890.0}', "metadata.id", "the whole number 12345678901234567890.0 has"],
-  ['"dataset":[{"question":"q"},{"answer":-9007199254740993}]', "dataset[1].answer", "-9007199254740993 has more"],
-  ['"sampling":{"extra_body":{"a":[[1e400]]}}', "sampling.extra_body.a[0][0]", "the number 1e400 is larger than"],
+  ['"dataset":[{"question":"q"},{"answer":-9007199254740993}]', "dataset[1].answer", "-9007199254740993 has too many"],
+  ['"sampling":{"extra_body":{"a":[[1e400]]}}', "sampling.extra_body.a[0][0]", "the number 1e400 is too large to"],
   ['"environment_args":{"n":9.007199254740993E15}', "environment_args.n", "the number 9.007199254740993E15 has"],
   [
     '"dataset":[{"question":"q","info":{"a":1,"a":2}}]',

@@ -105,7 +105,7 @@ test.each([
     what: "a judge that the rubric does not know",
     body: { judges: { nobody: SOMEBODY } },
     by: [...ALL, "rescore"] as const,
-    said: { code: "unknown_field", message: "guess-number knows no judge, not nobody", param: "judges.nobody" },
+    said: { code: "unknown_field", message: "guess-number has no judges, not nobody", param: "judges.nobody" },
   },
   {
     what: "a judge that is missing",
@@ -161,7 +161,7 @@ test("a judge that an eval's environment asks for is missing in its training run
 test("a group too large to be scored as one is refused by the field that each interface has for it", async () => {
   const model = script(["1"]);
   const request = { environment: "marked", dataset: [{ question: "a" }], rollouts_per_example: 401, model };
-  const message = "ranked scores whole groups, of at most 400";
+  const message = "ranked scores whole groups, of at most 400 rollouts";
   const run = await ways.run({ ...request, environment: "ranked" });
   expect(run).toEqual({ code: "too_large", message, param: "rollouts_per_example" });
   expect(await ways.preview({ ...request, environment: "ranked" })).toEqual(run);
