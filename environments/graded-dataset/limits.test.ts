@@ -79,7 +79,7 @@ test("the patterns of all graders together are checked within one budget of work
     return { type: "scorer", name: `r${at}`, scorer: "regex", options: { pattern } };
   });
   await expect(loadEnvironment.load({ graders: graders.slice(0, 1) })).resolves.toBeDefined();
-  const beyond = /the arguments of an environment may take/;
+  const beyond = /would exceed the limit of [\d,]+ steps of work for the arguments of an environment/;
   await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
 });
 
@@ -88,7 +88,7 @@ test.each([
   ["one_of", JSON.stringify(Array.from({ length: 5000 }, (_, at) => at))],
 ])("so are the references that are the same for every row: %s", async (scorer, reference) => {
   const graders = Array.from({ length: 32 }, (_, at) => ({ type: "scorer", name: `r${at}`, scorer, reference }));
-  const beyond = /the arguments of an environment may take/;
+  const beyond = /would exceed the limit of [\d,]+ steps of work for the arguments of an environment/;
   await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
 });
 
@@ -98,5 +98,5 @@ test("a reply is read as JSON only where a template names what is in it, once, a
   const { reward } = await play({ graders: [SAME] }, reply, { question: "?", answer: "no" });
   expect(reward).toBe(0);
   const { scoring_errors } = await play({ graders: [{ ...named, name: "first" }] }, reply, { question: "?" });
-  expect(scoring_errors).toMatchObject([{ function: "first", error: expect.stringContaining("as JSON would take") }]);
+  expect(scoring_errors).toMatchObject([{ function: "first", error: expect.stringContaining("as JSON would exceed") }]);
 });

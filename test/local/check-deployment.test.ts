@@ -100,7 +100,7 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     "the lines of TRAINER",
   ],
   [
-    "the Durable Object class TrainerObject is created by no migration",
+    "the Durable Object class TrainerObject is created without a migration",
     '[[migrations]]\ntag = "v3"\nnew_sqlite_classes = ["TrainerObject"]\n',
     "",
     'new_sqlite_classes = ["TrainerObject"]',

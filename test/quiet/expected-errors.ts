@@ -13,7 +13,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "fleet was not told of a call's end": /gone/,
   "hours of use": /killed|the store is away|the answer is lost/,
   "judging failed": /the run is away|more than \d+ subrequests in one invocation/,
-  "message failed": /^Error\("(trajectory of ro_\S+ is missing|cut|the run is away|the sender is gone)|could play it/,
+  "message failed":
+    /^Error\("(trajectory of ro_\S+ is missing|cut|the run is away|the sender is gone)|has no object to run it/,
   "no lease: there is no answer": /lost by the test/,
   offer: /the trainer answered/,
   "releases for the audit log": /killed/,

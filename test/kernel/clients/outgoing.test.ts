@@ -46,7 +46,7 @@ test("no kind of call leaves for a private address, however it is written, unles
   const send = guarded(network, false);
   for (const host of PRIVATE) {
     const base_url = `http://${host}:8000/v1`;
-    const why = / is not a public address: the platform calls it from its own network/;
+    const why = / is not a public address, and the platform's own network is private/;
     const refused = { kind: "failed", retryable: false, retry_after_ms: null };
     const chat = await callModel({ ...call, ...to(base_url, send) });
     expect(chat).toMatchObject({ ...refused, error: { name: "ModelError", message: expect.stringMatching(why) } });
@@ -77,12 +77,12 @@ test("in a deployment nothing leaves by http, with a name in its address, or to 
   const send = guarded(network, false, ["api.example.com", "*.gpu.example"]);
   const signal = new AbortController().signal;
   for (const [address, why] of [
-    ["http://api.example.com/v1", "api.example.com is called by https only"],
+    ["http://api.example.com/v1", "api.example.com must be called over https"],
     ["https://me:word@api.example.com/v1", "an address must not contain a user name or password"],
     ["https://key@api.example.com/v1", "an address must not contain a user name or password"],
     ["https://api.example.com@10.0.0.7/v1", "an address must not contain a user name or password"],
-    ["https://other.example/v1", "other.example is not among the hosts that the organisation allows"],
-    ["https://gpu.example/v1", "gpu.example is not among the hosts"],
+    ["https://other.example/v1", "other.example is not one of the organisation's allowed hosts"],
+    ["https://gpu.example/v1", "gpu.example is not one of the organisation's allowed hosts"],
   ] as const) {
     await expect(send(new URL(address), { signal })).rejects.toThrow(why);
   }

@@ -14,7 +14,7 @@ test.each([
 test.each([
   [["N", "num_return_sequences", "candidateCount", "bestOf", "num_beams", "use_beam_search"], "rollouts_per_example"],
   [["models", "Models", "model_id", "fallbacks", "route", "preset", "lora_path", "adapter_id"], "use model"],
-  [["plugins", "web_search_options", "enable_search", "tools", "chat_template", "cached_content"], "leave it out"],
+  [["plugins", "web_search_options", "enable_search", "tools", "chat_template", "cached_content"], "remove it"],
 ])("so are more replies, other models and what an endpoint adds to a prompt: %o", (names, instead) => {
   for (const name of names) {
     expect(unboundedField({ [name]: [2] })).toMatchObject({ path: name, why: expect.stringContaining(instead) });

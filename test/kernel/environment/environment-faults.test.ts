@@ -43,7 +43,7 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
   ["envResponse", "gives 42", "environment", /^envResponse: neither a text nor a list/],
   ["envResponse", "gives null", "environment", /^envResponse: neither a text nor a list/],
   ["envResponse", 'gives [{"role": "king"}]', "environment", /is not a list of messages: 0.role/],
-  ["envResponse", "grows", "environment", /^the state is \d+ bytes as JSON; at most 262144/],
+  ["envResponse", "grows", "environment", /^the state is \d+ bytes as JSON; the maximum is 262144/],
   ["tool", "hangs", "timeout", /^the tool work did not finish within 1 s$/],
   ["postRollout", "throws", "environment", /^postRollout: postRollout broke$/],
   ["postRollout", "hangs", "timeout", /^postRollout did not finish within 1 s$/],

@@ -71,7 +71,7 @@ test("a run of which three were given up ends, and what runs stops without anoth
     error: { code: "environment_stops_platform" },
     counts: { cancelled: { overload: 4 } },
   });
-  expect(run.error?.message).toContain("3 of its rollouts stopped the whole platform");
+  expect(run.error?.message).toContain("3 of its rollouts crashed or hung the platform");
   expect(await accuse(id, "fourth", true, "rollout/3/0/0")).toBeNull();
 });
 

@@ -96,7 +96,7 @@ test.each([
   "select load_extension('x')",
   "select writefile('/tmp/x', 'y')",
 ])("%s is an error, and the next call finds everything as it was", async (query) => {
-  expect(await exec(query)).toEqual(wrong(/not offered|no such|prohibited|not authorized/));
+  expect(await exec(query)).toEqual(wrong(/not supported|no such|prohibited|not authorized/));
   expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
 });
 

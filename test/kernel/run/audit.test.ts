@@ -174,7 +174,7 @@ test("a segment that is gone, or holds something else, is named by its key", asy
   expect(changed.violations[0]?.detail).toContain(key);
   await env.STORE.delete(key);
   const gone = await audit(run.id);
-  expect(gone.violations).toEqual([{ rule: "r2_has_every_object", detail: `${key} is not there` }]);
+  expect(gone.violations).toEqual([{ rule: "r2_has_every_object", detail: `${key} is missing` }]);
   expect(gone.sources.r2).toEqual({ segments: 0, rollouts: 0, trajectories: 0 });
   await env.STORE.put(key, whole ?? "");
   expect(await audit(run.id)).toMatchObject({ holds: true });
@@ -206,7 +206,7 @@ test("a large trajectory that no segment holds yet is an object of its own, and 
   });
   const key = objects[0]?.key ?? "";
   await env.STORE.delete(key);
-  expect((await audit(run.id)).violations).toEqual([{ rule: "r2_has_every_object", detail: `${key} is not there` }]);
+  expect((await audit(run.id)).violations).toEqual([{ rule: "r2_has_every_object", detail: `${key} is missing` }]);
   await platform.post(`/v1/runs/${run.id}/cancel`, {});
   await platform.ended(run.id);
 });

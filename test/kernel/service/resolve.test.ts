@@ -105,7 +105,11 @@ test.each([
     what: "a judge that the rubric does not know",
     body: { judges: { nobody: SOMEBODY } },
     by: [...ALL, "rescore"] as const,
-    said: { code: "unknown_field", message: "guess-number has no judges, not nobody", param: "judges.nobody" },
+    said: {
+      code: "unknown_field",
+      message: "guess-number has no judge called nobody: it has none",
+      param: "judges.nobody",
+    },
   },
   {
     what: "a judge that is missing",

@@ -118,8 +118,8 @@ function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment: { rubri
   }
   const unknown = Object.keys(judges).find((name) => !rubric.judges.includes(name));
   if (unknown === undefined) return null;
-  const known = rubric.judges.length === 0 ? "no judges" : rubric.judges.join(", ");
-  return refuse("unknown_field", `${pin.id} has ${known}, not ${unknown}`, `judges.${unknown}`);
+  const has = rubric.judges.length === 0 ? "it has none" : `it has ${rubric.judges.join(", ")}`;
+  return refuse("unknown_field", `${pin.id} has no judge called ${unknown}: ${has}`, `judges.${unknown}`);
 }
 
 async function resolveRows(

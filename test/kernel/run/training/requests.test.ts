@@ -212,7 +212,7 @@ test("an endpoint is asked anew for each run, and is taken for what it was while
   expect(await unseen.json()).toMatchObject({
     error: {
       param: "endpoint",
-      message: expect.stringMatching(/could not be asked.*start the server/),
+      message: expect.stringMatching(/could not be checked.*start the server/),
     },
   });
 });

@@ -120,7 +120,7 @@ test("groups are scored, cut into batches and trained, step by step, until the l
   await env.STORE.delete(gone);
   const audit = await auditRun(env, door.scope, id, 0);
   expect(audit).toMatchObject({
-    value: { violations: [{ rule: "r2_has_every_object", detail: `${gone} is not there` }] },
+    value: { violations: [{ rule: "r2_has_every_object", detail: `${gone} is missing` }] },
   });
 });
 

@@ -87,7 +87,7 @@ test("a run that opens nothing because an engine serves older weights, or gone o
     run.cut();
     run.tell({ acked_step: 1, published: 1, serving: 0, ...applied(0) });
     expect([run.dispatch(), flow()?.state]).toEqual([0, "waiting_for_trainer"]);
-    expect(flow()?.reason).toContain("version 1 is published, and gpu-0 serves version 0");
+    expect(flow()?.reason).toContain("version 1 is published, but gpu-0 serves version 0");
     run.tell({ serving: 1, ...applied(1) });
     expect([flow(), run.dispatch()]).toEqual([null, 4]);
   });
