@@ -23,7 +23,7 @@ import { type DocumentedCommand, documentedCommands } from "./readme-commands.ts
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const ONLY_LOOKED_UP =
-  /^npm (test|run (check|conformance|faults|fuzz|histories|mutate|test:bridges|test:fleet|test:ops|test:package|test:poison|test:vllm|test:web|bench|bench:policy|bench:training|pretrain))\b/;
+  /^npm (test|run (check|conformance|faults|fuzz|histories|mutate|test:all|test:bridges|test:fleet|test:ops|test:package|test:poison|test:vllm|test:web|bench|bench:policy|bench:training|pretrain))\b/;
 const MINUTES_MS = 60_000;
 
 /** What was printed last; the page's `run_…` and `ro_…`. */

@@ -29,7 +29,7 @@ export const SERVING_EXPECTED = {
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
-  "deploy check": { text: /\nfit to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
+  "deploy check": { text: /\nready to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   "endpoint delete": { text: /^Deleted ep_/, json: DELETED },
   "fleet create": { text: /^fleet +trained\n[\s\S]*update +reload\n[\s\S]*No replicas/ },
   "fleet list": { text: /\ntrained +reload +\d of 0/ },

@@ -80,7 +80,7 @@ test.each([
   ["./dice", { version: 1 }, "cannot be used"],
   ["./dice", { version: "latest" }, 'must be like "0.1.0"'],
   ["dice@2", {}, "dice@2 is not installed here; version 1.2.3 is"],
-  ["cards", {}, "no package cards is installed here"],
+  ["cards", {}, "the package cards is not installed here"],
 ])("%s with %j in its package.json is refused: %s", (reference, manifest, message) => {
   mkdirSync(join(base, "empty"));
   writePackage("dice", manifest);
@@ -174,7 +174,7 @@ test.each([
   for (const load of [loadEnvironmentModule, tryEnvironmentModule]) {
     const refused = await load(found).then(() => "loaded", String);
     expect(refused).toMatch(/\/dice\/environment\.ts imports /);
-    expect(refused).toContain(`imports "${name}", which is "${target}": an environment imports no module of Node`);
+    expect(refused).toContain(`imports "${name}", which is "${target}": an environment must not import modules of Node`);
     expect(refused).toMatch(/dice\/environment\.ts:1:\d+/);
   }
 });

@@ -170,7 +170,7 @@ test("a package whose files for a Worker import the runtime is refused by the fi
     entry: join(PACKAGE_ROOT, "src/index.ts"),
     folder: join(base, "sly-worker"),
   });
-  const message = /two-faced\/worker\.js imports "cloudflare:workers": an environment imports no module of Node/;
+  const message = /two-faced\/worker\.js imports "cloudflare:workers": an environment must not import modules of Node/;
   await expect(bundled).rejects.toThrow(message);
 });
 
