@@ -174,7 +174,9 @@ test.each([
   for (const load of [loadEnvironmentModule, tryEnvironmentModule]) {
     const refused = await load(found).then(() => "loaded", String);
     expect(refused).toMatch(/\/dice\/environment\.ts imports /);
-    expect(refused).toContain(`imports "${name}", which is "${target}": an environment must not import modules of Node`);
+    expect(refused).toContain(
+      `imports "${name}", which is "${target}": an environment must not import modules of Node`,
+    );
     expect(refused).toMatch(/dice\/environment\.ts:1:\d+/);
   }
 });
