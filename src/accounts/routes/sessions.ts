@@ -80,7 +80,7 @@ export const sessionOperations: readonly Operation[] = [
     permission: "caller",
     reach: "organization",
     summary: "Sign the calling browser out",
-    description: "With a key the answer is `not_found`: there is no session.",
+    description: "A request with an API key gets `not_found`, because it has no session.",
     reply: { ...GONE, headers: { "set-cookie": "removes the cookie" } },
     errors: ["forbidden", "not_found"],
     handle: signOut,
@@ -173,7 +173,7 @@ async function signOut(context: ApiContext): Promise<Response> {
   if (session === undefined) {
     throw new Refusal({
       code: "not_found",
-      message: "there is no session: this request was sent with a key",
+      message: "this request was sent with an API key and has no session",
       param: null,
     });
   }

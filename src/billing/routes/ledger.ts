@@ -19,7 +19,7 @@ import { AdjustmentRequest, BalanceView, LedgerVerification, PostedEntry, TopUpR
 const Id = z.string().min(1).max(200);
 const PricesQuery = z.strictObject({
   version: PriceVersion.optional()
-    .describe("only this version, even if it is no longer in force")
+    .describe("return only this version, even if a newer one has replaced it")
     .meta({ example: "2026-11" }),
 });
 const OrganizationQuery = z.strictObject({

@@ -95,7 +95,7 @@ const UPDATE = command({
   name: "trigger update",
   takes: "<trigger>",
   says: "change only the given settings",
-  more: "After a change of its run or secret, its runs belong to whoever made the change.",
+  more: "If its run or secret is changed, its later runs belong to the person who made the change.",
   flags: {
     name: { value: "NAME", says: "a new name" },
     ...SETTING_FLAGS,

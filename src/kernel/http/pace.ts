@@ -5,7 +5,7 @@ import { Refusal } from "./errors.ts";
 
 /** CPU of a run with one rollout from its request to its end, in milliseconds. */
 export const RUN_COST_MS = 50;
-/** Whoever sends no key: paced as one organisation, because anybody can send from many addresses. */
+/** All requests without a key: paced as one organisation, because one sender may use many addresses. */
 export const STRANGERS = "strangers";
 
 /**

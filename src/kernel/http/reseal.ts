@@ -11,8 +11,8 @@ export const resealOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Re-encrypt sealed values under the current ROLLCALL_SECRET",
     description:
-      "Up to 100 values a call, of all organisations: repeat with `after` until `next` is null. A value that cannot " +
-      "be decrypted is named and skipped. Once `remaining` is 0, `ROLLCALL_SECRETS_BEFORE` is no longer needed. " +
+      "One call handles up to 100 values of all organisations. Repeat it with `after` until `next` is null. A value that " +
+      "cannot be decrypted is listed and skipped. Once `remaining` is 0, `ROLLCALL_SECRETS_BEFORE` is no longer needed. " +
       "No value leaves the deployment.",
     query: ResealQuery,
     reply: { description: "What this call did, and what is left to do", schema: Resealed },
