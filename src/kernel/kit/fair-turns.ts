@@ -151,7 +151,7 @@ export class FairTurns {
         this.#waiting.add(me);
         const counts = this.#counts;
         // Those of one organisation look one after the other, each millisecond one.
-        const rest = this.#looked === counts ? Math.ceil(this.#restOf(org, now()) - now()) : 0;
+        const rest = this.#looked === counts ? Math.ceil(this.#restedAt(org, now()) - now()) : 0;
         await wait(Math.min(LONGEST_LOOK_MS, Math.max(rest, this.#waitingOf(org))));
         me.seen = now();
         // What was counted is computed by now, though it may have been estimated to take longer.
@@ -167,7 +167,7 @@ export class FairTurns {
   }
 
   #isNext({ org, first, seen: at }: Waiting): boolean {
-    if (at < this.#heldUntil || this.#computed >= PASS_STEPS || at < this.#restOf(org, at)) return false;
+    if (at < this.#heldUntil || this.#computed >= PASS_STEPS || at < this.#restedAt(org, at)) return false;
     const level = this.levelOf(org);
     for (const other of this.#waiting) {
       if (at - other.seen > GONE_MS) this.#waiting.delete(other);
@@ -224,8 +224,14 @@ export class FairTurns {
     }
   }
 
+  /** Milliseconds for which this organisation leaves the process to others. */
+  restOf(org: string): number {
+    const now = this.waits.now();
+    return Math.max(0, this.#restedAt(org, now) - now);
+  }
+
   /** Until when this organisation leaves the process to others. */
-  #restOf(org: string, at: number): number {
+  #restedAt(org: string, at: number): number {
     const { paidAt, restUntil } = this.#of(org);
     const rest = Math.max(this.#restUntil, restUntil);
     const share = paidAt - AHEAD_MS;

@@ -79,15 +79,20 @@ async function beginRollouts(
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
-  let steps = 0;
+  let [steps, uncounted] = [0, 0];
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
     const row = "row" in order ? JSON.stringify(order.row) : "";
     const { characters = row.length } = "row" in order ? order : {};
     // What it begins with beside its row: its prompt, or the turns of another rollout.
     const made = stepsOfTask(row, characters - row.length);
-    await PROCESS_TURNS.spend(spec.scope.orgId, made + STEPS_PER_ROLLOUT, true);
     steps += made;
+    uncounted += made + STEPS_PER_ROLLOUT;
+    // Small ones together: each wait would be a turn of their organisation's share.
+    if (made > STEPS_PER_ROLLOUT || member === admitted.at(-1)) {
+      await PROCESS_TURNS.spend(spec.scope.orgId, uncounted, true);
+      uncounted = 0;
+    }
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }

@@ -1,9 +1,10 @@
 /**
  * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together, and so is what it computes: first those of the organisation that has computed least in this process.
- * What would go beyond either count goes to the end of its queue, for a later invocation, behind what others have there: a
- * retry would count as a failure. Judgements take their time without computing: those of a batch are made side by side, as many as there are
- * connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
+ * counted together, and so is what it computes: first those of the organisation that has computed least in this process,
+ * and last those of organisations that have used up their share of it. An invocation waits for these only for a moment.
+ * What is left then, or would go beyond either count, goes to the end of its queue, for a later invocation, behind what
+ * others have there: a retry would count as a failure. Judgements take their time without computing: those of a batch are
+ * made side by side, as many as there are connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
  * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
  */
 
@@ -22,6 +23,8 @@ import { foldSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
+/** Milliseconds that an invocation waits in all for organisations that have used up their share of the process. */
+const REST_MS = 200;
 /** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. What is left is sent on in one more. */
 const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
 
@@ -33,9 +36,13 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
     : (message: Message<RunMessage>) => work(env, message, subrequests);
   const untried: Message<RunMessage>[] = [];
   const { sliceSteps } = isHeavy(batch.messages) ? QUEUE_WORK.heavy : QUEUE_WORK.light;
-  let steps = 0;
+  let [steps, restMs] = [0, REST_MS];
   const settle = async (message: Message<RunMessage>) => {
-    if (subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= sliceSteps) {
+    const rest = dead ? 0 : PROCESS_TURNS.restOf(message.body.scope.orgId);
+    const wait = Math.min(rest, restMs);
+    if (wait > 0) await scheduler.wait(wait);
+    restMs -= wait;
+    if (rest > wait || subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= sliceSteps) {
       untried.push(message);
       return;
     }
@@ -56,10 +63,13 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   await sendOn(env, untried, subrequests);
 }
 
-/** Takes out the first message of the organisation that has computed least. */
+/** Takes out the first message of the organisation that rests for the shortest time; of several, that has computed least. */
 function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
-  const levels = waiting.map(({ body }) => PROCESS_TURNS.levelOf(body.scope.orgId));
-  const [next] = waiting.splice(levels.indexOf(Math.min(...levels)), 1);
+  const places = waiting.map(({ body: { scope } }, index) => {
+    return { index, rest: PROCESS_TURNS.restOf(scope.orgId), level: PROCESS_TURNS.levelOf(scope.orgId) };
+  });
+  const [first] = places.sort((a, b) => a.rest - b.rest || a.level - b.level || a.index - b.index);
+  const [next] = waiting.splice(first?.index ?? 0, 1);
   if (next === undefined) throw new Error("no message waits");
   return next;
 }

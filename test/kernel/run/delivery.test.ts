@@ -354,6 +354,22 @@ test("of a batch the messages of the organisation that computed least come first
   expect(queue.given).not.toContainEqual(last);
 });
 
+test("messages of an organisation that has used up its share go to the queue's end, unless their turn comes soon", async () => {
+  const other = await openPlatform();
+  const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
+  const start = (run_id: string, { scope }: Door): RunMessage => ({ ...startOf(run_id), scope }) as RunMessage;
+  const bodies = [start(greedy.id, platform), start(fair.id, other), start(greedy.id, platform)];
+  const queue = new LossyQueue(env.ROLLOUT_GROUPS);
+  const deliverAll = () => deliver("rollout-groups", bodies, { bindings: { ROLLOUT_GROUPS: queue } });
+  PROCESS_TURNS.notePresence(other.scope.orgId);
+  (await PROCESS_TURNS.take(platform.scope.orgId))(40 * PASS_STEPS);
+  expect(await deliverAll()).toHaveLength(3);
+  expect(queue.given).toEqual([bodies[0], bodies[2]]);
+  while (PROCESS_TURNS.restOf(platform.scope.orgId) > 100) await scheduler.wait(10);
+  expect(await deliverAll()).toHaveLength(3);
+  expect(queue.given).toHaveLength(2);
+});
+
 test("what an invocation cannot send on is left for its queue to deliver again", async () => {
   const { id } = await finishOne(script(RIGHT));
   const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
