@@ -195,19 +195,28 @@ export class FairTurns {
 
   /** `ahead`: milliseconds until they are computed. The process rests from then on. */
   #count(org: string, steps: number, ahead = 0): void {
-    const took = STEP_MS * steps;
     const ends = this.waits.now() + ahead;
     this.#computed += steps;
     this.#counts += 1;
     const beyond = this.#computed - PASS_STEPS;
     if (beyond >= 0) this.#restUntil = ends + REST_MS;
+    this.#charge(org, steps, ends, beyond > 0 ? ends + REST_MS + STEP_MS * beyond : 0);
+  }
+
+  /** Counts what the process will compute later for this organisation, in pieces that nobody counts. */
+  charge(org: string, steps: number): void {
+    this.#charge(org, steps, this.waits.now() + STEP_MS * steps);
+  }
+
+  #charge(org: string, steps: number, ends: number, rest = 0): void {
+    const took = STEP_MS * steps;
     const { paidAt, restUntil } = this.#of(org);
     const shares = 1 + this.#organisationsWaiting().add(org).size;
     this.#computedBy.delete(org);
     this.#computedBy.set(org, {
       had: this.levelOf(org) + steps,
       paidAt: Math.max(paidAt, ends - took) + took * shares,
-      restUntil: beyond > 0 ? ends + REST_MS + STEP_MS * beyond : restUntil,
+      restUntil: rest === 0 ? restUntil : rest,
     });
     const [oldest] = this.#computedBy.keys();
     if (this.#computedBy.size > ORGANISATIONS && oldest !== undefined) this.#computedBy.delete(oldest);

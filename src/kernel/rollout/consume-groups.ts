@@ -34,6 +34,8 @@ import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts
 
 /** What nobody counts of a rollout that has one turn: its object, its report, its score. Some 5 ms. */
 const STEPS_PER_ROLLOUT = 100_000;
+/** Of making tasks, before the consumer waits for its turn. */
+const STEPS_PER_TURN = 100_000;
 
 /** Gives the steps of counted work that it took. */
 export async function startGroups(
@@ -79,6 +81,7 @@ async function beginRollouts(
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
+  const { orgId } = spec.scope;
   let [steps, uncounted] = [0, 0];
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
@@ -87,12 +90,13 @@ async function beginRollouts(
     // What it begins with beside its row: its prompt, or the turns of another rollout.
     const made = stepsOfTask(row, characters - row.length);
     steps += made;
-    uncounted += made + STEPS_PER_ROLLOUT;
-    // Small ones together: each wait would be a turn of their organisation's share.
-    if (made > STEPS_PER_ROLLOUT || member === admitted.at(-1)) {
-      await PROCESS_TURNS.spend(spec.scope.orgId, uncounted, true);
+    uncounted += made;
+    // Small tasks take one turn together.
+    if (uncounted > STEPS_PER_TURN || member === admitted.at(-1)) {
+      await PROCESS_TURNS.spend(orgId, uncounted, true);
       uncounted = 0;
     }
+    PROCESS_TURNS.charge(orgId, STEPS_PER_ROLLOUT);
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }

@@ -52,6 +52,16 @@ test("another organisation does not wait for that rest, nor for an estimate that
   expect(clock.now).toBeLessThanOrEqual(20 + 12);
 });
 
+test("work that is computed later is paid for by the share of its organisation, and nobody rests from it", async () => {
+  const { turns } = clockedTurns();
+  turns.charge("greedy", 100 * PASS_STEPS);
+  expect(turns.restOf("greedy")).toBe(0);
+  turns.notePresence("other");
+  expect(turns.restOf("other")).toBe(0);
+  // 5 s of work at half of the process, less what may be ahead of the share.
+  expect(turns.restOf("greedy")).toBe(9900);
+});
+
 /** Milliseconds until an organisation has computed so many passes of 50 ms. */
 async function timeOf(passes: number, { turns, clock }: ReturnType<typeof clockedTurns>): Promise<number> {
   const from = clock.now;
