@@ -18,8 +18,8 @@ export const PASS_STEPS = 1_000_000;
 const STEP_MS = 50e-6;
 /** How long the process rests after a pass. */
 const REST_MS = 10;
-/** What an organisation may compute ahead of its share: two passes. */
-const AHEAD_MS = 2 * PASS_STEPS * STEP_MS;
+/** What an organisation may compute ahead of its share: a small run is then not slowed down by another that is idle. */
+const AHEAD_MS = 10 * PASS_STEPS * STEP_MS;
 /** An organisation counts as present for this long after its last turn or request. */
 const PRESENT_MS = 60_000;
 /**

@@ -32,8 +32,8 @@ import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.t
 import { isScoredInPlace } from "../scoring/score-in-place.ts";
 import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
-/** What nobody counts of a rollout that has one turn: its object, its report, its score. Some 5 ms. */
-const STEPS_PER_ROLLOUT = 100_000;
+/** What nobody counts of a rollout that has one turn: its object, its report, its score. Some 2 ms. */
+const STEPS_PER_ROLLOUT = 40_000;
 /** Of making tasks, before the consumer waits for its turn. */
 const STEPS_PER_TURN = 100_000;
 

@@ -59,7 +59,7 @@ test("work that is computed later is paid for by the share of its organisation, 
   turns.notePresence("other");
   expect(turns.restOf("other")).toBe(0);
   // 5 s of work at half of the process, less what may be ahead of the share.
-  expect(turns.restOf("greedy")).toBe(9900);
+  expect(turns.restOf("greedy")).toBe(9500);
 });
 
 /** Milliseconds until an organisation has computed so many passes of 50 ms. */
