@@ -102,7 +102,7 @@ export function renew(health: Health, now: number): Health {
   return { ...HEALTHY, outage: outage === null ? null : { ...outage, level: 0, probe_at: now } };
 }
 
-/** The number of concurrent rollouts that the endpoint seems to stand; infinite if there was no problem. */
+/** The number of concurrent rollouts that the endpoint seems to support; infinite if there was no problem. */
 export function windowOf({ squeeze: now_ }: Health, now: number): number {
   if (now_ === null) return Number.POSITIVE_INFINITY;
   const { limit, full, cut_at } = now_;

@@ -227,7 +227,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
-    // Mark the D1 row stale at once: as long as it says "ended", what the run refers to may be deleted.
+    // D1's row must be written at once: while it says that the run has ended, what the run refers to may be deleted.
     this.#chores.writeRowSoon();
     if (this.#readable() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));

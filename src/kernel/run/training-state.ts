@@ -64,7 +64,7 @@ export interface TrainingState {
   /** Largest off-policy lag of a rollout that was shipped. */
   readonly max_lag: number;
   readonly transitions: GroupSamples["transitions"];
-  /** Counts of the rows built from branches. */
+  /** Counts of the sample rows that were built, by kind of branch. */
   readonly branches: GroupSamples["transitions"];
   readonly untrainable: Counts;
   /** The last snapshot from its trainer's object, without the acks: those are in the rows of batches. */
